@@ -1,0 +1,1 @@
+"""lamina: a compiler for array programs."""

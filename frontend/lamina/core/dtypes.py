@@ -1,0 +1,266 @@
+"""Dtypes: canonical widths (x64 on or off), weak types and the promotion lattice.
+
+The lattice is JAX's "type promotion semantics" (JEP 9407): Python scalars are weak and never widen
+a type of their own category; any integer with any float gives that float.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from lamina import config
+from lamina.errors import TypePromotionError
+
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+int4 = np.dtype(ml_dtypes.int4)
+uint4 = np.dtype(ml_dtypes.uint4)
+FLOAT8 = tuple(
+    np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+        "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    )
+)  # fmt: skip
+
+# Tangent dtype of integers and booleans: holds no information.
+float0 = np.dtype([("float0", np.void, 0)])
+
+_b, _u1, _u2, _u4, _u8 = (np.dtype(t) for t in ("bool", "uint8", "uint16", "uint32", "uint64"))
+_i1, _i2, _i4, _i8 = (np.dtype(t) for t in ("int8", "int16", "int32", "int64"))
+_f2, _f4, _f8 = (np.dtype(t) for t in ("float16", "float32", "float64"))
+_c8, _c16 = np.dtype("complex64"), np.dtype("complex128")
+
+_SHORT = {
+    _b: "bool", _u1: "u8", _u2: "u16", _u4: "u32", _u8: "u64", _i1: "i8", _i2: "i16", _i4: "i32",
+    _i8: "i64", _f2: "f16", _f4: "f32", _f8: "f64", _c8: "c64", _c16: "c128", bfloat16: "bf16",
+    int4: "i4", uint4: "u4", float0: "float0",
+    **{d: "f8_" + d.name.removeprefix("float8_") for d in FLOAT8},
+}  # fmt: skip
+_FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
+
+_NARROW = {_i8: _i4, _u8: _u4, _f8: _f4, _c16: _c8}
+
+# Python scalar types, in lattice order, and the dtype each has when nothing else decides.
+PYTHON_SCALARS: dict[type, np.dtype] = {bool: _b, int: _i8, float: _f8, complex: _c16}
+
+
+def short_name(dtype: np.dtype) -> str:
+    """The name of a dtype in jaxprs: f32, i32, bool, bf16, c64 ..."""
+    return _SHORT.get(dtype) or dtype.name
+
+
+def from_short_name(name: str) -> np.dtype:
+    """The dtype whose name in jaxprs is `name`; KeyError if there is none."""
+    return _FROM_SHORT[name]
+
+
+def canonicalize(dtype: Any) -> np.dtype:
+    """The dtype that lamina uses where `dtype` is asked for: 64-bit types become 32-bit ones
+    unless x64 is enabled. Python scalar types stand for their default dtypes.
+
+    Raises TypeError for what is not a dtype lamina knows (strings, objects, datetimes).
+    """
+    return _canonicalize(dtype, config.enable_x64.value)
+
+
+@functools.lru_cache(maxsize=512)
+def _canonicalize(dtype: Any, x64: bool) -> np.dtype:
+    dtype = np.dtype(dtype) if not isinstance(dtype, type) else np.dtype(dtype)
+    if dtype not in _SHORT:
+        raise TypeError(
+            f"{dtype!s} is not a dtype that arrays can have: lamina holds booleans, integers, "
+            "floats and complex numbers"
+        )
+    return dtype if x64 else _NARROW.get(dtype, dtype)
+
+
+def is_known(dtype: np.dtype) -> bool:
+    """Whether arrays may have this dtype."""
+    return dtype in _SHORT
+
+
+def default_dtype(kind: type) -> np.dtype:
+    """The dtype of a Python scalar of type bool, int, float or complex standing alone."""
+    return canonicalize(PYTHON_SCALARS[kind])
+
+
+_EXTENDED = {
+    "floating": (bfloat16, *FLOAT8),
+    "integer": (int4, uint4),
+    "signedinteger": (int4,),
+    "unsignedinteger": (uint4,),
+}
+
+
+def issubdtype(dtype: Any, kind: Any) -> bool:
+    """np.issubdtype that also knows bfloat16, float8 and int4."""
+    if isinstance(kind, type) and issubclass(kind, np.generic):
+        if not isinstance(dtype, np.dtype) and isinstance(dtype, type) and (
+            dtype in (np.floating, np.integer, np.inexact, np.number, np.signedinteger,
+                      np.unsignedinteger, np.complexfloating, np.generic)
+        ):
+            return issubclass(dtype, kind)
+        dtype = np.dtype(dtype)
+        if dtype in _EXTENDED["floating"]:
+            return kind in (np.floating, np.inexact, np.number, np.generic) or dtype.type is kind
+        if dtype == int4:
+            return kind in (np.signedinteger, np.integer, np.number, np.generic) or kind is dtype.type
+        if dtype == uint4:
+            return (
+                kind in (np.unsignedinteger, np.integer, np.number, np.generic) or kind is dtype.type
+            )
+        return bool(np.issubdtype(dtype, kind))
+    return np.dtype(dtype) == np.dtype(kind)
+
+
+@functools.lru_cache(maxsize=256)
+def is_float(dtype: np.dtype) -> bool:
+    """Real floating point, bfloat16 and float8 included."""
+    return dtype.kind == "f" or dtype in _EXTENDED["floating"]
+
+
+@functools.lru_cache(maxsize=256)
+def is_complex(dtype: np.dtype) -> bool:
+    return dtype.kind == "c"
+
+
+@functools.lru_cache(maxsize=256)
+def is_inexact(dtype: np.dtype) -> bool:
+    return is_float(dtype) or dtype.kind == "c"
+
+
+@functools.lru_cache(maxsize=256)
+def is_integer(dtype: np.dtype) -> bool:
+    """Signed or unsigned integers; booleans are not."""
+    return dtype.kind in "iu" or dtype in (int4, uint4)
+
+
+@functools.lru_cache(maxsize=256)
+def is_signed(dtype: np.dtype) -> bool:
+    return dtype.kind == "i" or dtype == int4
+
+
+@functools.lru_cache(maxsize=256)
+def is_unsigned(dtype: np.dtype) -> bool:
+    return dtype.kind == "u" or dtype == uint4
+
+
+def tangent_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of derivatives with respect to a value of this dtype."""
+    return dtype if is_inexact(dtype) else float0
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real part: complex64 -> float32; real dtypes are returned as they are."""
+    return {_c8: _f4, _c16: _f8}.get(dtype, dtype)
+
+
+def complex_dtype(dtype: np.dtype) -> np.dtype:
+    """The complex dtype that holds values of `dtype`."""
+    if dtype.kind == "c":
+        return dtype
+    return _c16 if dtype == _f8 else _c8
+
+
+def inexact_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of exp(x) for x of this dtype: integers and booleans become the default float."""
+    return dtype if is_inexact(dtype) else canonicalize(float)
+
+
+def finfo(dtype: Any) -> Any:
+    """Machine limits of a floating dtype (ml_dtypes' types too)."""
+    dtype = np.dtype(dtype)
+    if dtype in _EXTENDED["floating"]:
+        return ml_dtypes.finfo(dtype)
+    return np.finfo(real_dtype(dtype))
+
+
+def iinfo(dtype: Any) -> Any:
+    """Machine limits of an integer dtype."""
+    dtype = np.dtype(dtype)
+    return ml_dtypes.iinfo(dtype) if dtype in (int4, uint4) else np.iinfo(dtype)
+
+
+# ---- promotion lattice -------------------------------------------------------------------------
+# Nodes are dtypes and the weak Python types; an edge leads to the next wider type. The join of two
+# nodes is their least common upper bound.
+_LATTICE: dict[Any, tuple[Any, ...]] = {
+    _b: (int,), int: (uint4, _u1, int4, _i1),
+    uint4: (), int4: (), _u1: (_i2, _u2), _u2: (_i4, _u4), _u4: (_i8, _u8), _u8: (float,),
+    _i1: (_i2,), _i2: (_i4,), _i4: (_i8,), _i8: (float,),
+    float: (bfloat16, _f2, complex), bfloat16: (_f4,), _f2: (_f4,), _f4: (_f8, _c8), _f8: (_c16,),
+    complex: (_c8,), _c8: (_c16,), _c16: (),
+}  # fmt: skip
+
+
+@functools.cache
+def _upper_bounds(node: Any) -> frozenset:
+    found, todo = {node}, [node]
+    while todo:
+        for nxt in _LATTICE[todo.pop()]:
+            if nxt not in found:
+                found.add(nxt)
+                todo.append(nxt)
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _join(nodes: frozenset) -> Any:
+    if len(nodes) == 1:
+        return next(iter(nodes))
+    special = [n for n in nodes if n in FLOAT8]
+    if special:
+        rest = [n for n in nodes if n not in FLOAT8]
+        if len(set(special)) == 1 and all(n in (int, float, _b) for n in rest):
+            return special[0]
+        raise TypePromotionError(_no_join(nodes))
+    common = frozenset.intersection(*(_upper_bounds(n) for n in nodes))
+    if {int4, uint4} & nodes and not common:
+        raise TypePromotionError(_no_join(nodes))
+    least = [c for c in common if common <= _upper_bounds(c)]
+    if len(least) != 1:
+        raise TypePromotionError(_no_join(nodes))
+    return least[0]
+
+
+def _no_join(nodes: Iterable[Any]) -> str:
+    names = ", ".join(sorted(n.__name__ if isinstance(n, type) else n.name for n in nodes))
+    return (
+        f"Input dtypes ({names}) have no available implicit dtype promotion path. Try explicitly "
+        "casting inputs to the desired output type."
+    )
+
+
+def _node(dtype: np.dtype, weak: bool) -> Any:
+    if not weak:
+        return dtype
+    if dtype == _b:
+        return dtype
+    return int if is_integer(dtype) else (complex if dtype.kind == "c" else float)
+
+
+@functools.lru_cache(maxsize=4096)
+def _promote(types: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dtype, bool]:
+    dtypes = {d for d, _ in types}
+    if len(dtypes) == 1:
+        # All of one dtype: it stays, and is weak only if every operand is.
+        dtype = next(iter(dtypes))
+        return dtype, all(w for _, w in types) and dtype != _b
+    node = _join(frozenset(_node(d, w) for d, w in types))
+    if isinstance(node, type):
+        return _canonicalize(PYTHON_SCALARS[node], x64), True
+    # A weak float64 etc. under x64 must not be lost when everything is weak; handled by `node`.
+    return _canonicalize(node, x64), False
+
+
+def promote_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
+    """Joins (dtype, weak_type) pairs; gives the common (dtype, weak_type).
+
+    Raises TypePromotionError where there is no implicit path (float8 with anything, say).
+    """
+    return _promote(types, config.enable_x64.value)

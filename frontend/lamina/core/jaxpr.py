@@ -1,0 +1,199 @@
+"""Jaxprs: programs as lists of primitive applications in SSA form."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from lamina.core.avals import ShapedArray
+from lamina.core.primitive import Primitive
+from lamina.core.source_info import UNKNOWN, SourceInfo
+from lamina.core.trace import get_aval
+
+
+class Var:
+    """A variable: assigned once. Its name is given when a jaxpr is printed."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """A result that nobody reads; printed as _."""
+
+    __slots__ = ()
+
+
+class Literal:
+    """A scalar written into the program."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
+        self.val, self.aval = val, aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class JaxprEqn:
+    """outvars = primitive[params](invars), made at source_info."""
+
+    __slots__ = ("invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(self, invars: list[Atom], outvars: list[Var], primitive: Primitive,
+                 params: dict[str, Any], source_info: SourceInfo = UNKNOWN) -> None:  # fmt: skip
+        self.invars, self.outvars = invars, outvars
+        self.primitive, self.params, self.source_info = primitive, params, source_info
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        new = {s: getattr(self, s) for s in self.__slots__}
+        new.update(changes)
+        return JaxprEqn(**new)
+
+    def __repr__(self) -> str:
+        return f"{self.outvars} = {self.primitive} {self.invars}"
+
+
+@dataclasses.dataclass(frozen=True)
+class DebugInfo:
+    """Where a traced function comes from: for messages and for names in the IR."""
+
+    kind: str  # jit, vmap, scan body, ...
+    function: str = "<function>"
+    location: str = ""
+    arg_names: tuple[str, ...] = ()
+    result_paths: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        at = f" at {self.location}" if self.location else ""
+        return f"{self.function}{at} for {self.kind}"
+
+
+NO_DEBUG_INFO = DebugInfo("a transformation")
+
+
+class Jaxpr:
+    """A program with free constants: `{ lambda constvars ; invars. let eqns in outvars }`."""
+
+    __slots__ = ("__weakref__", "constvars", "debug_info", "eqns", "invars", "outvars")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], debug_info: DebugInfo = NO_DEBUG_INFO) -> None:  # fmt: skip
+        self.constvars, self.invars = list(constvars), list(invars)
+        self.outvars, self.eqns = list(outvars), list(eqns)
+        self.debug_info = debug_info
+
+    def __str__(self) -> str:
+        from lamina.core.jaxpr_printer import jaxpr_text
+
+        return jaxpr_text(self)
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constants."""
+
+    __slots__ = ("__weakref__", "consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        assert len(consts) == len(jaxpr.constvars), (len(consts), len(jaxpr.constvars))
+        self.jaxpr, self.consts = jaxpr, list(consts)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.jaxpr.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.jaxpr.outvars]
+
+    eqns = property(lambda self: self.jaxpr.eqns)
+    literals = property(lambda self: self.consts)
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Applies each equation in turn, in the current trace. Gives the list of results."""
+    env: dict[Var, Any] = {}
+    env.update(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]  # type: ignore[index,union-attr]
+        out = eqn.primitive.bind(*values, **eqn.params)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]  # type: ignore[index,union-attr]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """A Python function of flat arguments that evaluates the jaxpr."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def subjaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
+    """The jaxprs among an equation's parameters, with the names of the parameters."""
+    for name, value in params.items():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                yield name, item.jaxpr
+            elif isinstance(item, Jaxpr):
+                yield name, item
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], *, keep_inputs: bool = True
+              ) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+    """Drops unread results and the equations that only they need.
+
+    Gives the new jaxpr and, for each input, whether it is still read. With keep_inputs the inputs
+    stay in the jaxpr whether read or not.
+    """
+    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    live: set[Var] = {v for v in outvars if isinstance(v, Var)}
+    kept: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in live for v in eqn.outvars):
+            kept.append(eqn)
+            live.update(v for v in eqn.invars if type(v) is not Literal)  # type: ignore[misc]
+    used = [v in live for v in jaxpr.invars]
+    invars = jaxpr.invars if keep_inputs else [v for v in jaxpr.invars if v in live]
+    return Jaxpr(jaxpr.constvars, invars, outvars, kept[::-1], jaxpr.debug_info), used
+
+
+def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with its constants as leading inputs."""
+    return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.debug_info)
+
+
+def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """A jaxpr without constants, closed."""
+    return ClosedJaxpr(jaxpr, ())
+
+
+def literal_of(value: Any) -> Literal:
+    """A scalar value as a Literal of its own type."""
+    return Literal(value, get_aval(value))
+
+
+def all_equations(jaxpr: Jaxpr) -> Iterable[JaxprEqn]:
+    """The equations of a jaxpr and of all jaxprs within it."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for _, inner in subjaxprs(eqn.params):
+            yield from all_equations(inner)

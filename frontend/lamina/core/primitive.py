@@ -1,0 +1,69 @@
+"""Primitives: the operations that transformations know. A primitive is one frozen expression."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final
+
+from lamina.core import trace as _trace
+
+
+class _Marker:
+    def __init__(self, name: str, doc: str) -> None:
+        self.name, self.__doc__ = name, doc
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LINEAR: Final = _Marker("LINEAR", "As a jvp rule: the tangent map is the operation itself.")
+NOT_LINEAR: Final = _Marker("NOT_LINEAR", "As a transpose rule: the operation is not linear.")
+NOT_DIFFERENTIABLE: Final = _Marker(
+    "NOT_DIFFERENTIABLE", "As a jvp rule: the result carries no tangent (integers, comparisons)."
+)
+OWED: Final = _Marker("OWED", "A rule that could exist and does not yet.")
+
+Rule = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Primitive:
+    """An operation on arrays, with every rule that a transformation needs.
+
+    Arrays are positional, parameters are keywords and hashable.
+
+    name            as printed in jaxprs.
+    abstract_eval   (*avals, **params) -> aval, or a list of avals with multiple_results.
+    lowering        (ctx, *values, **params) -> MLIR value(s), built at the ambient insertion point.
+    jvp             (primals, tangents, **params) -> (out, tangent_out); tangents may be Zero.
+                    LINEAR or NOT_DIFFERENTIABLE where that is all there is to say.
+    transpose       (ct, *operands, **params) -> a cotangent, None or Zero for each operand; linear
+                    operands come as UndefinedPrimal. NOT_LINEAR where no operand can be linear.
+    batching        (args, dims, **params) -> (out, out_dim); dims are ints or None.
+    partial_eval    (trace, args, params) -> results, for higher-order primitives: splits known work
+                    from unknown. Without it an application with an unknown input is unknown.
+    impl            (*args, **params) -> results: how to evaluate, where compiling the one operation
+                    is not it.
+    """
+
+    name: str
+    _: dataclasses.KW_ONLY
+    abstract_eval: Rule
+    lowering: Rule | _Marker = OWED
+    jvp: Rule | _Marker = OWED
+    transpose: Rule | _Marker = OWED
+    batching: Rule | _Marker = OWED
+    partial_eval: Rule | None = None
+    impl: Rule | None = None
+    multiple_results: bool = False
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Applies the primitive in the current trace."""
+        state = _trace._state.trace
+        return (state or _trace._eval_trace).process(self, args, params)  # type: ignore[union-attr]
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__

@@ -1,0 +1,105 @@
+"""Where in the user's code something happened: the frames outside lamina, innermost first."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The repository folders that are mapped into the package, for source checkouts.
+_REPOSITORY = os.path.dirname(os.path.dirname(_PACKAGE))
+_INTERNAL = tuple(
+    os.path.join(root, name) + os.sep
+    for root, names in (
+        (_REPOSITORY, ("dialects", "passes", "backends", "runtime")),
+        (os.path.dirname(_PACKAGE), ("lamina",)),
+    )
+    for name in names
+)
+_MAX_FRAMES = 8
+
+_internal_code: dict[CodeType, bool] = {}
+
+
+class Frame(NamedTuple):
+    """One frame of the user's code."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        """The source line, or "" where it can't be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} ({self.function})"
+
+
+class SourceInfo:
+    """A stack of user frames, kept as code objects and offsets until someone asks."""
+
+    __slots__ = ("_frames", "raw")
+
+    def __init__(self, raw: tuple[tuple[CodeType, int], ...]) -> None:
+        self.raw = raw
+        self._frames: tuple[Frame, ...] | None = None
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """User frames, innermost first."""
+        if self._frames is None:
+            self._frames = tuple(_resolve(code, lasti) for code, lasti in self.raw)
+        return self._frames
+
+    def summary(self) -> str:
+        """`file:line (function)` of the innermost user frame, or "unknown location"."""
+        return str(self.frames[0]) if self.raw else "unknown location"
+
+
+UNKNOWN = SourceInfo(())
+
+
+def is_internal(code: CodeType) -> bool:
+    """Whether a code object belongs to lamina (or to what runs Python itself)."""
+    known = _internal_code.get(code)
+    if known is None:
+        file = code.co_filename
+        known = file.startswith(_INTERNAL) or file.startswith("<frozen") or (
+            os.sep + "optree" + os.sep in file or file.endswith(("functools.py", "contextlib.py"))
+        )
+        _internal_code[code] = known
+    return known
+
+
+def current() -> SourceInfo:
+    """The user frames of the caller."""
+    raw = []
+    frame = sys._getframe(1)
+    get = _internal_code.get
+    while frame is not None:
+        code = frame.f_code
+        internal = get(code)
+        if internal is None:
+            internal = is_internal(code)
+        if not internal:
+            raw.append((code, frame.f_lasti))
+            if len(raw) == _MAX_FRAMES:
+                break
+        frame = frame.f_back  # type: ignore[assignment]
+    return SourceInfo(tuple(raw))
+
+
+def _resolve(code: CodeType, lasti: int) -> Frame:
+    line, column = code.co_firstlineno, 0
+    for index, position in enumerate(code.co_positions()):
+        if index == lasti // 2:
+            line = position[0] or line
+            column = position[2] or 0
+            break
+    return Frame(code.co_filename, line, column + 1, code.co_qualname)

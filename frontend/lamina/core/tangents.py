@@ -1,0 +1,35 @@
+"""Symbolic zeros, and the marker of linear inputs in transposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.core.avals import ShapedArray
+
+
+class Zero:
+    """A tangent or cotangent known to be zero, with no array behind it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval.str_short()})"
+
+
+class UndefinedPrimal:
+    """In a transpose rule, an input that the operation is linear in: it has a type and no value."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval.str_short()})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    return type(x) is UndefinedPrimal

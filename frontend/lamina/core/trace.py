@@ -1,0 +1,319 @@
+"""Traces and tracers: what an operation means just now.
+
+A transformation is an interpreter of primitives. While a user's function runs, the current trace is
+the interpreter that sees each primitive; it may hand on work to its parent trace. At the bottom is
+the evaluation trace, which runs the primitive. (The design is JAX's "stackless" core.)
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lamina import errors
+from lamina.core import dtypes, source_info
+from lamina.core.avals import ShapedArray
+
+
+class Trace:
+    """An interpreter of primitives. `parent` is the trace that it stands on."""
+
+    __slots__ = ("__weakref__", "alive", "parent")
+
+    def __init__(self, parent: Trace | None) -> None:
+        self.parent = parent
+        self.alive = True
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Gives the result of applying `primitive` in this interpretation."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        """How messages call it: `jit`, `vmap`, ..."""
+        return type(self).__name__
+
+    def ended(self) -> None:
+        """Marks the trace as over: its tracers may no longer be used."""
+        self.alive = False
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+_state = _State()
+_eval_trace: Trace | None = None
+_observers: list[Callable[[bool], None]] = []
+
+
+def set_eval_trace(trace: Trace) -> None:
+    """Injection: the trace that runs primitives. Called once, by lamina/__init__.py."""
+    global _eval_trace
+    _eval_trace = trace
+
+
+def observe_tracing(observer: Callable[[bool], None]) -> None:
+    """Calls `observer(is_tracing)` whenever this thread starts or stops tracing."""
+    _observers.append(observer)
+
+
+def eval_trace() -> Trace:
+    assert _eval_trace is not None
+    return _eval_trace
+
+
+def current_trace() -> Trace:
+    """The interpreter that sees the next primitive."""
+    return _state.trace or _eval_trace  # type: ignore[return-value]
+
+
+def is_evaluating() -> bool:
+    """Whether primitives run at once (no transformation is under way in this thread)."""
+    return _state.trace is None
+
+
+@contextmanager
+def set_current_trace(trace: Trace | None) -> Iterator[None]:
+    """Makes `trace` the current one for a block."""
+    old = _state.trace
+    new = None if trace is _eval_trace else trace
+    _state.trace = new
+    if (old is None) != (new is None):
+        for observer in _observers:
+            observer(new is not None)
+    try:
+        yield
+    finally:
+        _state.trace = old
+        if (old is None) != (new is None):
+            for observer in _observers:
+                observer(old is not None)
+
+
+def swap_trace(trace: Trace | None) -> Trace | None:
+    """set_current_trace without the context manager, for the interpreters' hot paths, which go
+    from one non-evaluating trace to its parent and back."""
+    old = _state.trace
+    new = None if trace is _eval_trace else trace
+    _state.trace = new
+    if (old is None) != (new is None):
+        for observer in _observers:
+            observer(new is not None)
+    return old
+
+
+# ---- types of values ---------------------------------------------------------------------------
+_aval_rules: dict[type, Callable[[Any], ShapedArray]] = {}
+
+
+def register_value_type(kind: type, to_aval: Callable[[Any], ShapedArray]) -> None:
+    """Makes instances of `kind` acceptable as arrays."""
+    _aval_rules[kind] = to_aval
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """The type of an array-like value: a tracer, an Array, a NumPy array or scalar, a Python scalar.
+
+    Raises TypeError for anything else.
+    """
+    rule = _aval_rules.get(type(x))
+    if rule is not None:
+        return rule(x)
+    if isinstance(x, Tracer):
+        return x.aval
+    for kind in type(x).__mro__[1:]:
+        if kind in _aval_rules:
+            rule = _aval_rules[type(x)] = _aval_rules[kind]
+            return rule(x)
+    raise TypeError(f"{x!r} of type {type(x)} is not a valid lamina array type")
+
+
+def is_array_like(x: Any) -> bool:
+    """Whether get_aval accepts x."""
+    if isinstance(x, Tracer) or type(x) in _aval_rules:
+        if type(x) is np.ndarray or isinstance(x, np.generic):
+            return dtypes.is_known(x.dtype)
+        return True
+    return any(kind in _aval_rules for kind in type(x).__mro__[1:])
+
+
+def _numpy_aval(x: Any) -> ShapedArray:
+    if not dtypes.is_known(x.dtype):
+        raise TypeError(
+            f"Value {x!r} with dtype {x.dtype} is not a valid lamina array type. "
+            "Only arrays of numeric types are supported."
+        )
+    return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+
+
+_int_aval: dict[np.dtype, ShapedArray] = {}
+
+
+def _python_aval(kind: type) -> Callable[[Any], ShapedArray]:
+    cache: dict[np.dtype, ShapedArray] = {}
+
+    def to_aval(x: Any) -> ShapedArray:
+        dtype = dtypes.default_dtype(kind)
+        if kind is int and not dtypes.iinfo(dtype).min <= x <= dtypes.iinfo(dtype).max:
+            raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+        aval = cache.get(dtype)
+        if aval is None:
+            aval = cache[dtype] = ShapedArray((), dtype, weak_type=kind is not bool)
+        return aval
+
+    return to_aval
+
+
+for _kind in dtypes.PYTHON_SCALARS:
+    register_value_type(_kind, _python_aval(_kind))
+register_value_type(np.ndarray, _numpy_aval)
+for _scalar in (np.bool_, np.generic):
+    register_value_type(_scalar, _numpy_aval)
+
+
+# ---- tracers -----------------------------------------------------------------------------------
+class Tracer:
+    """Stands for an array while a transformation runs. Subclasses belong to one kind of trace."""
+
+    __slots__ = ("__weakref__", "_trace")
+    __array_priority__ = 1000
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @property
+    def aval(self) -> ShapedArray:
+        raise NotImplementedError
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+
+    def concrete(self) -> Any:
+        """The array this stands for, if its value is known; None if it is not."""
+        return None
+
+    def origin_note(self) -> str:
+        """What to tell the user of where this value comes from."""
+        return ""
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(self.aval.shape[0])])  # type: ignore[index]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        value = self.concrete()
+        if value is None:
+            raise errors.TracerBoolConversionError(self)
+        return bool(value)
+
+    def __index__(self) -> int:
+        value = self.concrete()
+        if value is None:
+            raise errors.TracerIntegerConversionError(self)
+        return value.__index__()
+
+    def _convert(self, kind: type) -> Any:
+        value = self.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                self,
+                f"The problem arose with the `{kind.__name__}` function. If trying to convert the "
+                f"data type of a value, try using `x.astype({kind.__name__})` or "
+                f"`lamina.numpy.array(x, {kind.__name__})` instead.",
+            )
+        return kind(value)
+
+    def __int__(self) -> int:
+        return self._convert(int)
+
+    def __float__(self) -> float:
+        return self._convert(float)
+
+    def __complex__(self) -> complex:
+        return self._convert(complex)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        value = self.concrete()
+        if value is None:
+            raise errors.TracerArrayConversionError(self)
+        return np.asarray(value, *args, **kwargs)
+
+    def tolist(self) -> Any:
+        return self.__array__().tolist()
+
+    def item(self, *args: int) -> Any:
+        value = self.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(self, "The problem arose with the `item` method.")
+        return value.item(*args)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "lamina arrays are immutable and do not support in-place item assignment. Instead of "
+            "x[idx] = y, use x = x.at[idx].set(y)."
+        )
+
+    def block_until_ready(self) -> Tracer:
+        return self
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval.str_long()})"
+
+
+def leaked_tracer_error(tracer: Tracer, made_at: source_info.SourceInfo | None, what: str,
+                        trace_of: str) -> errors.UnexpectedTracerError:  # fmt: skip
+    """The error for a tracer used after its trace ended."""
+    lines = [
+        "Encountered an unexpected tracer. A function transformed by lamina had a side effect, "
+        "allowing for a reference to an intermediate value with type "
+        f"{tracer.aval.str_long()} wrapped in a {type(tracer).__name__} to escape the scope of the "
+        "transformation.",
+        "lamina transformations require that functions explicitly return their outputs, and "
+        "disallow saving intermediate values to global state.",
+        f"The function being traced when the value leaked was {trace_of}.",
+    ]
+    if made_at is not None and made_at.raw:
+        lines.append(f"The leaked intermediate value was created on line {made_at.summary()}{what}.")
+        lines.append("When the value was created, the final 5 user frames were:")
+        lines += [f"  {frame}  {frame.text}" for frame in made_at.frames[:5]]
+    lines.append(
+        "To catch the leak earlier, set the environment variable LAMINA_CHECK_TRACER_LEAKS=1 or "
+        "use the `lamina.checking_leaks` context manager."
+    )
+    return errors.UnexpectedTracerError("\n".join(lines))
+
+
+def check_no_leaks(trace_ref: weakref.ref, what: str) -> None:
+    """Raises if a trace that should be gone is still referred to (config.check_tracer_leaks)."""
+    if trace_ref() is not None:
+        import gc
+
+        gc.collect()
+        if trace_ref() is not None:
+            raise errors.UnexpectedTracerError(
+                f"Leaked trace: {what} ended, but something still holds one of its tracers."
+            )

@@ -1,0 +1,62 @@
+"""Pytrees, on optree, with JAX's conventions: None is an empty node, dict keys are sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+NAMESPACE = "lamina"
+PyTreeDef = optree.PyTreeSpec
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of a tree in order, and its structure."""
+    return optree.tree_flatten(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)  # type: ignore[return-value]
+
+
+def unflatten(treedef: PyTreeDef, leaves: Sequence[Any]) -> Any:
+    """The tree with this structure and these leaves."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    return optree.tree_leaves(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
+
+
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
+    return optree.tree_structure(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any,
+        is_leaf: Callable[[Any], bool] | None = None) -> Any:  # fmt: skip
+    """Applies f to each leaf, and to what stands in its place in the other trees."""
+    flat, treedef = flatten(tree, is_leaf)
+    others = [flatten_up_to(treedef, r) for r in rest]
+    return treedef.unflatten([f(*xs) for xs in zip(flat, *others, strict=True)])
+
+
+def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
+    """The subtrees of `tree` at the leaves of `treedef`; ValueError if the structures differ."""
+    return treedef.flatten_up_to(tree)
+
+
+def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
+    """For each leaf, how to reach it from the root, as in Python: ['a'][1].x."""
+    accessors = optree.tree_accessors(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
+    return [a.codify("") for a in accessors]
+
+
+def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
+                     ) -> list[Any]:  # fmt: skip
+    """A leaf of `prefix` for each leaf of `tree`, where `prefix` is a tree prefix of it."""
+    out: list[Any] = []
+
+    def spread(value: Any, subtree: Any) -> None:
+        out.extend([value] * len(leaves(subtree)))
+
+    prefix_leaves, prefix_def = flatten(prefix, is_leaf)
+    for value, subtree in zip(prefix_leaves, flatten_up_to(prefix_def, tree), strict=True):
+        spread(value, subtree)
+    return out

@@ -1,0 +1,36 @@
+"""Arithmetic on tangents and cotangents that may be symbolic zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lamina.core import dtypes
+from lamina.core.avals import ShapedArray
+from lamina.core.tangents import Zero
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    """An array of zeros of this type; float0 zeros live in NumPy, for they hold nothing."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    from lamina import lax
+
+    return lax.full(aval.shape, 0, aval.dtype)
+
+
+def instantiate_zero(x: Any) -> Any:
+    """The array for a symbolic zero; other values as they are."""
+    return zeros_like_aval(x.aval) if type(x) is Zero else x
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """x + y, where either may be None or Zero."""
+    if x is None or type(x) is Zero:
+        return y if y is not None else x
+    if y is None or type(y) is Zero:
+        return x
+    from lamina.lax import add_any
+
+    return add_any(x, y)
