@@ -1,0 +1,1 @@
+"""All contact with MLIR: the wheel, contexts, types, constants, op builders, serialisation."""

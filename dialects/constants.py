@@ -1,0 +1,83 @@
+"""Between NumPy arrays and dense MLIR attributes, for every dtype, bit for bit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from lamina.dialects.types import dtype_of, shape_of, tensor_type
+from lamina.dialects.vendors import ir
+
+_DIRECT = frozenset("?bBhHiIlLqQefd")  # typecodes that dense attributes expose as buffers
+
+
+def dense(value: Any) -> ir.Attribute:
+    """The dense attribute that holds an array; equal elements everywhere become a splat."""
+    value = np.asarray(value)
+    if value.flags.c_contiguous is False:
+        value = value.copy(order="C")
+    return ir.DenseElementsAttr.get(value, type=tensor_type(value.shape, value.dtype))
+
+
+def dense_splat(value: Any, shape: tuple[int, ...], dtype: Any) -> ir.Attribute:
+    """The dense attribute of a shape with one value everywhere, without building the array."""
+    element = np.asarray(value).astype(dtype)
+    return ir.DenseElementsAttr.get(element, type=tensor_type(shape, element.dtype))
+
+
+def array_of(constant: ir.Operation) -> np.ndarray:
+    """The value of a `stablehlo.constant` (or any op with a dense `value`), read-only.
+
+    A view of the attribute's memory where MLIR allows; a splat is broadcast from one element,
+    so a large one costs nothing.
+    """
+    of = constant.results[0].type
+    dtype, shape = dtype_of(of), shape_of(of)
+    if dtype.char in _DIRECT:
+        attribute = constant.attributes["value"]
+        if isinstance(attribute, ir.DenseResourceElementsAttr):
+            raise ValueError("a dense_resource constant can't be read back through the bindings")
+        return np.asarray(attribute)
+    # The bindings can't hand out complex, bf16, f8 and i4 elements: read the printed form.
+    return _array_of_text(constant.get_asm(), dtype, shape)
+
+
+def is_splat(constant: ir.Operation) -> bool:
+    """Whether a constant op has equal elements everywhere (an empty one does not)."""
+    try:
+        return constant.attributes["value"].is_splat
+    except (TypeError, AttributeError):  # complex elements; dense_resource
+        return re.search(r"dense<\(", constant.get_asm(large_elements_limit=2)) is not None
+
+
+_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|true|false")
+
+
+def _array_of_text(text: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    body = re.search(r'dense<(?:"0x([0-9A-Fa-f]*)"|([^>]*))>', text)
+    if body is None:
+        raise ValueError(f"no dense elements in {text[:80]!r}")
+    if body[1] is not None:
+        flat = np.frombuffer(bytes.fromhex(body[1]), dtype=dtype)
+    else:
+        part = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+        tokens = _TOKEN.findall(body[2])
+        flat = np.array([_number(token, part) for token in tokens], dtype=part)
+        if dtype.kind == "c":
+            flat = flat.view(dtype)
+    result = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+    if result.flags.writeable:
+        result.flags.writeable = False
+    return result
+
+
+def _number(token: str, dtype: np.dtype) -> Any:
+    if token.startswith("0x"):  # the bits of a NaN or an infinity
+        bits = int(token, 16).to_bytes(dtype.itemsize, "little")
+        return np.frombuffer(bits, dtype=dtype)[0]
+    if token in ("true", "false"):
+        return token == "true"
+    is_integer = dtype.kind in "iu" or "int" in dtype.name
+    return np.asarray(int(token) if is_integer else float(token)).astype(dtype)
