@@ -1,0 +1,166 @@
+"""Which values share storage.
+
+Values are gathered into groups, one buffer each. Two groups may become one when their intervals do
+not meet, or meet only at handovers: the point where a kernel overwrites an operand, a loop takes
+its initial or its next value, a branch or the program returns. Tried in the order of what a failure
+costs: in-place kernels and loop carries first (a copy each time around), results and donated
+arguments next, and last large temporaries that a kernel could overwrite (memory only).
+Arguments that are not donated and constants are never shared: nobody may write them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lamina.passes.planning.liveness import Handover, Interval, Liveness, intersection, merge
+from lamina.passes.planning.program import Call, Program
+
+# Overwriting an operand means one more variant of the kernel to compile: below this many bytes
+# the memory it saves is not worth it.
+_WORTH_ALIASING = 1 << 20
+
+Place = tuple[Literal["argument", "result", "constant"], int]
+
+
+@dataclass
+class Group:
+    """Values in one buffer. `place` says where it is when not in the arena."""
+
+    bytes: int
+    intervals: list[Interval]
+    place: Place | None = None
+    read_only: bool = False
+
+
+@dataclass
+class Sharing:
+    """The groups; `find` gives the group of a value. `alias_of` maps results to the donated
+    arguments whose buffers they take over."""
+
+    groups: dict[int, Group]
+    root: dict[int, int]
+    last_name: int
+    parent: dict[int, int] = field(default_factory=dict)
+    alias_of: dict[int, int] = field(default_factory=dict)
+
+    def find(self, value: int) -> int:
+        """The group (named by one of its values) that holds `value`."""
+        node = self.root.get(value, value)
+        path = []
+        while node in self.parent:
+            path.append(node)
+            node = self.parent[node]
+        for passed in path:
+            self.parent[passed] = node
+        return node
+
+    def add_group(self, size: int, interval: Interval) -> int:
+        """A new group of its own, for storage that belongs to no value."""
+        self.last_name -= 1
+        self.groups[self.last_name] = Group(size, [interval])
+        return self.last_name
+
+
+def result_group(position: int) -> int:
+    """The name under which the caller's buffer for a result enters the groups."""
+    return -1 - position
+
+
+def coalesce(program: Program, live: Liveness) -> Sharing:
+    """Decide which values of `program` share storage."""
+    return _Coalescer(program, live).run()
+
+
+class _Coalescer:
+    def __init__(self, program: Program, live: Liveness) -> None:
+        self.program = program
+        self.live = live
+        self.handovers: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        groups = {
+            root: Group(program.bytes[root], intervals, read_only=root in live.read_only)
+            for root, intervals in live.intervals.items()
+        }
+        for position, value in enumerate(program.body.arguments):
+            groups[value].place = ("argument", position)
+        for value in live.read_only:
+            if groups[value].place is None:
+                groups[value].place = ("constant", value)
+        for position, value in enumerate(program.body.yields):
+            groups[result_group(position)] = Group(
+                program.bytes[value], [(live.end, live.end + 1)], ("result", position)
+            )
+        self.sharing = Sharing(groups, live.root, -len(program.body.yields))
+
+    def run(self) -> Sharing:
+        live = self.live
+        must = [h for call, point in live.calls for h in _eligible(call, call.inout, point, live)]
+        enters = [h for _, enter, _ in live.loops for h in enter]
+        agains = [h for _, _, again in live.loops for h in again]
+        leaves = [h for _, ends in live.branches for h in ends]
+        for handover in must + enters + agains + leaves:
+            self.handovers[handover.point].append((handover.old, handover.new))
+        may = [
+            h for call, point in live.calls for h in _eligible(call, call.may_alias, point, live)
+        ]
+        for handover in may:
+            self.handovers[handover.point].append((handover.old, handover.new))
+
+        for handover in must + agains + enters + leaves:
+            self._try(handover.old, handover.new, handover.point)
+        self._donate()
+        for position, value in enumerate(self.program.body.yields):
+            if position not in self.sharing.alias_of:
+                self._try(value, result_group(position), live.end)
+        for handover in may:
+            if self.program.bytes[handover.new] >= _WORTH_ALIASING:
+                self._try(handover.old, handover.new, handover.point)
+        return self.sharing
+
+    def _donate(self) -> None:
+        body, sharing = self.program.body, self.sharing
+        for position, results in self.program.donated.items():
+            argument = body.arguments[position]
+            for result in results:
+                if result not in sharing.alias_of and self._try(argument, body.yields[result], None):
+                    sharing.alias_of[result] = position
+                    break
+
+    def _try(self, a: int, b: int, point: int | None) -> bool:
+        """Make one group of the groups of `a` and `b` if that is sound; `point` is a handover."""
+        sharing = self.sharing
+        a, b = sharing.find(a), sharing.find(b)
+        if a == b:
+            return True
+        one, other = sharing.groups[a], sharing.groups[b]
+        if one.read_only or other.read_only or one.bytes != other.bytes:
+            return False
+        if one.place is not None and other.place is not None:
+            return False
+        for low, high in intersection(one.intervals, other.intervals):
+            if low != high or (low != point and not self._handed_over(low, a, b)):
+                return False
+        sharing.parent[b] = a
+        one.intervals = merge(one.intervals + other.intervals)
+        one.place = one.place or other.place
+        del sharing.groups[b]
+        return True
+
+    def _handed_over(self, point: int, a: int, b: int) -> bool:
+        find = self.sharing.find
+        return any(
+            {find(old), find(new)} == {a, b} for old, new in self.handovers.get(point, ())
+        )
+
+
+def _eligible(
+    call: Call, pairs: dict[int, int], point: int, live: Liveness
+) -> list[Handover]:
+    """The operands of a call that it could overwrite: those it is not given twice."""
+    roots = [live.root[value] for value in call.operands]
+    return [
+        Handover(roots[operand], live.root[call.results[result]], point)
+        for operand, result in pairs.items()
+        if roots.count(roots[operand]) == 1
+    ]

@@ -1,0 +1,101 @@
+"""Put the readers of a value before the operation that overwrites it in place.
+
+    %new = update(%old, ...)          %x = read(%old)
+    %x = read(%old)             =>    %new = update(%old, ...)
+
+Without this the update would have to copy `%old` first: in a loop, the whole array each time
+around. An update is moved only past operations that do not depend on it; where a later reader of
+the old value needs the new one too, the order is left alone and the copy is due.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from lamina.passes.planning.program import Block, Call, Op, Program, View, While, blocks_of, values_read
+
+# A bound on the work per program: moving an update costs the length of the way it moves.
+_BUDGET = 500_000
+
+
+def sink_updates(program: Program) -> None:
+    """Reorder each block of `program` in place."""
+    budget = _BUDGET
+    for block, carries in _blocks(program.body, {}):
+        budget = _sink_in_block(block, carries, budget)
+
+
+def _blocks(block: Block, carries: dict[int, int]) -> list[tuple[Block, dict[int, int]]]:
+    """Every block with its carries: yielded value -> the block argument it will overwrite."""
+    found = [(block, carries)]
+    for op in block.ops:
+        for inner in blocks_of(op):
+            overwrites = {}
+            if isinstance(op, While) and inner is op.body:
+                overwrites = dict(zip(inner.yields, inner.arguments, strict=True))
+            found += _blocks(inner, overwrites)
+    return found
+
+
+def _overwritten(op: Op, carries: dict[int, int]) -> set[int]:
+    """The values whose storage `op` would like to write its results into."""
+    if not isinstance(op, Call):
+        return set()
+    old = {op.operands[position] for position in op.inout}
+    old.update(carries[result] for result in op.results if result in carries)
+    return old
+
+
+def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
+    updates = [op for op in block.ops if _overwritten(op, carries)]
+    if not updates:
+        return budget
+    ops = block.ops
+    reads = {id(op): values_read(op) for op in ops}
+    place = {id(op): position for position, op in enumerate(ops)}
+    readers: dict[int, list[Op]] = defaultdict(list)
+    views: dict[int, list[int]] = defaultdict(list)
+    for op in ops:
+        if isinstance(op, View):
+            views[op.operand].append(op.result)
+        else:
+            for value in reads[id(op)]:
+                readers[value].append(op)
+
+    for update in updates:
+        if budget <= 0:
+            break
+        old = _with_views(_overwritten(update, carries), views)
+        start = place[id(update)]
+        last = max(
+            (place[id(op)] for value in old for op in readers[value] if op is not update),
+            default=-1,
+        )
+        if last < start:
+            continue
+        budget -= last - start
+        tainted = set(update.results)
+        before: list[Op] = []
+        after: list[Op] = [update]
+        for op in ops[start + 1 : last + 1]:
+            if reads[id(op)] & tainted:
+                tainted.update(op.results)
+                after.append(op)
+            else:
+                before.append(op)
+        if any(reads[id(op)] & old for op in after[1:]):
+            continue
+        for position, op in enumerate(before + after, start):
+            ops[position] = op
+            place[id(op)] = position
+    return budget
+
+
+def _with_views(values: set[int], views: dict[int, list[int]]) -> set[int]:
+    found, todo = set(), list(values)
+    while todo:
+        value = todo.pop()
+        if value not in found:
+            found.add(value)
+            todo += views[value]
+    return found

@@ -1,0 +1,198 @@
+"""From a program to a plan: the same program on storage slots, with every copy spelled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
+from lamina.passes.planning.liveness import Liveness, analyse
+from lamina.passes.planning.offsets import assign_offsets
+from lamina.passes.planning.order import sink_updates
+from lamina.passes.planning.program import (
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Op,
+    Program,
+    View,
+    While,
+)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in memory: an argument, a result or a constant by its number, or an arena offset."""
+
+    space: Literal["argument", "result", "constant", "arena"]
+    index: int
+
+
+@dataclass
+class CallStep:
+    """Call the kernel; `in_place` maps the operands it overwrites to the results they become."""
+
+    call: Call
+    in_place: dict[int, int]
+
+
+@dataclass
+class CopyStep:
+    """Copy the bytes of `value` from one buffer to another; from the program's data where `source`
+    is None. Buffers are named as values are: `Plan.slot` places both."""
+
+    value: int
+    source: int | None
+    target: int
+
+
+@dataclass
+class WhileStep:
+    """Run `cond`, leave if its predicate is false, run `body`, and again."""
+
+    op: While
+    cond: list[Step]
+    body: list[Step]
+
+
+@dataclass
+class BranchStep:
+    """Run one of `blocks`."""
+
+    op: Branch
+    blocks: list[list[Step]]
+
+
+Step = CallStep | CopyStep | WhileStep | BranchStep
+
+
+@dataclass
+class Plan:
+    """`alias_of` maps results to the donated arguments whose buffers they are; `unused_donations`
+    lists donated arguments that no result took over."""
+
+    steps: list[Step]
+    arena_bytes: int
+    alias_of: dict[int, int]
+    unused_donations: list[int]
+    sharing: Sharing
+    offsets: dict[int, int]
+
+    def slot(self, value: int) -> Slot:
+        """Where a value (or a temporary named by a CopyStep) is."""
+        name = self.sharing.find(value)
+        place = self.sharing.groups[name].place
+        return Slot("arena", self.offsets[name]) if place is None else Slot(*place)
+
+    def lifetime(self, value: int) -> tuple[int, int]:
+        """The first and the last point at which the buffer of `value` is in use."""
+        intervals = self.sharing.groups[self.sharing.find(value)].intervals
+        return intervals[0][0], intervals[-1][1]
+
+
+def make_plan(program: Program) -> Plan:
+    """Order, storage and copies for `program`, whose blocks may be reordered on the way."""
+    sink_updates(program)
+    live = analyse(program)
+    sharing = coalesce(program, live)
+    # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
+    steps = _StepWriter(program, live, sharing).write()
+    offsets, arena_bytes = assign_offsets(
+        {
+            name: (group.bytes, group.intervals[0][0], group.intervals[-1][1])
+            for name, group in sharing.groups.items()
+            if group.place is None
+        }
+    )
+    unused = sorted(set(program.donated) - set(sharing.alias_of.values()))
+    return Plan(steps, arena_bytes, sharing.alias_of, unused, sharing, offsets)
+
+
+class _StepWriter:
+    def __init__(self, program: Program, live: Liveness, sharing: Sharing) -> None:
+        self.program = program
+        self.sharing = sharing
+        self.again = {id(op): again[0].point for op, _, again in live.loops if again}
+        self.end = live.end
+
+    def write(self) -> list[Step]:
+        body, sharing = self.program.body, self.sharing
+        targets = [
+            value if position in sharing.alias_of else result_group(position)
+            for position, value in enumerate(body.yields)
+        ]
+        return self._block(body) + self._copies(body.yields, targets, self.end)
+
+    def _block(self, block: Block) -> list[Step]:
+        return [step for op in block.ops for step in self._op(op)]
+
+    def _op(self, op: Op) -> list[Step]:
+        match op:
+            case View():
+                return []
+            case Constant():
+                return [CopyStep(op.result, None, op.result)] if op.fill else []
+            case Call():
+                return self._call(op)
+            case Branch():
+                # Results are new storage: no copy here overwrites what another one reads.
+                blocks = [
+                    self._block(block) + self._copies(block.yields, op.results, None)
+                    for block in op.blocks
+                ]
+                return [BranchStep(op, blocks)]
+            case While():
+                carry = op.cond.arguments
+                enter = self._copies(op.operands, carry, None)
+                again = self._copies(op.body.yields, carry, self.again.get(id(op)))
+                cond, body = self._block(op.cond), self._block(op.body)
+                return [*enter, WhileStep(op, cond, body + again)]
+
+    def _call(self, call: Call) -> list[Step]:
+        find = self.sharing.find
+        steps: list[Step] = []
+        in_place = {}
+        for operand, result in {**call.may_alias, **call.inout}.items():
+            old, new = call.operands[operand], call.results[result]
+            if find(old) == find(new):
+                in_place[operand] = result
+            elif operand in call.inout:  # the old value is still needed, or is not ours to write
+                steps.append(CopyStep(old, old, new))
+                in_place[operand] = result
+        return [*steps, CallStep(call, in_place)]
+
+    def _copies(self, sources: list[int], targets: list[int], point: int | None) -> list[Step]:
+        """Copies that happen at once, in an order in which none reads what another has written.
+
+        Where they form a cycle, a temporary that lives at `point` breaks it.
+        """
+        find = self.sharing.find
+        pending = {
+            find(target): (value, find(value))
+            for value, target in zip(sources, targets, strict=True)
+            if find(value) != find(target)
+        }
+        readers: dict[int, int] = {}
+        for _, source in pending.values():
+            readers[source] = readers.get(source, 0) + 1
+        ready = [target for target in pending if target not in readers]
+        steps: list[Step] = []
+        while pending:
+            if ready:
+                target = ready.pop()
+                value, source = pending.pop(target)
+                steps.append(CopyStep(value, source, target))
+            else:
+                assert point is not None, "a cycle of copies where there can be none"
+                target, (value, source) = next(iter(pending.items()))
+                saved = self.sharing.add_group(self.program.bytes[value], (point, point))
+                steps.append(CopyStep(value, source, saved))
+                pending[target] = (value, saved)
+            if source in readers:
+                readers[source] -= 1
+                if not readers[source]:
+                    del readers[source]
+                    if source in pending:
+                        ready.append(source)
+        return steps

@@ -1,0 +1,135 @@
+"""The program a plan is made for: calls of kernels, control flow, views and constants on values.
+
+Values are small integers, in SSA form: defined once, by an argument, an operation or a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of a kernel. `inout` maps an operand's position to the result that must share its
+    buffer, `may_alias` to the result that may; `tag` is the caller's own handle on the operation."""
+
+    kernel: str
+    operands: list[int]
+    results: list[int]
+    inout: dict[int, int] = field(default_factory=dict)
+    may_alias: dict[int, int] = field(default_factory=dict)
+    tag: object = None
+
+
+@dataclass(eq=False)
+class View:
+    """The same bytes under another type (a reshape)."""
+
+    operand: int
+    result: int
+    tag: object = None
+
+    @property
+    def operands(self) -> list[int]:
+        return [self.operand]
+
+    @property
+    def results(self) -> list[int]:
+        return [self.result]
+
+
+@dataclass(eq=False)
+class Constant:
+    """A constant. With `fill` it is written into ordinary storage where it is defined; without,
+    it is read-only data of the program."""
+
+    result: int
+    fill: bool = False
+    tag: object = None
+
+    @property
+    def operands(self) -> list[int]:
+        return []
+
+    @property
+    def results(self) -> list[int]:
+        return [self.result]
+
+
+@dataclass(eq=False)
+class Block:
+    """Operations in order; `yields` are the values handed to the enclosing operation."""
+
+    arguments: list[int] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    yields: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class While:
+    """While `cond` yields true (one boolean), replace the carry by what `body` yields. Both blocks
+    take the carry; the results are its last value."""
+
+    operands: list[int]
+    cond: Block
+    body: Block
+    results: list[int]
+    tag: object = None
+
+
+@dataclass(eq=False)
+class Branch:
+    """Run one of `blocks`, chosen by the value `selector`; the results are what it yields."""
+
+    selector: int
+    blocks: list[Block]
+    results: list[int]
+    tag: object = None
+
+    @property
+    def operands(self) -> list[int]:
+        return [self.selector]
+
+
+Op = Call | View | Constant | While | Branch
+
+
+@dataclass(eq=False)
+class Program:
+    """`body.arguments` are the arguments and `body.yields` the results. `bytes` holds each value's
+    size. `donated` maps the position of an argument that may be overwritten to the results that
+    could take its buffer over, best first."""
+
+    body: Block
+    bytes: dict[int, int]
+    donated: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def blocks_of(op: Op) -> list[Block]:
+    """The blocks inside an operation, in the order in which they are numbered."""
+    if isinstance(op, While):
+        return [op.cond, op.body]
+    if isinstance(op, Branch):
+        return op.blocks
+    return []
+
+
+def walk(block: Block) -> Iterator[Op]:
+    """Every operation under `block`, an operation before what is inside it."""
+    for op in block.ops:
+        yield op
+        for inner in blocks_of(op):
+            yield from walk(inner)
+
+
+def values_read(op: Op) -> set[int]:
+    """Every value that `op`, or anything inside it, reads; those defined inside included."""
+    read = set(op.operands)
+    for inner in blocks_of(op):
+        read.update(inner.yields)
+        for nested in walk(inner):
+            read.update(nested.operands)
+            for block in blocks_of(nested):
+                read.update(block.yields)
+    return read

@@ -1,0 +1,389 @@
+"""Plans of random programs, run on bytes, must give what the programs mean."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import numpy as np
+import pytest
+
+from lamina.passes.planning.offsets import ALIGNMENT, assign_offsets
+from lamina.passes.planning.plan import BranchStep, CallStep, CopyStep, Plan, WhileStep, make_plan
+from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+
+SIZES = (8, 64, 64, 100)
+PREDICATE = 1
+MAX_TRIPS = 3
+
+
+def content(size: int, *parts: object) -> bytes:
+    """Bytes that depend on all of `parts`."""
+    seed = hashlib.sha256(repr(parts).encode()).digest()
+    return (seed * (size // len(seed) + 1))[:size]
+
+
+class Generator:
+    """Random programs, rich in what makes planning hard."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.bytes: dict[int, int] = {}
+        self.kernels = 0
+
+    def value(self, size: int) -> int:
+        number = len(self.bytes)
+        self.bytes[number] = size
+        return number
+
+    def program(self) -> Program:
+        pick = self.random
+        arguments = [self.value(pick.choice(SIZES)) for _ in range(pick.randint(1, 4))]
+        body = Block(arguments)
+        self.fill(body, list(arguments), depth=0, count=pick.randint(1, 12))
+        known = self.visible
+        body.yields = [pick.choice(known) for _ in range(pick.randint(1, 4))]
+        donated = {}
+        for position, argument in enumerate(arguments):
+            if pick.random() < 0.4:
+                same = [
+                    i for i, v in enumerate(body.yields) if self.bytes[v] == self.bytes[argument]
+                ]
+                donated[position] = tuple(same)
+        return Program(body, self.bytes, donated)
+
+    def of_size(self, visible: list[int], size: int) -> int | None:
+        fitting = [v for v in visible if self.bytes[v] == size]
+        recent = fitting[-3:] if self.random.random() < 0.6 else fitting
+        return self.random.choice(recent) if recent else None
+
+    def fill(self, block: Block, visible: list[int], depth: int, count: int) -> None:
+        """Append `count` operations to `block`; `self.visible` ends as what it can yield."""
+        for _ in range(count):
+            kind = self.random.choices(
+                ["call", "update", "view", "constant", "while", "branch"],
+                [6, 4, 1, 1, 2 * (depth < 2), 1 * (depth < 2)],
+            )[0]
+            getattr(self, kind)(block, visible, depth)
+        self.visible = visible
+
+    def call(self, block: Block, visible: list[int], depth: int, size: int | None = None) -> int:
+        pick = self.random
+        operands = [pick.choice(visible[-6:]) for _ in range(pick.randint(1, 3))]
+        results = [self.value(size or pick.choice(SIZES)) for _ in range(1 if size else pick.choice((1, 1, 2)))]
+        may_alias = {}
+        for position, operand in enumerate(operands):
+            fitting = [i for i, r in enumerate(results) if self.bytes[r] == self.bytes[operand]]
+            if fitting and pick.random() < 0.6:
+                may_alias[position] = pick.choice(fitting)
+        self.kernels += 1
+        block.ops.append(Call(f"k{self.kernels}", operands, results, {}, may_alias))
+        visible += results
+        return results[0]
+
+    def update(self, block: Block, visible: list[int], depth: int) -> None:
+        old = self.random.choice(visible[-5:])
+        others = [self.random.choice(visible) for _ in range(self.random.randint(0, 2))]
+        new = self.value(self.bytes[old])
+        self.kernels += 1
+        block.ops.append(Call(f"u{self.kernels}", [old, *others], [new], {0: 0}))
+        visible.append(new)
+
+    def view(self, block: Block, visible: list[int], depth: int) -> None:
+        old = self.random.choice(visible)
+        visible.append(self.value(self.bytes[old]))
+        block.ops.append(View(old, visible[-1]))
+
+    def constant(self, block: Block, visible: list[int], depth: int) -> None:
+        visible.append(self.value(self.random.choice(SIZES)))
+        block.ops.append(Constant(visible[-1], fill=self.random.random() < 0.5))
+
+    def yields(self, block: Block, visible: list[int], sizes: list[int]) -> list[int]:
+        """One visible value of each size, or the result of a new call."""
+        found = []
+        for size in sizes:
+            value = self.of_size(visible, size)
+            found.append(self.call(block, visible, 9, size) if value is None else value)
+        return found
+
+    def while_(self, block: Block, visible: list[int], depth: int) -> None:
+        pick = self.random
+        inits = [pick.choice(visible[-6:]) for _ in range(pick.randint(1, 4))]
+        sizes = [self.bytes[v] for v in inits]
+        cond, body = Block([self.value(s) for s in sizes]), Block([self.value(s) for s in sizes])
+        inside = visible + cond.arguments
+        self.fill(cond, inside, depth=9, count=pick.randint(0, 2))
+        cond.yields = [self.call(cond, inside, 9, PREDICATE)]
+        inside = visible + body.arguments
+        self.fill(body, inside, depth + 1, pick.randint(0, 6))
+        body.yields = self.yields(body, inside, sizes)
+        results = [self.value(s) for s in sizes]
+        block.ops.append(While(inits, cond, body, results))
+        visible += results
+
+    def branch(self, block: Block, visible: list[int], depth: int) -> None:
+        pick = self.random
+        sizes = [pick.choice(SIZES) for _ in range(pick.randint(1, 2))]
+        selector = self.call(block, visible, 9, PREDICATE)
+        blocks = []
+        for _ in range(pick.randint(1, 3)):
+            inner, inside = Block(), list(visible)
+            self.fill(inner, inside, depth + 1, pick.randint(0, 3))
+            inner.yields = self.yields(inner, inside, sizes)
+            blocks.append(inner)
+        results = [self.value(s) for s in sizes]
+        block.ops.append(Branch(selector, blocks, results))
+        visible += results
+
+
+setattr(Generator, "while", Generator.while_)
+
+
+def meaning(program: Program, arguments: list[bytes]) -> list[bytes]:
+    """What the program computes, on values that nobody can overwrite."""
+    known: dict[int, bytes] = dict(zip(program.body.arguments, arguments, strict=True))
+
+    def run(block: Block) -> list[bytes]:
+        for op in block.ops:
+            match op:
+                case Call():
+                    read = [known[v] for v in op.operands]
+                    for i, v in enumerate(op.results):
+                        known[v] = content(program.bytes[v], op.kernel, i, read)
+                case View():
+                    known[op.result] = known[op.operand]
+                case Constant():
+                    known[op.result] = content(program.bytes[op.result], "constant", op.result)
+                case Branch():
+                    chosen = op.blocks[known[op.selector][0] % len(op.blocks)]
+                    known.update(zip(op.results, run(chosen), strict=True))
+                case While():
+                    carry = [known[v] for v in op.operands]
+                    for trip in range(MAX_TRIPS + 1):
+                        known.update(zip(op.cond.arguments, carry, strict=True))
+                        if trip == MAX_TRIPS or run(op.cond)[0][0] % 3 == 0:
+                            run(op.cond)
+                            break
+                        known.update(zip(op.body.arguments, carry, strict=True))
+                        carry = run(op.body)
+                    known.update(zip(op.results, carry, strict=True))
+        return [known[v] for v in block.yields]
+
+    return run(program.body)
+
+
+class Machine:
+    """Runs a plan on real bytes, as a kernel might: results are scribbled on before operands are
+    read, unless they are one buffer on purpose."""
+
+    def __init__(self, program: Program, plan: Plan, arguments: list[bytes]) -> None:
+        noise = np.random.default_rng(0)
+        self.program, self.plan = program, plan
+        self.arena = noise.integers(0, 256, plan.arena_bytes, dtype=np.uint8)
+        self.arguments = [np.frombuffer(a, np.uint8).copy() for a in arguments]
+        self.results = [
+            self.arguments[plan.alias_of[i]]
+            if i in plan.alias_of
+            else noise.integers(0, 256, program.bytes[v], dtype=np.uint8)
+            for i, v in enumerate(program.body.yields)
+        ]
+
+    def at(self, value: int, size: int) -> np.ndarray:
+        slot = self.plan.slot(value)
+        match slot.space:
+            case "arena":
+                assert slot.index % ALIGNMENT == 0 and slot.index + size <= self.plan.arena_bytes
+                return self.arena[slot.index : slot.index + size]
+            case "argument":
+                return self.arguments[slot.index]
+            case "result":
+                return self.results[slot.index]
+        data = np.frombuffer(content(size, "constant", slot.index), np.uint8)
+        return data  # read-only: writing raises
+
+    def of(self, value: int) -> np.ndarray:
+        return self.at(value, self.program.bytes[value])
+
+    def run(self, steps: list) -> None:
+        for step in steps:
+            match step:
+                case CopyStep(value, source, target):
+                    size = self.program.bytes[value]
+                    data = (
+                        np.frombuffer(content(size, "constant", value), np.uint8)
+                        if source is None
+                        else self.at(source, size).copy()
+                    )
+                    self.at(target, size)[:] = data
+                case CallStep():
+                    self.call(step)
+                case BranchStep():
+                    chosen = self.of(step.op.selector)[0] % len(step.blocks)
+                    self.run(step.blocks[chosen])
+                case WhileStep():
+                    for trip in range(MAX_TRIPS + 1):
+                        self.run(step.cond)
+                        if self.of(step.op.cond.yields[0])[0] % 3 == 0 or trip == MAX_TRIPS:
+                            break
+                        self.run(step.body)
+
+    def call(self, step: CallStep) -> None:
+        call = step.call
+        operands = [self.of(v) for v in call.operands]
+        results = [self.of(v) for v in call.results]
+        for operand, result in step.in_place.items():
+            operands[operand] = results[result]
+        assert set(call.inout) <= set(step.in_place)
+        before = [operands[i].copy() for i in step.in_place]
+        for i, result in enumerate(results):
+            if i not in step.in_place.values():
+                result[:] = 0xEE
+        assert all(
+            (operands[i] == old).all() for i, old in zip(step.in_place, before, strict=True)
+        )
+        read = [operand.tobytes() for operand in operands]
+        for i, result in enumerate(results):
+            result[:] = np.frombuffer(content(result.size, call.kernel, i, read), np.uint8)
+
+
+def check(program: Program) -> Plan:
+    """Plan and run; the results must be right and nothing of the caller's overwritten."""
+    given = [content(program.bytes[v], "argument", v) for v in program.body.arguments]
+    expected = meaning(program, given)
+    plan = make_plan(program)
+    machine = Machine(program, plan, given)
+    machine.run(plan.steps)
+    assert [r.tobytes() for r in machine.results] == expected
+    for position, (now, then) in enumerate(zip(machine.arguments, given, strict=True)):
+        assert position in program.donated or now.tobytes() == then
+    return plan
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_random_programs(chunk: int) -> None:
+    for seed in range(chunk * 100, chunk * 100 + 100):
+        try:
+            check(Generator(seed).program())
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}") from error
+
+
+def copies(steps: list) -> list[CopyStep]:
+    """Every copy in a plan, those inside control flow included."""
+    found = []
+    for step in steps:
+        match step:
+            case CopyStep():
+                found.append(step)
+            case WhileStep():
+                found += copies(step.cond) + copies(step.body)
+            case BranchStep():
+                found += [c for block in step.blocks for c in copies(block)]
+    return found
+
+
+def loop(body: Block, cond_args: list[int], inits: list[int], results: list[int], p: int) -> While:
+    return While(inits, Block(cond_args, [Call("pred", cond_args[:1], [p])], [p]), body, results)
+
+
+def sizes(*pairs: tuple[range, int]) -> dict[int, int]:
+    return {v: size for values, size in pairs for v in values}
+
+
+def test_a_scan_writes_its_rows_in_place() -> None:
+    # arguments: 0 counter; 1 array (filled constant), loop carries (counter, array)
+    body = Block(
+        [4, 5],
+        [
+            Call("next", [4], [6], {}, {0: 0}),
+            Call("row", [5, 4], [7]),
+            Call("update", [5, 7, 4], [8], {0: 0}),
+        ],
+        [6, 8],
+    )
+    main = Block([0], [Constant(1, fill=True), loop(body, [2, 3], [0, 1], [9, 10], 11)], [10])
+    size = {0: 8, 1: 4096, 2: 8, 3: 4096, 4: 8, 5: 4096, 6: 8, 7: 64, 8: 4096, 9: 8, 10: 4096, 11: 1}
+    plan = check(Program(main, size))
+    made = copies(plan.steps)
+    assert [(c.value, c.source) for c in made] == [(1, None), (0, 0)]  # the fill; the counter
+    assert plan.slot(8).space == "result"
+
+
+def test_readers_go_before_the_update() -> None:
+    main = Block(
+        [0, 1],
+        [
+            Call("make", [0], [2]),
+            Call("update", [2, 1], [3], {0: 0}),
+            Call("read", [2, 1], [4]),
+        ],
+        [3, 4],
+    )
+    plan = check(Program(main, dict.fromkeys(range(5), 64)))
+    assert copies(plan.steps) == []
+    assert [s.call.kernel for s in plan.steps] == ["make", "read", "update"]
+
+
+def test_a_swap_takes_one_temporary() -> None:
+    body = Block([4, 5], [], [5, 4])
+    main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [6, 7])
+    plan = check(Program(main, dict.fromkeys(range(8), 64) | {8: 1}))
+    inside = next(s for s in plan.steps if isinstance(s, WhileStep))
+    assert len(copies(inside.body)) == 3
+
+
+def test_donated_argument_is_updated_in_place() -> None:
+    main = Block([0, 1], [Call("step", [0, 1], [2], {}, {0: 0})], [2])
+    plan = check(Program(main, dict.fromkeys(range(3), 64), {0: (0,)}))
+    assert plan.alias_of == {0: 0} and plan.arena_bytes == 0 and plan.unused_donations == []
+
+
+def test_donation_that_cannot_be_used_is_reported() -> None:
+    main = Block([0, 1], [Call("step", [0, 1], [2])], [2])
+    plan = check(Program(main, {0: 64, 1: 64, 2: 8}, {0: ()}))
+    assert plan.unused_donations == [0]
+
+
+def test_callers_array_is_copied_before_an_update() -> None:
+    main = Block([0, 1], [Call("update", [0, 1], [2], {0: 0})], [2])
+    plan = check(Program(main, dict.fromkeys(range(3), 64)))
+    assert [(c.source, plan.slot(c.target).space) for c in copies(plan.steps)] == [(0, "result")]
+
+
+def test_one_value_returned_twice_and_an_argument_returned() -> None:
+    main = Block([0], [Call("f", [0], [1])], [1, 1, 0])
+    plan = check(Program(main, dict.fromkeys(range(2), 64)))
+    assert len(copies(plan.steps)) == 2
+
+
+def test_a_chain_needs_two_buffers() -> None:
+    ops = [Call("f", [i], [i + 1]) for i in range(100)]
+    plan = check(Program(Block([0], ops, [100]), dict.fromkeys(range(101), 1024)))
+    assert plan.arena_bytes == 2 * 1024
+
+
+def test_long_programs_plan_fast() -> None:
+    import time
+
+    count = 20_000
+    ops = [Call("f", [i, i - i % 7], [i + 1], {}, {0: 0}) for i in range(count)]
+    ops.append(Call("end", [count], [count + 1]))
+    start = time.perf_counter()
+    make_plan(Program(Block([0], ops, [count + 1]), dict.fromkeys(range(count + 2), 64)))
+    assert time.perf_counter() - start < 5
+
+
+def test_offsets_never_overlap_while_alive() -> None:
+    pick = random.Random(1)
+    for _ in range(50):
+        buffers = {}
+        for name in range(60):
+            first = pick.randint(0, 40)
+            buffers[name] = (pick.choice((0, 1, 64, 65, 1000)), first, first + pick.randint(0, 15))
+        offsets, top = assign_offsets(buffers)
+        for a, (size, first, last) in buffers.items():
+            assert offsets[a] % ALIGNMENT == 0 and offsets[a] + size <= top
+            for b, (other, start, end) in buffers.items():
+                if a < b and first <= end and start <= last:
+                    below = offsets[a] + size <= offsets[b] or offsets[b] + other <= offsets[a]
+                    assert below or not size or not other
