@@ -31,6 +31,13 @@ def context() -> ir.Context:
 class ParseError(ValueError):
     """A module's text or bytes that MLIR does not accept; the message names the line."""
 
+    def __init__(self, name: str, problem: str, line: int = 0, column: int = 0, shown: str = ""):
+        self.problem = problem
+        self.line = line
+        place = f"{name}:{line}:{column}" if line else name
+        excerpt = f"\n{shown}\n{' ' * (column - 1)}^" if shown.strip() else ""
+        super().__init__(f"{place}: {problem}{excerpt}")
+
 
 def parse(source: str | bytes, *, name: str = "<input>") -> ir.Module:
     """The module in MLIR text, MLIR bytecode or a StableHLO portable artifact, verified.
@@ -45,13 +52,12 @@ def parse(source: str | bytes, *, name: str = "<input>") -> ir.Module:
             try:
                 source = source.decode()
             except UnicodeDecodeError as error:
-                raise ParseError(
-                    f"{name}: neither MLIR text (not UTF-8) nor MLIR bytecode (no ML\\xefR header)"
-                ) from error
+                problem = "neither MLIR text (not UTF-8) nor MLIR bytecode (no ML\\xefR header)"
+                raise ParseError(name, problem) from error
         try:
             return ir.Module.parse(source)
         except ir.MLIRError as error:
-            raise ParseError(_with_source_line(error, source, name)) from None
+            raise _located(error, source, name) from None
 
 
 def _parse_bytecode(ctx: ir.Context, source: bytes, name: str) -> ir.Module:
@@ -63,17 +69,16 @@ def _parse_bytecode(ctx: ir.Context, source: bytes, name: str) -> ir.Module:
         return ir.Module.parse(source)
     except Exception as error:
         what = "portable artifact" if producer.startswith(b"StableHLO") else "bytecode"
-        raise ParseError(f"{name}: not a readable MLIR {what}: {error}") from None
+        raise ParseError(name, f"not a readable MLIR {what}: {error}") from None
 
 
-def _with_source_line(error: ir.MLIRError, source: str, name: str) -> str:
-    """MLIR's first diagnostic as `name:line:column: message`, its source line and a caret."""
+def _located(error: ir.MLIRError, source: str, name: str) -> ParseError:
+    """MLIR's first diagnostic, with the line of source it points at."""
     diagnostics = getattr(error, "error_diagnostics", None)
-    text = diagnostics[0].message if diagnostics else str(error)
+    problem = diagnostics[0].message if diagnostics else str(error)
     place = re.search(r'"-":(\d+):(\d+)', str(error))
     if place is None:
-        return f"{name}: {text}"
+        return ParseError(name, problem)
     line, column = int(place[1]), int(place[2])
     lines = source.splitlines()
-    shown = lines[line - 1] if 0 < line <= len(lines) else ""
-    return f"{name}:{line}:{column}: {text}\n{shown}\n{' ' * (column - 1)}^"
+    return ParseError(name, problem, line, column, lines[line - 1] if line <= len(lines) else "")

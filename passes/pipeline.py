@@ -1,0 +1,227 @@
+"""Pipelines: our passes and upstream's in one textual list, run with checks and instrumentation.
+
+`stablehlo-cse,canonicalize,func.func(linalg-fuse-elementwise-ops),stablehlo-fuse{max-ops=64}`
+
+A name that is a file of ours is our pass and runs on the module; any other goes to MLIR as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import PassManager, ir
+from lamina.passes import instrumentation, options, registry
+from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
+
+Stage = Pass | str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes in order: instances of ours, text for upstream's. Equal pipelines print equally."""
+
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, *stages: Stage) -> Pipeline:
+        """The pipeline of these passes; text may itself be a pipeline."""
+        flat: list[Stage] = []
+        for stage in stages:
+            flat += [stage] if isinstance(stage, Pass) else _parse(stage)
+        return cls(tuple(flat))
+
+    @classmethod
+    def parse(cls, text: str) -> Pipeline:
+        """The pipeline in a text; raises ValueError naming what is wrong with it."""
+        return cls(tuple(_parse(text)))
+
+    def __str__(self) -> str:
+        return ",".join(_text(stage) for stage in self.stages)
+
+    def run(self, module: ir.Module, *, verify: bool = True) -> None:
+        """Run the passes on the module, which is verified after each unless `verify` is off.
+
+        Raises CompileError when a pass refuses the program, PassError when a pass fails or leaves
+        an invalid module; it names the pass, and the IR before it is kept in a file. No handle on
+        an op of the module is valid afterwards.
+        """
+        watch = instrumentation.current(_name_of(module))
+        before = module.operation.clone()
+        batches = self._batches(split=watch.wants_every_pass)
+        with module.context, ir.Location.unknown():
+            for done, batch in batches:
+                try:
+                    with watch.around(_text_of(batch), module):
+                        _run_batch(batch, module, verify)
+                except (Exception, RecursionError) as error:
+                    raise self._explained(error, before, done, batch, verify, watch) from (
+                        None if isinstance(error, (CompileError, ir.MLIRError)) else error
+                    )
+
+    def _batches(self, split: bool) -> list[tuple[int, list[Stage]]]:
+        """(number of passes before, passes): upstream ones together, for one pass manager."""
+        found: list[tuple[int, list[Stage]]] = []
+        for number, stage in enumerate(self.stages):
+            joins = found and isinstance(stage, str) and isinstance(found[-1][1][0], str)
+            if joins and not split:
+                found[-1][1].append(stage)
+            else:
+                found.append((number, [stage]))
+        return found
+
+    def _explained(
+        self,
+        error: BaseException,
+        before: ir.Operation,
+        done: int,
+        batch: list[Stage],
+        verify: bool,
+        watch: instrumentation.Instrumentation,
+    ) -> CompileError:
+        """The error, with the pass it belongs to and how to meet it again.
+
+        Passes are deterministic, so the IR before the failing one is found by running the ones
+        before it once more on the copy; keeping a copy before each pass would cost every run.
+        """
+        if isinstance(error, CompileError) and not isinstance(error, PassError):
+            error.pass_name = _text_of(batch)
+            if not watch.keeps_refused:
+                return error
+        again = ir.Module.parse(before.get_asm(enable_debug_info=True))
+        found: list[Stage] = batch
+        with instrumentation.off():
+            _run_batch(list(self.stages[:done]), again, verify=False)
+            for stage in batch if len(batch) > 1 else ():
+                text = again.operation.get_asm(enable_debug_info=True)
+                found = [stage]
+                try:
+                    _run_batch([stage], again, verify)
+                except (CompileError, ir.MLIRError):
+                    again = ir.Module.parse(text)
+                    break
+        explained = error if isinstance(error, CompileError) else _as_pass_error(error)
+        explained.pass_name = _text_of(found)
+        reproducer = watch.keep_failure(again, _text_of(found))
+        if isinstance(explained, PassError):
+            explained.reproducer = reproducer
+        return explained
+
+
+def _run_batch(batch: Sequence[Stage], module: ir.Module, verify: bool) -> None:
+    upstream: list[str] = []
+    for stage in [*batch, None]:
+        if isinstance(stage, str):
+            upstream.append(stage)
+            continue
+        if upstream:
+            manager = PassManager.parse(f"builtin.module({','.join(upstream)})")
+            manager.enable_verifier(verify)
+            manager.run(module.operation)
+            upstream = []
+        if stage is not None:
+            stage.run(module)
+            if verify:
+                module.operation.verify()
+
+
+def _as_pass_error(error: BaseException) -> PassError:
+    if isinstance(error, ir.MLIRError):
+        return from_diagnostics(error)
+    return PassError("", None, f"{type(error).__name__}: {error}")
+
+
+def _name_of(module: ir.Module) -> str:
+    attributes = module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "module"
+
+
+def _text(stage: Stage) -> str:
+    return options.to_text(stage) if isinstance(stage, Pass) else stage
+
+
+def _text_of(batch: Sequence[Stage]) -> str:
+    return ",".join(map(_text, batch))
+
+
+# The textual form
+
+
+def _parse(text: str) -> list[Stage]:
+    text = text.strip()
+    whole = re.fullmatch(r"builtin\.module\((.*)\)", text, re.DOTALL)
+    if whole and len(_split(text)) == 1:
+        text = whole[1]
+    stages: list[Stage] = []
+    for item in _split(text):
+        name = re.match(r"[\w.\-]+", item)
+        if name is None:
+            raise ValueError(f"expected a pass name, got {item!r}")
+        cls = registry.find(name[0])
+        if cls is not None:
+            stages.append(options.make(cls, _options_of(item[name.end() :], name[0])))
+        else:
+            _check_upstream(item)
+            stages.append(item)
+    return stages
+
+
+def _split(text: str) -> list[str]:
+    """The items of a comma-separated list, not cut inside brackets or quotes."""
+    items, depth, begin, quote = [], 0, 0, ""
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "({[":
+            depth += 1
+        elif char in ")}]":
+            depth -= 1
+            if depth < 0:
+                raise ValueError(f"unexpected {char!r} at column {at + 1} of pipeline {text!r}")
+        elif char == "," and depth == 0:
+            items.append(text[begin:at].strip())
+            begin = at + 1
+    if depth or quote:
+        raise ValueError(f"pipeline {text!r} ends inside {quote or 'brackets'}")
+    items.append(text[begin:].strip())
+    return [item for item in items if item]
+
+
+def _options_of(text: str, name: str) -> list[tuple[str, str]]:
+    if not text:
+        return []
+    if not (text[0] == "{" and text[-1] == "}"):
+        raise ValueError(f"{name}: expected options in braces after the name, got {text!r}")
+    pairs = (part.partition("=") for part in text[1:-1].split())
+    return [(key, value) for key, _, value in pairs]
+
+
+def _check_upstream(item: str) -> None:
+    for name in re.findall(r"[\w\-]+(?:\.[\w\-]+)*", item):
+        nested = registry.find(name) if "-" in name else None
+        if nested is not None and "(" in item:
+            raise ValueError(f"{name} runs on the whole module; it can't stand inside {item!r}")
+    try:
+        with ir.Context.current or _context():
+            PassManager.parse(f"builtin.module({item})")
+    except ValueError as error:
+        raise ValueError(_upstream_message(item, str(error))) from None
+
+
+def _upstream_message(item: str, text: str) -> str:
+    unknown = re.search(r"'([^']+)' does not refer to a registered pass", text)
+    if unknown:
+        return (
+            f"no pass named {unknown[1]!r}, ours or MLIR's (see lamina-opt --list-passes)"
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"{item}: {'; '.join(lines)}"
+
+
+def _context() -> ir.Context:
+    from lamina.dialects.context import context
+
+    return context()

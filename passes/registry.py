@@ -1,0 +1,87 @@
+"""Passes by name. A pass is found by its path; there is no list to keep."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+import lamina.passes
+from lamina.passes.base import Pass, name_of_module
+
+_loaded: dict[str, type[Pass]] = {}  # from files given by --load
+
+
+def find(name: str) -> type[Pass] | None:
+    """The pass of this name, or None when no file of ours holds it (it may be an upstream one)."""
+    if name in _loaded:
+        return _loaded[name]
+    level, _, stem = name.partition("-")
+    module_name = f"lamina.passes.{level}.{stem.replace('-', '_')}"
+    if not stem or "_" in name or level not in _levels():
+        return None
+    try:
+        if importlib.util.find_spec(module_name) is None:
+            return None
+    except ModuleNotFoundError:
+        return None
+    return _pass_in(importlib.import_module(module_name))
+
+
+def all_passes() -> dict[str, type[Pass]]:
+    """Every pass by name, sorted; imports them all."""
+    found = dict(_loaded)
+    for level in _levels():
+        package = importlib.import_module(f"lamina.passes.{level}")
+        for info in pkgutil.iter_modules(package.__path__, f"lamina.passes.{level}."):
+            if not info.name.rsplit(".", 1)[1].startswith("_"):
+                held = _pass_in(importlib.import_module(info.name))
+                if held is not None:
+                    found[held.name] = held
+    return dict(sorted(found.items()))
+
+
+def load_file(path: str | Path) -> type[Pass]:
+    """The pass in a Python file from outside, from now on found by its file's name.
+
+    Raises ValueError when the file does not hold exactly one pass.
+    """
+    path = Path(path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ValueError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    held = _pass_in(module)
+    if held is None:
+        raise ValueError(f"{path}: no subclass of lamina.passes.base.Pass in it")
+    _loaded[name_of_module(path.stem)] = held
+    return held
+
+
+def documentation(cls: type[Pass]) -> str:
+    """A pass's documentation: its file's docstring."""
+    return inspect.getdoc(inspect.getmodule(cls)) or inspect.getdoc(cls) or ""
+
+
+def _levels() -> list[str]:
+    return [m.name for m in pkgutil.iter_modules(lamina.passes.__path__) if m.ispkg]
+
+
+def _pass_in(module: ModuleType) -> type[Pass] | None:
+    held = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Pass)
+        and value.__module__ == module.__name__
+    ]
+    if len(held) > 1:
+        names = ", ".join(cls.__name__ for cls in held)
+        raise ValueError(
+            f"{module.__name__} holds {len(held)} passes ({names}); one file, one pass"
+        )
+    return held[0] if held else None
