@@ -17,3 +17,59 @@ STABLEHLO_REFINE = (
     "stablehlo-refine-shapes",
     "stablehlo-canonicalize-dynamism",
 )
+
+# One kernel: StableHLO on tensors -> linalg on tensors, results written to arguments.
+CPU_KERNEL_LINALG = (
+    "stablehlo-legalize-to-linalg",
+    "stablehlo-convert-to-signless",
+    "canonicalize",
+    "cse",
+    "func.func(linalg-fuse-elementwise-ops)",
+    "canonicalize",
+    "cse",
+    "linalg-reassociate-reductions",
+    "linalg-results-to-arguments",
+)
+
+# linalg on tensors -> loops on buffers, parallel ones in task functions, temporaries placed.
+CPU_KERNEL_LOOPS = (
+    "eliminate-empty-tensors",
+    "empty-tensor-to-alloc-tensor",
+    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map}",
+    "canonicalize",
+    "cse",
+    "memref-drop-results",
+    "canonicalize",
+    "func.func(linalg-generalize-named-ops)",
+    "linalg-choose-loops",
+    "linalg-lower-to-loops",
+    "memref-outline-tasks",
+    "memref-place-temporaries",
+)
+
+# Loops on buffers -> the llvm dialect.
+CPU_KERNEL_LLVM = (
+    "fold-memref-alias-ops",
+    "func.func(canonicalize,cse)",
+    "expand-strided-metadata",
+    "lower-affine",
+    "convert-scf-to-cf",
+    "convert-vector-to-llvm",
+    "convert-complex-to-standard",
+    "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
+    "arith-expand{include-bf16=true}",
+    "convert-complex-to-llvm",
+    "convert-math-to-llvm{approximate-log1p=false}",
+    "convert-math-to-libm",
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    "finalize-memref-to-llvm",
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=true}",
+    "convert-cf-to-llvm",
+    "convert-ub-to-llvm",
+    "canonicalize",
+    "cse",
+    "reconcile-unrealized-casts",
+    "llvm-call-task-runner",
+    "llvm-portable-float-constants",
+)

@@ -1,0 +1,157 @@
+"""One kernel function in StableHLO to one object file.
+
+A kernel's symbol is the hash of its text, the target and everything that decides the code, so that equal kernels
+are compiled once, cached and shared. ABI of the compiled function: bare pointers to dense row-major data, the inputs,
+then the results that no input's buffer holds, then the scratch region; it returns nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS
+from lamina.backends.target import Target
+from lamina.dialects.vendors import ir, llvm
+from lamina.passes.base import CompileError
+from lamina.passes.llvm.finish_kernel import FinishKernel
+from lamina.passes.pipeline import Pipeline
+
+_SYMBOL_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class KernelObject:
+    """A compiled kernel. `imports` are the runtime symbols it calls; `texts` holds the stages that were asked for."""
+
+    symbol: str
+    object: bytes
+    scratch_bytes: int
+    imports: tuple[str, ...]
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
+    """`k_` and 16 hex digits that name the code `compile_kernel` would make of this function.
+
+    Equal for functions that differ only in name, value names, locations and the recorded reason.
+    """
+    digest = hashlib.sha256()
+    for part in (_text_without_name(kernel), repr(target), _code_version()):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
+
+
+def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
+    """The object file of a `func.func` of StableHLO ops on static tensors, exporting its `kernel_symbol`.
+
+    The function is left as it is. Raises CompileError naming the op that can't be compiled.
+    With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
+    """
+    symbol = kernel_symbol(kernel, target)
+    texts: dict[str, str] = {}
+    with kernel.context, ir.Location.unknown():
+        module = _module_of(kernel, symbol)
+        _check_shapes(module)
+        _pipeline(CPU_KERNEL_LINALG).run(module)
+        _check_lowered(module, ("stablehlo.", "chlo."))
+        if keep_texts:
+            texts["linalg"] = str(module)
+        _pipeline(CPU_KERNEL_LOOPS).run(module)
+        scratch = _scratch_bytes(module, symbol)
+        _pipeline(CPU_KERNEL_LLVM).run(module)
+        FinishKernel(target.vector_bits, symbol).run(module)
+        _check_only_llvm(module)
+        text = llvm.translate_module_to_llvmir(module.operation)
+    code = emit(text, Machine(target.triple, target.cpu, target.features), CodegenOptions(), keep_texts=keep_texts)
+    if keep_texts:
+        texts |= {"llvm": code.optimised or "", "asm": code.assembly or ""}
+    return KernelObject(symbol, code.object, scratch, _imports(text), texts)
+
+
+def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        function = kernel.operation.clone()
+    function.attributes["sym_name"] = ir.StringAttr.get(symbol)
+    if "sym_visibility" in function.attributes:
+        del function.attributes["sym_visibility"]
+    return module
+
+
+def _check_shapes(module: ir.Module) -> None:
+    """Refuse sizes that are not known: nothing below may assume that they are."""
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for result in op.results:
+            if isinstance(result.type, ir.RankedTensorType) and not result.type.has_static_shape:
+                dynamic.append(op)
+        return ir.WalkResult.ADVANCE
+
+    dynamic: list[ir.Operation] = []
+    module.operation.walk(visit)
+    if dynamic:
+        raise CompileError.at(dynamic[0], f"a result of dynamic size {dynamic[0].results[0].type}")
+
+
+def _check_lowered(module: ir.Module, dialects: tuple[str, ...]) -> None:
+    left = _ops(module, lambda name: name.startswith(dialects))
+    if left:
+        raise CompileError.at(left[0], "the CPU backend has no lowering for this op here")
+
+
+def _check_only_llvm(module: ir.Module) -> None:
+    """Translation to LLVM IR crashes on other dialects, so none may be left."""
+    left = _ops(module, lambda name: not name.startswith("llvm.") and name != "builtin.module")
+    if left:
+        raise CompileError.at(left[0], "not lowered to the llvm dialect")
+
+
+def _ops(module: ir.Module, wanted) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if wanted(op.name):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _scratch_bytes(module: ir.Module, symbol: str) -> int:
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+            arguments = op.regions[0].blocks[0].arguments
+            return ir.MemRefType(arguments[len(arguments) - 1].type).shape[0]
+    raise AssertionError("the kernel function is gone")
+
+
+def _imports(text: str) -> tuple[str, ...]:
+    declared = re.findall(r"^declare [^@]*@([\w.$]+)\(", text, re.MULTILINE)
+    return tuple(sorted(name for name in declared if not name.startswith("llvm.")))
+
+
+def _text_without_name(kernel: ir.Operation) -> str:
+    text = kernel.operation.get_asm(enable_debug_info=False, use_local_scope=True, assume_verified=True)
+    name = ir.StringAttr(kernel.operation.attributes["sym_name"]).value
+    text = text.replace(f"@{name}", "@kernel", 1)
+    return re.sub(r'lamina\.reason = "[^"]*",? ?', "", text)
+
+
+@functools.cache
+def _code_version() -> str:
+    """What else decides the code: the pipelines and the versions of MLIR and LLVM."""
+    from importlib.metadata import version
+
+    pipelines = (CPU_KERNEL_LINALG, CPU_KERNEL_LOOPS, CPU_KERNEL_LLVM)
+    return repr((pipelines, CodegenOptions(), version("torch-mlir"), version("llvmlite")))
+
+
+@functools.cache
+def _pipeline(stages: tuple[str, ...]) -> Pipeline:
+    return Pipeline.of(*stages)

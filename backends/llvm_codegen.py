@@ -1,0 +1,76 @@
+"""LLVM IR text to machine code: verify, optimise and emit with llvmlite, for CPU and CUDA alike.
+
+llvmlite serialises all calls in one process behind a global lock; compile in parallel with processes.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What LLVM needs to know of the machine it generates code for."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@dataclass(frozen=True)
+class CodegenOptions:
+    """How hard LLVM tries. `vectorise` turns the loop vectoriser on."""
+
+    level: int = 3
+    vectorise: bool = True
+    unroll: bool = True
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The object file, and the texts of the optimised module and of its assembly when they were asked for."""
+
+    object: bytes
+    optimised: str | None = None
+    assembly: str | None = None
+
+
+def emit(text: str, machine: Machine, options: CodegenOptions, *, keep_texts: bool = False) -> MachineCode:
+    """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it refuses."""
+    import llvmlite.binding as llvm
+
+    target_machine = _target_machine(machine, options.level)
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise ValueError(f"LLVM refuses the generated module: {error}") from error
+    module.triple = machine.triple
+    module.data_layout = str(target_machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=options.level)
+    tuning.loop_vectorization = options.vectorise
+    tuning.loop_interleaving = options.vectorise
+    tuning.loop_unrolling = options.unroll
+    tuning.slp_vectorization = False
+    with llvm.create_pass_builder(target_machine, tuning) as builder:
+        builder.getModulePassManager().run(module, builder)
+    code = target_machine.emit_object(module)
+    if not keep_texts:
+        return MachineCode(code)
+    return MachineCode(code, str(module), target_machine.emit_assembly(module))
+
+
+@functools.cache
+def _target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="default", jit=True
+    )

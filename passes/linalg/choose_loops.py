@@ -1,0 +1,153 @@
+"""Choose the loop nest of each bufferised `linalg.generic`: order, cache blocks, parallel tasks.
+
+The innermost loop walks contiguous memory: a dimension scores for each operand where it is the fastest-varying
+one, and loses for each where it strides. Reductions over that dimension accumulate in registers; when a parallel
+dimension wins instead (a sum down columns), the reduction goes outside it and the outputs are blocked so that they
+stay in cache. Transposing accesses get square blocks. Work above `parallel_cost` (estimated nanoseconds on one
+core) is split over the leading loops, no task smaller than `task_cost`. Each output element is computed whole by one
+task, so results don't depend on the number of threads.
+
+Ops inside other loops stay serial. Ops that already have a nest keep it.
+
+example: test/passes/linalg/choose_loops.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
+from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
+
+_COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
+_SQUARE_BLOCK = 32  # side of a block when an access is transposed
+_EXPENSIVE = 20.0  # a transcendental, in units of a simple operation
+
+
+@dataclass(frozen=True)
+class ChooseLoops(Pass):
+    """See the module's docstring."""
+
+    parallel_cost: float = 30_000.0
+    task_cost: float = 10_000.0
+
+    def run(self, module: ir.Module) -> None:
+        for op in generics_on_buffers(module):
+            if LOOPS not in op.attributes:
+                self._choose(read_generic(op))
+
+    def _choose(self, generic: Generic) -> None:
+        loops = _order(generic)
+        top_level = generic.op.parent.name == "func.func"
+        cost = _cost(generic) * math.prod(generic.extents)
+        if not top_level or cost < self.parallel_cost:
+            write_nest(generic.op, LoopNest(loops))
+            return
+        tasks, iterations = 0, 1
+        enough = max(4.0, cost / self.task_cost)
+        for loop in loops:
+            if generic.reductions[loop.dimension] or iterations >= enough:
+                break
+            if any(inner.dimension == loop.dimension for inner in loops[:tasks]):
+                break
+            iterations *= -(-generic.extents[loop.dimension] // loop.step)
+            tasks += 1
+        grain = max(1, math.ceil(iterations * self.task_cost / cost))
+        if iterations < 2 or grain >= iterations:
+            tasks = 0
+        write_nest(generic.op, LoopNest(loops, tasks, grain))
+
+
+def _order(generic: Generic) -> tuple[Loop, ...]:
+    rank = generic.rank
+    if not rank:
+        return ()
+    parallel = [d for d in range(rank) if not generic.reductions[d]]
+    reduced = [d for d in range(rank) if generic.reductions[d]]
+    inner = _innermost(generic)
+    if not reduced:
+        order = [d for d in parallel if d != inner] + [inner]
+        strided = _strided_fastest(generic, inner)
+        if strided is not None and generic.extents[inner] > _SQUARE_BLOCK and generic.extents[strided] > _SQUARE_BLOCK:
+            rest = [d for d in order if d not in (inner, strided)]
+            return (
+                *(Loop(d) for d in rest), Loop(strided, _SQUARE_BLOCK), Loop(inner, _SQUARE_BLOCK),
+                Loop(strided), Loop(inner),
+            )  # fmt: skip
+        return tuple(Loop(d) for d in order)
+    if generic.reductions[inner]:
+        return tuple(Loop(d) for d in [*parallel, *(d for d in reduced if d != inner), inner])
+    outer = [d for d in parallel if d != inner]
+    if generic.extents[inner] <= _COLUMN_BLOCK:
+        return tuple(Loop(d) for d in [*outer, *reduced, inner])
+    return (*(Loop(d) for d in outer), Loop(inner, _COLUMN_BLOCK), *(Loop(d) for d in reduced), Loop(inner))
+
+
+def _innermost(generic: Generic) -> int:
+    """The dimension along which most operands are contiguous or constant; the last among equals."""
+    best, best_score = generic.rank - 1, -math.inf
+    for d in range(generic.rank):
+        if generic.extents[d] == 1:
+            continue
+        score = 0.0
+        for value, map_, weight in _accesses(generic):
+            stride = _stride(value, map_, d)
+            score += weight * (1.0 if stride == 1 else 0.5 if stride == 0 else -1.0)
+        if generic.extents[d] < 4:
+            score -= 1.5
+        if score >= best_score:
+            best, best_score = d, score
+    return best
+
+
+def _strided_fastest(generic: Generic, inner: int) -> int | None:
+    """The dimension along which an operand is contiguous that strides along the innermost one, if there is one."""
+    for value, map_, _ in _accesses(generic):
+        if _stride(value, map_, inner) in (0, 1):
+            continue
+        for d in range(generic.rank):
+            if d != inner and _stride(value, map_, d) == 1:
+                return d
+    return None
+
+
+def _accesses(generic: Generic) -> list[tuple[ir.Value, ir.AffineMap, float]]:
+    accesses = [(v, m, 1.0) for v, m in zip(generic.inputs, generic.input_maps, strict=True)]
+    accesses += [(v, m, 1.25) for v, m in zip(generic.outputs, generic.output_maps, strict=True)]
+    return [access for access in accesses if isinstance(access[0].type, ir.MemRefType)]
+
+
+def _stride(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
+    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used."""
+    strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
+    return sum(
+        stride * _coefficient(expression, dimension)
+        for stride, expression in zip(strides, map_.results, strict=True)
+    )
+
+
+def _coefficient(expression: ir.AffineExpr, dimension: int) -> int:
+    if isinstance(expression, ir.AffineDimExpr):
+        return int(ir.AffineDimExpr(expression).position == dimension)
+    if isinstance(expression, ir.AffineAddExpr):
+        parts = ir.AffineAddExpr(expression)
+        return _coefficient(parts.lhs, dimension) + _coefficient(parts.rhs, dimension)
+    if isinstance(expression, ir.AffineMulExpr):
+        parts = ir.AffineMulExpr(expression)
+        for term, factor in ((parts.lhs, parts.rhs), (parts.rhs, parts.lhs)):
+            if isinstance(factor, ir.AffineConstantExpr):
+                return ir.AffineConstantExpr(factor).value * _coefficient(term, dimension)
+    return 0
+
+
+def _cost(generic: Generic) -> float:
+    """Nanoseconds of one point of the iteration space, roughly, on one core with vectors."""
+    operations = 0.0
+    for op in generic.body.operations:
+        name = op.operation.name
+        operations += _EXPENSIVE if name.startswith("math.") else 8.0 if "div" in name or "rem" in name else 1.0
+    operands = len(generic.inputs) + len(generic.outputs)
+    return 0.03 * operations + 0.1 * operands

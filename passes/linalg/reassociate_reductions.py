@@ -1,0 +1,42 @@
+"""Let LLVM reorder the additions and multiplications that a reduction accumulates with.
+
+Sets fast-math `reassoc` on the `arith.addf` or `arith.mulf` that combines a reduction's accumulator with the next
+element, and on nothing else: sums are vectorised, all other arithmetic keeps its order.
+
+example: test/passes/linalg/reassociate_reductions.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+
+
+@dataclass(frozen=True)
+class ReassociateReductions(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        flags = ir.Attribute.parse("#arith.fastmath<reassoc>")
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name == "linalg.generic" and any("reduction" in str(a) for a in op.attributes["iterator_types"]):
+                _mark(op, flags)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+
+
+def _mark(generic: ir.Operation, flags: ir.Attribute) -> None:
+    inputs, _ = ir.DenseI32ArrayAttr(generic.attributes["operandSegmentSizes"])
+    block = generic.regions[0].blocks[0]
+    accumulators = list(block.arguments)[inputs:]
+    yielded = block.operations[len(block.operations) - 1].operands
+    for accumulator, value in zip(accumulators, yielded, strict=True):
+        combiner = value.owner
+        if isinstance(combiner, ir.Block) or combiner.name not in ("arith.addf", "arith.mulf"):
+            continue
+        if accumulator in list(combiner.operands):
+            combiner.attributes["fastmath"] = flags

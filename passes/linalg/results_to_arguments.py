@@ -1,0 +1,80 @@
+"""Give each result of a function a place to be written: a trailing tensor argument, or the argument it updates.
+
+Destination-passing style on tensors, before bufferisation, so that bufferisation writes results where the
+caller wants them and copies only where it must. Each result becomes
+`bufferization.materialize_in_destination %value in %destination`, where the destination is
+
+- the argument that carries `lamina.inout = r : i32` for result r, else
+- a new trailing argument of the result's type.
+
+Destinations are marked `bufferization.writable = true`, all other arguments `false`: bufferisation would
+otherwise write into the caller's arrays. Leaves functions without a body alone.
+
+example: test/passes/linalg/results_to_arguments.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+
+INOUT = "lamina.inout"
+WRITABLE = "bufferization.writable"
+
+
+@dataclass(frozen=True)
+class ResultsToArguments(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        for op in module.body.operations:
+            if op.operation.name == "func.func" and op.regions[0].blocks:
+                _rewrite(op.operation)
+
+
+def _rewrite(func: ir.Operation) -> None:
+    block = func.regions[0].blocks[0]
+    terminator = block.operations[len(block.operations) - 1].operation
+    type_ = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
+    arguments = list(block.arguments)
+    attributes = _argument_attributes(func, len(arguments))
+    updated = {
+        ir.IntegerAttr(attrs[INOUT]).value: position for position, attrs in enumerate(attributes) if INOUT in attrs
+    }
+    destinations: list[ir.Value] = []
+    with func.location:
+        for result, result_type in enumerate(type_.results):
+            if result in updated:
+                destinations.append(arguments[updated[result]])
+            else:
+                destinations.append(block.add_argument(result_type, func.location))
+    values = list(terminator.operands)
+    with ir.InsertionPoint(terminator), func.location:
+        # an update's argument may be read by other results: write those first
+        for result in sorted(range(len(values)), key=lambda r: r in updated):
+            terminator.operands[result] = ir.Operation.create(
+                "bufferization.materialize_in_destination",
+                results=[type_.results[result]],
+                operands=[values[result], destinations[result]],
+            ).result
+    inputs = [argument.type for argument in block.arguments]
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, type_.results))
+    writable = ir.BoolAttr.get(True)
+    new_attributes = []
+    for position, _ in enumerate(inputs):
+        attrs = attributes[position] if position < len(attributes) else {}
+        is_destination = position >= len(arguments) or INOUT in attrs
+        new_attributes.append(
+            ir.DictAttr.get({**attrs, WRITABLE: writable if is_destination else ir.BoolAttr.get(False)})
+        )
+    func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
+    if "res_attrs" in func.attributes:
+        del func.attributes["res_attrs"]
+
+
+def _argument_attributes(func: ir.Operation, count: int) -> list[dict[str, ir.Attribute]]:
+    if "arg_attrs" not in func.attributes:
+        return [{} for _ in range(count)]
+    return [{named.name: named.attr for named in ir.DictAttr(attrs)} for attrs in func.attributes["arg_attrs"]]

@@ -1,0 +1,39 @@
+"""Mark functions as LLVM should see them: pointers that don't alias, vector width, what is exported.
+
+Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since an argument that
+shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`. All functions but the public
+one become internal, and those that nothing can call from outside may be inlined.
+
+example: test/passes/llvm/finish_kernel.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+
+
+@dataclass(frozen=True)
+class FinishKernel(Pass):
+    """See the module's docstring."""
+
+    vector_bits: int = 256
+    public: str = ""
+
+    def run(self, module: ir.Module) -> None:
+        noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+        none = ir.DictAttr.get({})
+        for op in module.body.operations:
+            function = op.operation
+            if function.name != "llvm.func" or not function.regions[0].blocks:
+                continue
+            arguments = function.regions[0].blocks[0].arguments
+            function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(self.vector_bits))
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(
+                [noalias if str(argument.type) == "!llvm.ptr" else none for argument in arguments]
+            )
+            if ir.StringAttr(function.attributes["sym_name"]).value != self.public:
+                function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+                function.attributes["sym_visibility"] = ir.StringAttr.get("private")

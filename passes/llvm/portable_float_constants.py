@@ -1,0 +1,164 @@
+"""Spell every floating-point constant as the integer that holds its bits.
+
+The MLIR wheel prints LLVM 24 text, whose float literals LLVM 22 cannot read. A scalar or vector constant
+becomes integer constant + freeze + bitcast (freeze keeps the printer from folding it back; LLVM removes all
+three), a constant struct or array is built from such pieces, and a constant global becomes a global of integers.
+Leaves integer constants alone.
+
+example: test/passes/llvm/portable_float_constants.mlir
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+
+_FLOATS = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+}
+_FLOAT_WORD = re.compile(r"\b(bf16|f16|f32|f64)\b|(?<=x)(bf16|f16|f32|f64)\b")
+
+
+@dataclass(frozen=True)
+class PortableFloatConstants(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        constants: list[ir.Operation] = []
+        globals_: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name == "llvm.mlir.constant":
+                constants.append(op)
+            elif op.name == "llvm.mlir.global" and "value" in op.attributes:
+                globals_.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        for op in constants:
+            _rewrite_constant(op)
+        for op in globals_:
+            _rewrite_global(op)
+
+
+def _rewrite_constant(op: ir.Operation) -> None:
+    result = op.results[0]
+    float_name = _float_name(str(result.type))
+    if float_name is None:
+        return
+    attribute = op.attributes["value"]
+    with ir.InsertionPoint(op), op.location:
+        if isinstance(attribute, ir.ArrayAttr):
+            new = _aggregate(result.type, _array_bits(attribute, float_name), float_name)
+        elif str(result.type).startswith("!llvm.array"):
+            bits = _dense_bits(attribute, float_name).reshape(ir.ShapedType(attribute.type).shape)
+            new = _aggregate(result.type, bits, float_name)
+        elif isinstance(attribute, ir.FloatAttr):
+            new = _scalar(_bits(attribute.value, float_name), float_name)
+        elif _is_dense(attribute):
+            new = _vector(attribute, result.type, float_name)
+        else:  # an integer or zero attribute under a float type prints as an integer already
+            return
+    result.replace_all_uses_with(new)
+    op.erase()
+
+
+def _rewrite_global(op: ir.Operation) -> None:
+    global_type = ir.TypeAttr(op.attributes["global_type"]).value
+    float_name = _float_name(str(global_type))
+    attribute = op.attributes["value"]
+    if float_name is None or not _is_dense(attribute):
+        return
+    integer = _integer_type(float_name)
+    tensor = ir.RankedTensorType.get(ir.ShapedType(attribute.type).shape, integer)
+    op.attributes["value"] = _integer_dense(attribute, tensor, float_name)
+    op.attributes["global_type"] = ir.TypeAttr.get(_with_integers(global_type))
+
+
+def _scalar(bits: int, float_name: str) -> ir.Value:
+    integer = _integer_type(float_name)
+    return _through_freeze(ir.IntegerAttr.get(integer, bits), integer, ir.Type.parse(float_name))
+
+
+def _vector(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> ir.Value:
+    vector = _with_integers(type_)
+    return _through_freeze(_integer_dense(attribute, vector, float_name), vector, type_)
+
+
+def _through_freeze(attribute: ir.Attribute, integer: ir.Type, type_: ir.Type) -> ir.Value:
+    constant = ir.Operation.create("llvm.mlir.constant", results=[integer], attributes={"value": attribute})
+    frozen = ir.Operation.create("llvm.freeze", results=[integer], operands=[constant.result])
+    return ir.Operation.create("llvm.bitcast", results=[type_], operands=[frozen.result]).result
+
+
+def _aggregate(type_: ir.Type, bits: np.ndarray, float_name: str) -> ir.Value:
+    value = ir.Operation.create("llvm.mlir.poison", results=[type_]).result
+    for index in np.ndindex(*bits.shape):
+        value = ir.Operation.create(
+            "llvm.insertvalue",
+            results=[type_],
+            operands=[value, _scalar(int(bits[index]), float_name)],
+            attributes={"position": ir.DenseI64ArrayAttr.get(list(index))},
+        ).result
+    return value
+
+
+def _is_dense(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, (ir.DenseElementsAttr, ir.DenseFPElementsAttr))
+
+
+def _integer_dense(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> ir.Attribute:
+    dense = ir.DenseElementsAttr(attribute)
+    if dense.is_splat:
+        bits = _bits(ir.FloatAttr(dense.get_splat_value()).value, float_name)
+        return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(_integer_type(float_name), bits))
+    return ir.DenseElementsAttr.get(_dense_bits(attribute, float_name), type=type_)
+
+
+def _dense_bits(attribute: ir.Attribute, float_name: str) -> np.ndarray:
+    """The bits of every element, as signed integers in the attribute's shape."""
+    dense, shape = ir.DenseElementsAttr(attribute), tuple(ir.ShapedType(attribute.type).shape)
+    if dense.is_splat:
+        value = ir.FloatAttr(dense.get_splat_value()).value
+        return np.full(shape, _bits(value, float_name), _signed(float_name))
+    elements = ir.DenseFPElementsAttr(attribute)
+    if float_name == "bf16":  # the bindings have no buffer for it
+        values = np.array([elements[i] for i in range(len(elements))], np.float32)
+    else:
+        values = np.array(elements)
+    return values.astype(_FLOATS[float_name]).view(_signed(float_name)).reshape(shape)
+
+
+def _array_bits(attribute: ir.ArrayAttr, float_name: str) -> np.ndarray:
+    return np.array([_bits(ir.FloatAttr(part).value, float_name) for part in attribute], _signed(float_name))
+
+
+def _bits(value: float, float_name: str) -> int:
+    with np.errstate(over="ignore"):
+        return int(np.array(value, np.float64).astype(_FLOATS[float_name]).view(_signed(float_name)))
+
+
+def _signed(float_name: str) -> np.dtype:
+    return np.dtype(f"i{_FLOATS[float_name].itemsize}")
+
+
+def _integer_type(float_name: str) -> ir.Type:
+    return ir.IntegerType.get_signless(8 * _FLOATS[float_name].itemsize)
+
+
+def _with_integers(type_: ir.Type) -> ir.Type:
+    return ir.Type.parse(_FLOAT_WORD.sub(lambda m: f"i{8 * _FLOATS[m.group(0)].itemsize}", str(type_)))
+
+
+def _float_name(type_text: str) -> str | None:
+    found = _FLOAT_WORD.search(type_text)
+    return found.group(0) if found else None

@@ -1,0 +1,52 @@
+"""Drop the results of bufferised functions: each was written to its argument by then.
+
+`linalg-results-to-arguments` ends each function with the results in their destination arguments. Where
+bufferisation could not keep a result in place it returns another buffer: this pass copies that buffer into the
+destination, last of all. The function then returns nothing.
+
+example: test/passes/memref/drop_results.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+
+INOUT = "lamina.inout"
+
+
+@dataclass(frozen=True)
+class DropResults(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        for op in module.body.operations:
+            if op.operation.name == "func.func" and op.regions[0].blocks:
+                _rewrite(op.operation)
+
+
+def _rewrite(func: ir.Operation) -> None:
+    block = func.regions[0].blocks[0]
+    terminator = block.operations[len(block.operations) - 1].operation
+    type_ = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
+    if not type_.results:
+        return
+    with ir.InsertionPoint(terminator), func.location:
+        for value, destination in zip(terminator.operands, _destinations(func, len(type_.results)), strict=True):
+            if value != destination:
+                ir.Operation.create("memref.copy", operands=[value, destination])
+        ir.Operation.create("func.return")
+    terminator.erase()
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(type_.inputs, []))
+
+
+def _destinations(func: ir.Operation, results: int) -> list[ir.Value]:
+    arguments = list(func.regions[0].blocks[0].arguments)
+    updated: dict[int, ir.Value] = {}
+    for position, attrs in enumerate(func.attributes["arg_attrs"] if "arg_attrs" in func.attributes else []):
+        if INOUT in (attrs := ir.DictAttr(attrs)):
+            updated[ir.IntegerAttr(attrs[INOUT]).value] = arguments[position]
+    trailing = iter(arguments[len(arguments) - (results - len(updated)) :])
+    return [updated[result] if result in updated else next(trailing) for result in range(results)]
