@@ -123,7 +123,9 @@ class _Coalescer:
         for position, results in self.program.donated.items():
             argument = body.arguments[position]
             for result in results:
-                if result not in sharing.alias_of and self._try(argument, body.yields[result], None):
+                if result not in sharing.alias_of and self._try(
+                    argument, body.yields[result], None
+                ):
                     sharing.alias_of[result] = position
                     break
 
@@ -149,14 +151,10 @@ class _Coalescer:
 
     def _handed_over(self, point: int, a: int, b: int) -> bool:
         find = self.sharing.find
-        return any(
-            {find(old), find(new)} == {a, b} for old, new in self.handovers.get(point, ())
-        )
+        return any({find(old), find(new)} == {a, b} for old, new in self.handovers.get(point, ()))
 
 
-def _eligible(
-    call: Call, pairs: dict[int, int], point: int, live: Liveness
-) -> list[Handover]:
+def _eligible(call: Call, pairs: dict[int, int], point: int, live: Liveness) -> list[Handover]:
     """The operands of a call that it could overwrite: those it is not given twice."""
     roots = [live.root[value] for value in call.operands]
     return [

@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from lamina.passes.planning.program import Block, Call, Op, Program, View, While, blocks_of, values_read
+from lamina.passes.planning.program import (
+    Block,
+    Call,
+    Op,
+    Program,
+    View,
+    While,
+    blocks_of,
+    values_read,
+)
 
 # A bound on the work per program: moving an update costs the length of the way it moves.
 _BUDGET = 500_000

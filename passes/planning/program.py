@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)
 class Call:
-    """One call of a kernel. `inout` maps an operand's position to the result that must share its
-    buffer, `may_alias` to the result that may; `tag` is the caller's own handle on the operation."""
+    """A call of a kernel. `inout` maps an operand's position to the result that must share its
+    buffer, `may_alias` to the result that may; `tag` is the caller's handle on the operation."""
 
     kernel: str
     operands: list[int]
