@@ -1,0 +1,114 @@
+"""Replace elementary functions by arithmetic that vectorises.
+
+Each `math` op that has a formula becomes a call of a private function, one per operation and type, that
+LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of libm would
+keep it scalar. f16 and bf16 are computed in f32 and rounded once. Leaves alone what has no formula (the f64
+functions named in `_FORMULAS` only for f32): libm computes those.
+
+example: test/passes/math/expand_functions.mlir
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.math.formulas import exponential, hyperbolic, logarithm, power, root, trigonometric
+from lamina.passes.math.terms import Lane, Term
+
+Formula = Callable[..., Term]
+
+_ALL = (32, 64)
+_FORMULAS: dict[str, tuple[Formula, tuple[int, ...]]] = {
+    "math.atan2": (trigonometric.atan2, (32,)),
+    "math.cbrt": (root.cbrt, (32,)),
+    "math.cos": (trigonometric.cos, (32,)),
+    "math.exp": (exponential.exp, _ALL),
+    "math.expm1": (exponential.expm1, _ALL),
+    "math.log": (logarithm.log, _ALL),
+    "math.log1p": (logarithm.log1p, _ALL),
+    "math.powf": (power.power, (32,)),
+    "math.rsqrt": (root.rsqrt, (32,)),
+    "math.sin": (trigonometric.sin, (32,)),
+    "math.tan": (trigonometric.tan, (32,)),
+    "math.tanh": (hyperbolic.tanh, _ALL),
+}
+
+
+@dataclass(frozen=True)
+class ExpandFunctions(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        found: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name in _FORMULAS:
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        functions: dict[tuple[str, ir.Type], str] = {}
+        for op in found:
+            _expand(op, module, functions)
+
+
+def _expand(op: ir.Operation, module: ir.Module, functions: dict[tuple[str, ir.Type], str]) -> None:
+    formula, widths = _FORMULAS[op.name]
+    type_ = op.results[0].type
+    computed = _computed_in(type_)
+    if computed is None or Lane.of(computed).width not in widths:
+        return
+    key = (op.name, computed)
+    if key not in functions:
+        functions[key] = _define(module, op.name, computed, formula, len(op.operands))
+    with ir.InsertionPoint(op), op.location:
+        operands = list(op.operands)
+        if computed != type_:
+            operands = [ir.Operation.create("arith.extf", [computed], [x]).result for x in operands]
+        result = ir.Operation.create(
+            "func.call",
+            [computed],
+            operands,
+            attributes={"callee": ir.FlatSymbolRefAttr.get(functions[key])},
+        ).result
+        if computed != type_:
+            result = ir.Operation.create("arith.truncf", [type_], [result]).result
+    op.results[0].replace_all_uses_with(result)
+    op.erase()
+
+
+def _computed_in(type_: ir.Type) -> ir.Type | None:
+    """The type in which a function of this type is computed: f32 for narrower floats."""
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    if not isinstance(element, ir.FloatType) or element.width > 64:
+        return None
+    if element.width >= 32:
+        return type_
+    wide = ir.F32Type.get()
+    return ir.VectorType.get(type_.shape, wide) if isinstance(type_, ir.VectorType) else wide
+
+
+def _define(module: ir.Module, op_name: str, type_: ir.Type, formula: Formula, arity: int) -> str:
+    suffix = "".join(c if c.isalnum() else "_" for c in str(type_)).strip("_")
+    name = f"lamina_{op_name.removeprefix('math.')}_{suffix}"
+    signature = ir.FunctionType.get([type_] * arity, [type_])
+    with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
+        function = ir.Operation.create(
+            "func.func",
+            regions=1,
+            attributes={
+                "sym_name": ir.StringAttr.get(name),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "function_type": ir.TypeAttr.get(signature),
+                "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
+                "passthrough": ir.ArrayAttr.get([ir.StringAttr.get("alwaysinline")]),
+            },
+        )
+        block = ir.Block.create_at_start(function.regions[0], signature.inputs)
+        with ir.InsertionPoint(block):
+            result = formula(*(Term.of(argument) for argument in block.arguments))
+            ir.Operation.create("func.return", operands=[result.value])
+    return name

@@ -1,0 +1,48 @@
+"""The cube root and the reciprocal square root: a guess from the exponent's bits, then Newton's steps.
+
+Both are several times faster than the divisions and square roots they avoid.
+"""
+
+from __future__ import annotations
+
+from lamina.passes.math.terms import Term, fma
+
+# The bits of 1 times 4/3 and 3/2, moved so that the worst error of the guess is least.
+_CUBE_ROOT_GUESS = 0x553EE978  # of the high word of an f64
+_SQUARE_ROOT_GUESS = 0x5F375A86  # of an f32
+
+
+def cbrt(x: Term) -> Term:
+    """The cube root of an f32, in f64; 0.51 ulp."""
+    wide = x.resized(64)
+    size = wide.magnitude()
+    high_word = size.bits().logical_right(32).resized(32)
+    guess = _CUBE_ROOT_GUESS - (high_word // 3)
+    inverse = (guess.resized(64) << 32).as_float()
+    for _ in range(2):
+        error = fma((size * inverse) * -inverse, inverse, 1.0)
+        step = fma(fma(error, 14 / 81, 2 / 9), error, 1 / 3) * error
+        inverse = fma(inverse, step, inverse)
+    root = (size * inverse) * inverse
+    root = (size < float("inf")).select(root, size)
+    return root.with_sign_of(wide).resized(32)
+
+
+def rsqrt(x: Term) -> Term:
+    """One over the square root of an f32; 0.6 ulp. Denormals count as zero."""
+    inverse = (_SQUARE_ROOT_GUESS - x.bits().logical_right(1)).as_float()
+    inverse = _rsqrt_step(x, inverse, exactly=False)
+    inverse = _rsqrt_step(x, inverse, exactly=True)
+    inverse = (x < float("inf")).select(inverse, 0.0)
+    inverse = (x >= 2.0**-126).select(inverse, float("nan"))
+    at_zero = x.lane.constant(float("inf"), "float").with_sign_of(x)
+    return (x.magnitude() < 2.0**-126).select(at_zero, inverse)
+
+
+def _rsqrt_step(x: Term, inverse: Term, exactly: bool) -> Term:
+    """A step of third order; `exactly` keeps what the product of x and the guess rounds away."""
+    product = x * inverse
+    error = fma(-product, inverse, 1.0)
+    if exactly:
+        error = fma(-fma(x, inverse, -product), inverse, error)
+    return fma(inverse, fma(error, 0.375, 0.5) * error, inverse)
