@@ -13,6 +13,7 @@ from lamina.core.jaxpr import Literal as Literal
 from lamina.core.jaxpr import Var as Var
 from lamina.core.jaxpr import eval_jaxpr as eval_jaxpr
 from lamina.core.primitive import LINEAR as LINEAR
+from lamina.core.primitive import NO_OPERANDS as NO_OPERANDS
 from lamina.core.primitive import NOT_DIFFERENTIABLE as NOT_DIFFERENTIABLE
 from lamina.core.primitive import NOT_LINEAR as NOT_LINEAR
 from lamina.core.primitive import OWED as OWED

@@ -22,6 +22,9 @@ NOT_LINEAR: Final = _Marker("NOT_LINEAR", "As a transpose rule: the operation is
 NOT_DIFFERENTIABLE: Final = _Marker(
     "NOT_DIFFERENTIABLE", "As a jvp rule: the result carries no tangent (integers, comparisons)."
 )
+NO_OPERANDS: Final = _Marker(
+    "NO_OPERANDS", "As a batching rule: there is no operand that could be batched."
+)
 OWED: Final = _Marker("OWED", "A rule that could exist and does not yet.")
 
 Rule = Callable[..., Any]
@@ -45,6 +48,7 @@ class Primitive:
                     from unknown. Without it an application with an unknown input is unknown.
     impl            (*args, **params) -> results: how to evaluate, where compiling the one operation
                     is not it.
+    shown           (params) -> params: what of its parameters a printed jaxpr shows.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Primitive:
     batching: Rule | _Marker = OWED
     partial_eval: Rule | None = None
     impl: Rule | None = None
+    shown: Rule | None = None
     multiple_results: bool = False
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -1,0 +1,61 @@
+"""Operations on arrays that transformations know, and the functions that apply them.
+
+Names and meanings are JAX's `lax`. Nothing here promotes dtypes or broadcasts beyond scalars:
+lamina.numpy does. Each family has a file of its own; a primitive named p is `p_p`.
+"""
+
+# ruff: noqa: F401, E402, I001
+from lamina.lax.arithmetic import (
+    RoundingMethod, abs, abs_p, add, add_any, add_any_p, add_p, ceil, ceil_p, div, div_p, floor,
+    floor_p, integer_pow, integer_pow_p, is_finite, is_finite_p, max, max_p, min, min_p, mul, mul_p,
+    neg, neg_p, nextafter, nextafter_p, pow, pow_p, reciprocal, rem, rem_p, round, round_p, sign,
+    sign_p, square, square_p, sub, sub_p,
+)  # fmt: skip
+from lamina.lax.bitwise import (
+    and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, clz_p, not_p, or_p,
+    population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
+    shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
+)  # fmt: skip
+from lamina.lax.compare import (
+    eq, eq_p, ge, ge_p, gt, gt_p, le, le_p, lt, lt_p, ne, ne_p,
+)  # fmt: skip
+from lamina.lax.complex import complex, complex_p, conj, conj_p, imag, imag_p, real, real_p
+from lamina.lax.convert import (
+    bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p,
+    reduce_precision, reduce_precision_p,
+)  # fmt: skip
+from lamina.lax.creation import (
+    broadcasted_iota, full, full_like, iota, iota_p, zeros_like,
+)  # fmt: skip
+from lamina.lax.dot_general import (
+    DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general, dot_general_p,
+)  # fmt: skip
+from lamina.lax.identity import (
+    optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
+)  # fmt: skip
+from lamina.lax.math import (
+    acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
+    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
+    erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
+    log1p_p, log_p, logistic, logistic_p, rsqrt, rsqrt_p, sin, sin_p, sinh, sinh_p, sqrt, sqrt_p,
+    tan, tan_p, tanh, tanh_p,
+)  # fmt: skip
+from lamina.lax.reduce import (
+    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
+    reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum,
+    reduce_sum_p, reduce_xor, reduce_xor_p,
+)  # fmt: skip
+from lamina.lax.select import clamp, clamp_p, select, select_n, select_n_p
+from lamina.lax.shape import (
+    broadcast, broadcast_in_dim, broadcast_in_dim_p, collapse, concatenate, concatenate_p, copy,
+    copy_p, expand_dims, pad, pad_p, reshape, reshape_p, rev, rev_p, split, split_p, squeeze,
+    squeeze_p, transpose, transpose_p,
+)  # fmt: skip
+from lamina.lax.slicing import (
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
+    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
+    dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
+)  # fmt: skip
+
+# ---- control flow (lamina.control_flow) ---------------------------------------------------------
+# ---- end of control flow ------------------------------------------------------------------------

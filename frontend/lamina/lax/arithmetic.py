@@ -1,0 +1,332 @@
+"""Arithmetic, elementwise: add sub mul div rem neg max min abs sign floor ceil round pow square ..."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import NOT_LINEAR, ShapedArray, Zero, dtypes, get_aval
+from lamina.lax import hlo
+from lamina.lax.checks import (
+    ANY, FLOAT, INEXACT, NUMBER, REAL, SIGNED, Accepted, accepted, check_accepted,
+    dtype_of, scalar_like,
+)  # fmt: skip
+from lamina.lax.elementwise_rules import (
+    broadcast_shapes, builder, chlo_lowering, elementwise, elementwise_lowering, linear_in_each,
+    spread_values,
+)  # fmt: skip
+
+_TO_ODD, _TO_EVEN = 0, 1
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where round sends values half-way between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def add(x: Any, y: Any) -> Any:
+    """x + y, elementwise. Operands have one dtype and one shape (or rank 0); nothing is promoted."""
+    return add_p.bind(x, y)
+
+
+def add_any(x: Any, y: Any) -> Any:
+    """x + y of two cotangents of one type: what differentiation writes, so that it can be told
+    from the user's own sums."""
+    return add_any_p.bind(x, y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """x - y, elementwise."""
+    return sub_p.bind(x, y)
+
+
+def mul(x: Any, y: Any) -> Any:
+    """x * y, elementwise."""
+    return mul_p.bind(x, y)
+
+
+def div(x: Any, y: Any) -> Any:
+    """x / y, elementwise. Integers truncate towards zero; 7/0 is -1, and MIN/-1 is MIN."""
+    return div_p.bind(x, y)
+
+
+def rem(x: Any, y: Any) -> Any:
+    """The remainder of x / y with the sign of x, elementwise; rem(7, 0) is 7 for integers."""
+    return rem_p.bind(x, y)
+
+
+def neg(x: Any) -> Any:
+    """-x, elementwise; wraps for integers."""
+    return neg_p.bind(x)
+
+
+def max(x: Any, y: Any) -> Any:
+    """The greater of x and y, elementwise; NaN if either is. Complex numbers compare by real part,
+    then by imaginary part."""
+    return max_p.bind(x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """The lesser of x and y, elementwise; NaN if either is."""
+    return min_p.bind(x, y)
+
+
+def abs(x: Any) -> Any:
+    """|x|, elementwise; of real dtype for complex x."""
+    return abs_p.bind(x)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1 by the sign of x; x/|x| for complex x; NaN for NaN."""
+    return sign_p.bind(x)
+
+
+def floor(x: Any) -> Any:
+    """The greatest integer that is not above x, as a float."""
+    return floor_p.bind(x)
+
+
+def ceil(x: Any) -> Any:
+    """The least integer that is not below x, as a float."""
+    return ceil_p.bind(x)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer, as a float; ties go by rounding_method."""
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def is_finite(x: Any) -> Any:
+    """Whether x is neither infinite nor NaN, elementwise."""
+    return is_finite_p.bind(x)
+
+
+def nextafter(x: Any, y: Any) -> Any:
+    """The float next to x in the direction of y, elementwise."""
+    return nextafter_p.bind(x, y)
+
+
+def pow(x: Any, y: Any) -> Any:
+    """x ** y, elementwise. A Python int for y gives integer_pow; an integer array is allowed next
+    to an inexact x."""
+    if isinstance(y, int) and not isinstance(y, bool):
+        return integer_pow(x, y)
+    return pow_p.bind(x, y)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """x ** y for a Python int y, by repeated multiplication. Integers need y >= 0."""
+    return integer_pow_p.bind(x, y=int(y))
+
+
+def square(x: Any) -> Any:
+    """x * x, elementwise."""
+    return square_p.bind(x)
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x, elementwise."""
+    return integer_pow_p.bind(x, y=-1)
+
+
+# ---- sums and products -------------------------------------------------------------------------
+_SUM = linear_in_each(lambda ct, *_: ct, lambda ct, *_: ct)
+_FIRST = [lambda g, *_: g]
+
+add_p = elementwise(
+    "add", builder("add"), NUMBER, NUMBER, derivatives=_FIRST * 2, transpose=_SUM,
+)  # fmt: skip
+add_any_p = elementwise(
+    "add_any", builder("add"), ANY, ANY, derivatives=_FIRST * 2, transpose=_SUM,
+)  # fmt: skip
+sub_p = elementwise(
+    "sub", builder("subtract"), NUMBER, NUMBER,
+    derivatives=[lambda g, *_: g, lambda g, *_: neg(g)],
+    transpose=linear_in_each(lambda ct, *_: ct, lambda ct, *_: neg(ct)),
+)  # fmt: skip
+neg_p = elementwise(
+    "neg", builder("negate"), NUMBER,
+    derivatives=[lambda g, *_: neg(g)],
+    transpose=linear_in_each(lambda ct, _: neg(ct)),
+)  # fmt: skip
+mul_p = elementwise(
+    "mul", builder("multiply"), NUMBER, NUMBER,
+    derivatives=[lambda g, ans, x, y: mul(g, y), lambda g, ans, x, y: mul(x, g)],
+    transpose=linear_in_each(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+)  # fmt: skip
+div_p = elementwise(
+    "div", builder("divide"), NUMBER, NUMBER,
+    derivatives=[
+        lambda g, ans, x, y: div(g, y),
+        lambda g, ans, x, y: mul(mul(neg(g), x), integer_pow(y, -2)),
+    ],
+    transpose=linear_in_each(lambda ct, x, y: div(ct, y)),
+)  # fmt: skip
+square_p = elementwise(
+    "square", elementwise_lowering(lambda x: hlo.multiply(x, x)), NUMBER,
+    derivatives=[lambda g, ans, x: mul(g, mul(scalar_like(x, 2), x))],
+)  # fmt: skip
+
+
+def _rem_by_divisor(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    quotient = div(x, y)
+    return mul(neg(g), mul(sign(quotient), floor(abs(quotient))))
+
+
+rem_p = elementwise(
+    "rem", builder("remainder"), REAL, REAL, derivatives=[_FIRST[0], _rem_by_divisor],
+)  # fmt: skip
+
+
+# ---- powers ------------------------------------------------------------------------------------
+_BASE = INEXACT
+_EXPONENT = accepted("integer", "floating", "complexfloating")
+
+
+def _pow_abstract_eval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    check_accepted("pow", NUMBER, x, 0)
+    check_accepted("pow", _EXPONENT, y, 1)
+    if x.dtype != y.dtype and not (dtypes.is_inexact(x.dtype) and dtypes.is_integer(y.dtype)):
+        raise TypeError(
+            f"lax.pow requires arguments to have the same dtypes, got {x.dtype.name}, "
+            f"{y.dtype.name}; only an inexact base takes an integer exponent. (Tip: jnp.power is a "
+            "similar function that does automatic type promotion on inputs)."
+        )
+    return ShapedArray(broadcast_shapes("pow", (x, y)), x.dtype, x.weak_type and y.weak_type)
+
+
+def _pow_lowering(ctx: Any, x: Any, y: Any) -> Any:
+    x, y = spread_values(ctx, (x, y))
+    dtype = ctx.avals_out[0].dtype
+    return hlo.power(x, y if ctx.avals_in[1].dtype == dtype else hlo.convert(y, dtype))
+
+
+def _nonzero_or(x: Any, replacement: float) -> Any:
+    return lax.select(lax.eq(x, scalar_like(x, 0)), lax.full_like(x, replacement), x)
+
+
+def _pow_by_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    if dtypes.is_integer(dtype_of(y)):
+        # y * x**(y-1) is 0 * inf at x = y = 0.
+        power = pow(x, sub(_nonzero_or(y, 1), scalar_like(y, 1)))
+        return mul(g, mul(lax.convert_element_type(y, dtype_of(x)), power))
+    return mul(g, mul(y, pow(x, sub(y, scalar_like(y, 1)))))
+
+
+def _pow_by_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    return mul(g, mul(lax.log(_nonzero_or(x, 1)), ans))
+
+
+def _integer_pow_lowering(ctx: Any, x: Any, *, y: int) -> Any:
+    aval = ctx.avals_in[0]
+    if y == 0:
+        return hlo.full(1, aval.shape, aval.dtype)
+    result, square, rest = None, x, y if y > 0 else -y
+    while rest:
+        if rest & 1:
+            result = square if result is None else hlo.multiply(result, square)
+        rest >>= 1
+        if rest:
+            square = hlo.multiply(square, square)
+    return result if y > 0 else hlo.divide(hlo.full(1, aval.shape, aval.dtype), result)
+
+
+def _integer_pow_derivative(g: Any, ans: Any, x: Any, *, y: int) -> Any:
+    if y == 0:
+        return lax.full_like(g, 0)
+    return mul(g, mul(scalar_like(x, y), integer_pow(x, y - 1)))
+
+
+def _integer_pow_abstract_eval(x: ShapedArray, *, y: int) -> ShapedArray:
+    check_accepted("integer_pow", NUMBER, x)
+    if y < 0 and dtypes.is_integer(x.dtype):
+        raise TypeError("Integers cannot be raised to negative powers, got integer_pow("
+                        f"{x.str_short()}, {y})")  # fmt: skip
+    return x
+
+
+pow_p = elementwise(
+    "pow", _pow_lowering, NUMBER, _EXPONENT, derivatives=[_pow_by_base, _pow_by_exponent],
+    abstract_eval=_pow_abstract_eval,
+)  # fmt: skip
+integer_pow_p = elementwise(
+    "integer_pow", _integer_pow_lowering, NUMBER, derivatives=[_integer_pow_derivative],
+    abstract_eval=_integer_pow_abstract_eval,
+)  # fmt: skip
+
+
+# ---- order -------------------------------------------------------------------------------------
+def _extremum_lowering(name: str, direction: str) -> Any:
+    def rule(ctx: Any, x: Any, y: Any) -> Any:
+        x, y = spread_values(ctx, (x, y))
+        if not dtypes.is_complex(ctx.avals_out[0].dtype):
+            return getattr(hlo, name)(x, y)
+        a, b = hlo.real(x), hlo.real(y)
+        by_imaginary = hlo.compare(hlo.imag(x), hlo.imag(y), direction)
+        first = hlo.select(hlo.compare(a, b, "EQ"), by_imaginary, hlo.compare(a, b, direction))
+        return hlo.select(first, x, y)
+
+    return rule
+
+
+def _share(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    """Equal operands share the tangent, so that max(x, x) differentiates as x does."""
+    half = lax.select(lax.eq(y, ans), lax.full_like(ans, 0.5), lax.full_like(ans, 1))
+    return mul(g, lax.select(lax.eq(x, ans), half, lax.full_like(ans, 0)))
+
+
+_SHARES = [_share, lambda g, ans, x, y: _share(g, ans, y, x)]
+max_p = elementwise("max", _extremum_lowering("maximum", "GT"), ANY, ANY, derivatives=_SHARES)
+min_p = elementwise("min", _extremum_lowering("minimum", "LT"), ANY, ANY, derivatives=_SHARES)
+
+
+# ---- parts of numbers --------------------------------------------------------------------------
+def _abs_derivative(g: Any, ans: Any, x: Any) -> Any:
+    if dtypes.is_complex(dtype_of(x)):
+        unit = div(lax.conj(x), lax.convert_element_type(_nonzero_or(ans, 1), dtype_of(x)))
+        return lax.real(mul(g, unit))
+    return lax.select(lax.ge(x, scalar_like(x, 0)), g, neg(g))
+
+
+def _sign_lowering(ctx: Any, x: Any) -> Any:
+    aval = ctx.avals_in[0]
+    if not dtypes.is_unsigned(aval.dtype):
+        return hlo.sign(x)
+    positive = hlo.compare(x, hlo.full(0, aval.shape, aval.dtype), "NE")
+    return hlo.convert(positive, aval.dtype)
+
+
+def _sign_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (g,) = primals, tangents
+    ans = sign(x)
+    if not dtypes.is_complex(dtype_of(x)):
+        return ans, Zero(get_aval(ans).to_tangent())
+    # d(x/|x|) = i * Im(conj(s) g) * s / |x|, with s = x/|x|.
+    turn = lax.imag(mul(lax.conj(ans), g))
+    size = _nonzero_or(abs(x), 1)
+    return ans, mul(lax.complex(lax.full_like(turn, 0), div(turn, size)), ans)
+
+
+def _round_lowering(ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
+    if rounding_method is RoundingMethod.AWAY_FROM_ZERO:
+        return hlo.round_nearest_afz(x)
+    return hlo.round_nearest_even(x)
+
+
+abs_p = elementwise(
+    "abs", builder("abs"), SIGNED, derivatives=[_abs_derivative], result=dtypes.real_dtype,
+)  # fmt: skip
+sign_p = elementwise("sign", _sign_lowering, NUMBER, jvp=_sign_jvp)
+floor_p = elementwise("floor", builder("floor"), FLOAT)
+ceil_p = elementwise("ceil", builder("ceil"), FLOAT)
+round_p = elementwise("round", _round_lowering, FLOAT)
+is_finite_p = elementwise(
+    "is_finite", builder("is_finite"), FLOAT, result=lambda _: np.dtype(bool),
+)  # fmt: skip
+nextafter_p = elementwise("nextafter", chlo_lowering("next_after"), FLOAT, FLOAT)

@@ -1,0 +1,156 @@
+"""What user functions and abstract evaluation rules check, and how their messages read."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lamina.core import ShapedArray, Tracer, dtypes, get_aval
+
+_CATEGORIES: dict[str, frozenset[np.dtype]] = {
+    name: frozenset(d for d in map(dtypes.from_short_name, _names.split()))
+    for name, _names in {
+        "bool": "bool",
+        "signedinteger": "i4 i8 i16 i32 i64",
+        "unsignedinteger": "u4 u8 u16 u32 u64",
+        "floating": "bf16 f16 f32 f64",
+        "complexfloating": "c64 c128",
+    }.items()
+}
+_CATEGORIES["floating"] |= frozenset(dtypes.FLOAT8)
+_CATEGORIES["integer"] = _CATEGORIES["signedinteger"] | _CATEGORIES["unsignedinteger"]
+
+
+class Accepted(NamedTuple):
+    """The dtypes that an operation takes, and how to name them."""
+
+    dtypes: frozenset[np.dtype]
+    names: str
+
+
+def accepted(*categories: str) -> Accepted:
+    """All dtypes of these categories: bool, integer, signedinteger, floating, complexfloating."""
+    return Accepted(frozenset().union(*(_CATEGORIES[c] for c in categories)), ", ".join(categories))
+
+
+ANY = accepted("bool", "integer", "floating", "complexfloating")
+NUMBER = accepted("integer", "floating", "complexfloating")
+SIGNED = accepted("signedinteger", "floating", "complexfloating")
+REAL = accepted("integer", "floating")
+INEXACT = accepted("floating", "complexfloating")
+FLOAT = accepted("floating")
+COMPLEX = accepted("complexfloating")
+INTEGER = accepted("integer")
+BITS = accepted("integer", "bool")
+
+
+def check_accepted(name: str, accept: Accepted, aval: ShapedArray, position: int | None = None
+                   ) -> None:  # fmt: skip
+    """Raises TypeError if an operand's dtype is not among those that operation `name` takes."""
+    if aval.dtype not in accept.dtypes:
+        at = "" if position is None else f" at position {position}"
+        raise TypeError(
+            f"{name} does not accept dtype {aval.dtype.name}{at}. "
+            f"Accepted dtypes{at} are subtypes of {accept.names}."
+        )
+
+
+# lax functions whose promoting counterpart in lamina.numpy has another name.
+_NUMPY_NAMES = {
+    "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "pow": "power",
+    "max": "maximum", "min": "minimum", "eq": "equal", "ne": "not_equal", "lt": "less",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "and": "bitwise_and",
+    "or": "bitwise_or", "xor": "bitwise_xor", "shift_left": "left_shift", "atan2": "arctan2",
+    "shift_right_arithmetic": "right_shift", "add": "add", "concatenate": "concatenate",
+    "nextafter": "nextafter", "clamp": "clip", "select": "where", "dot_general": "dot",
+}  # fmt: skip
+
+
+def check_same_dtypes(name: str, avals: Iterable[ShapedArray]) -> None:
+    """Raises TypeError unless all operands have one dtype."""
+    found = [a.dtype for a in avals]
+    if any(d != found[0] for d in found):
+        other = _NUMPY_NAMES.get(name)
+        tip = (
+            f" (Tip: jnp.{other} is a similar function that does automatic type promotion on inputs)."
+            if other is not None
+            else ""
+        )
+        names = ", ".join(d.name for d in found)
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip}")
+
+
+def check_rank(name: str, aval: ShapedArray, least: int) -> None:
+    """Raises TypeError if an operand has fewer than `least` dimensions."""
+    if len(aval.shape) < least:
+        raise TypeError(f"[{name}] needs an operand of rank {least} or more, got {aval.str_short()}")
+
+
+def canonical_axis(name: str, axis: Any, ndim: int) -> int:
+    """The axis counted from the front; ValueError if there is no such axis."""
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
+        raise ValueError(f"[{name}] axis {index} is out of bounds for array of dimension {ndim}")
+    return index + ndim if index < 0 else index
+
+
+def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """Distinct axes counted from the front; ValueError if out of bounds or repeated."""
+    if not isinstance(axes, Iterable):
+        axes = (axes,)
+    found = tuple(canonical_axis(name, a, ndim) for a in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"[{name}] duplicate value in axes: {tuple(axes)}")
+    return found
+
+
+def canonical_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of ints, none of them negative.
+
+    Raises TypeError for anything that is not a sequence of concrete integers.
+    """
+    if type(shape) is tuple and all(type(d) is int for d in shape):
+        sizes: tuple[int, ...] = shape
+    else:
+        if not isinstance(shape, Sequence | np.ndarray):
+            raise TypeError(_shape_message(shape))
+        if any(isinstance(d, Tracer) for d in shape):
+            raise TypeError(
+                _shape_message(shape)
+                + " If using `jit`, try using `static_argnums` or applying `jit` to smaller "
+                "subfunctions."
+            )
+        try:
+            sizes = tuple(operator.index(d) for d in shape)
+        except TypeError:
+            raise TypeError(_shape_message(shape)) from None
+    if any(d < 0 for d in sizes):
+        raise ValueError(f"shapes have no negative sizes, got {sizes}")
+    return sizes
+
+
+def _shape_message(shape: Any) -> str:
+    return f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
+
+
+def static_ints(name: str, what: str, values: Any) -> tuple[int, ...]:
+    """A tuple of ints; TypeError, naming the parameter, if they are not concrete integers."""
+    try:
+        return tuple(operator.index(v) for v in values)
+    except TypeError:
+        raise TypeError(
+            f"[{name}] {what} must be a sequence of concrete integers, got {values!r}"
+        ) from None
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """The dtype that an array-like value has as an array; Python scalars have one too."""
+    return get_aval(x).dtype
+
+
+def scalar_like(x: Any, value: Any) -> np.ndarray:
+    """A constant of x's dtype and rank 0, which jaxprs print as a literal."""
+    return np.array(value, get_aval(x).dtype)

@@ -1,0 +1,169 @@
+"""Changes of type: convert_element_type, bitcast_convert_type, reduce_precision."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import (
+    NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval,
+)  # fmt: skip
+from lamina.lax import hlo
+from lamina.lax.batching_rules import move_axis
+from lamina.lax.checks import FLOAT
+from lamina.lax.elementwise_rules import elementwise
+
+_SCALARS = (bool, int, float, complex)
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """The values of operand in another dtype.
+
+    Floats become integers by truncation, saturating, NaN to 0; integers wrap; complex to real drops
+    the imaginary part. Python and NumPy scalars are converted at once and stay NumPy scalars.
+    """
+    return convert(operand, dtypes.canonicalize(new_dtype), False)
+
+
+def convert(operand: Any, dtype: np.dtype, weak_type: bool) -> Any:
+    """convert_element_type to a canonical dtype that may be weak."""
+    kind = type(operand)
+    if kind in _SCALARS or isinstance(operand, np.generic) or (
+        kind is np.ndarray and not operand.shape
+    ):
+        if not weak_type:
+            return _scalar(operand, dtype)
+    aval = get_aval(operand)
+    if aval.dtype == dtype and aval.weak_type == weak_type and kind is not np.ndarray:
+        return operand
+    if aval.dtype.kind == "c" and dtype.kind not in "cb":
+        operand = lax.real(operand)
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
+
+
+def _scalar(value: Any, dtype: np.dtype) -> Any:
+    with warnings.catch_warnings():
+        # Overflow to infinity and dropped imaginary parts are what was asked for.
+        warnings.simplefilter("ignore")
+        return np.asarray(value).astype(dtype)[()]
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of operand read as another dtype.
+
+    A narrower dtype adds a last axis of the parts of each element; a wider one takes the last axis
+    away, whose size must then be the ratio of the widths.
+    """
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """operand rounded to a float format with these many bits, in its own dtype."""
+    return reduce_precision_p.bind(
+        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+    )
+
+
+# ---- convert_element_type ----------------------------------------------------------------------
+def _convert_abstract_eval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
+    if x.dtype.kind == "c" and new_dtype.kind not in "cb":
+        raise TypeError(f"convert_element_type cannot turn {x.str_short()} into "
+                        f"{new_dtype.name}: take its real or imaginary part")  # fmt: skip
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_lowering(ctx: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    aval = ctx.avals_in[0]
+    if aval.dtype == new_dtype:
+        return x
+    if new_dtype.kind == "b":
+        return hlo.compare(x, hlo.full(0, aval.shape, aval.dtype), "NE")
+    return hlo.convert(x, new_dtype)
+
+
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    (x,), (g,) = primals, tangents
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
+    if not dtypes.is_inexact(new_dtype):
+        return out, Zero(get_aval(out).to_tangent())
+    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, weak_type=weak_type)
+
+
+def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> list[Any]:
+    return [convert(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def _convert_batching(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
+    return convert_element_type_p.bind(*args, **params), dims[0]
+
+
+convert_element_type_p = Primitive(
+    "convert_element_type",
+    abstract_eval=_convert_abstract_eval,
+    lowering=_convert_lowering,
+    jvp=_convert_jvp,
+    transpose=_convert_transpose,
+    batching=_convert_batching,
+)
+
+
+# ---- bitcast_convert_type ----------------------------------------------------------------------
+def _bits(dtype: np.dtype) -> int:
+    if dtypes.is_integer(dtype) and dtype.name.endswith("int4"):
+        return 4
+    return dtype.itemsize * 8
+
+
+def _bitcast_abstract_eval(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
+    if "b" in (x.dtype.kind, new_dtype.kind) and x.dtype != new_dtype:
+        raise TypeError("bitcast_convert_type does not convert between booleans and other dtypes: "
+                        f"got {x.str_short()} and {new_dtype.name}")  # fmt: skip
+    if (x.dtype.kind == "c") != (new_dtype.kind == "c"):
+        raise TypeError("bitcast_convert_type does not convert between real and complex dtypes: "
+                        f"got {x.str_short()} and {new_dtype.name}")  # fmt: skip
+    old, new = _bits(x.dtype), _bits(new_dtype)
+    if old == new:
+        return ShapedArray(x.shape, new_dtype)
+    if old > new:
+        return ShapedArray((*x.shape, old // new), new_dtype)
+    if not x.shape or x.shape[-1] != new // old:
+        raise ValueError(
+            f"[bitcast_convert_type] {new_dtype.name} needs a last axis of size {new // old} to "
+            f"take its bits from, got {x.str_short()}"
+        )
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: np.dtype) -> Any:
+    return hlo.bitcast_convert(x, ctx.avals_out[0].shape, new_dtype)
+
+
+def _bitcast_batching(args: Sequence[Any], dims: Sequence[int], *, new_dtype: np.dtype) -> Any:
+    return bitcast_convert_type_p.bind(move_axis(args[0], dims[0], 0), new_dtype=new_dtype), 0
+
+
+bitcast_convert_type_p = Primitive(
+    "bitcast_convert_type",
+    abstract_eval=_bitcast_abstract_eval,
+    lowering=_bitcast_lowering,
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=_bitcast_batching,
+)
+
+
+# ---- reduce_precision --------------------------------------------------------------------------
+def _reduce_precision_lowering(ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    return hlo.reduce_precision(x, exponent_bits, mantissa_bits)
+
+
+reduce_precision_p = elementwise(
+    "reduce_precision", _reduce_precision_lowering, FLOAT,
+    derivatives=[lambda g, ans, x, **params: reduce_precision(g, **params)],
+    transpose=lambda ct, x, **params: [reduce_precision(ct, **params)],
+)  # fmt: skip

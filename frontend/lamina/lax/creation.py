@@ -1,0 +1,76 @@
+"""Arrays from nothing: full, full_like, zeros_like, iota."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import (
+    NO_OPERANDS, NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, dtypes, get_aval,
+)  # fmt: skip
+from lamina.lax import hlo
+from lamina.lax.checks import accepted, canonical_axis, canonical_shape, check_accepted
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array of this shape with fill_value everywhere; weakly typed if fill_value is and no
+    dtype is given."""
+    if np.shape(fill_value) != ():
+        raise TypeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{np.shape(fill_value)}."
+        )
+    if dtype is not None:
+        fill_value = lax.convert_element_type(fill_value, dtype)
+    return lax.broadcast_in_dim(fill_value, shape, ())
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+    """An array like x (its shape and dtype, unless others are given) with fill_value everywhere."""
+    aval = get_aval(x)
+    return full(aval.shape if shape is None else shape, fill_value,
+                aval.dtype if dtype is None else dtype)  # fmt: skip
+
+
+def zeros_like(x: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+    """An array of zeros like x."""
+    return full_like(x, 0, dtype, shape)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, 2, ... size - 1 in this dtype."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """An array whose elements are their own index along `dimension`."""
+    shape = canonical_shape(shape)
+    dimension = canonical_axis("iota", dimension, len(shape))
+    return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=dimension)
+
+
+# ---- iota --------------------------------------------------------------------------------------
+_INDEXABLE = accepted("integer", "floating", "complexfloating")
+
+
+def _iota_abstract_eval(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> ShapedArray:
+    aval = ShapedArray(shape, dtype)
+    check_accepted("iota", _INDEXABLE, aval)
+    return aval
+
+
+def _iota_lowering(ctx: Any, *, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
+    return hlo.iota(shape, dtype, dimension)
+
+
+iota_p = Primitive(
+    "iota",
+    abstract_eval=_iota_abstract_eval,
+    lowering=_iota_lowering,
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=NO_OPERANDS,
+)

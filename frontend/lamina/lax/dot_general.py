@@ -1,0 +1,250 @@
+"""dot_general: products of arrays summed over shared axes; dot and batch_matmul are cases of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import config, lax
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.lax import hlo
+from lamina.lax.checks import ANY, check_accepted, check_same_dtypes
+from lamina.lax.batching_rules import past
+
+Axes = tuple[int, ...]
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+
+
+class Precision(enum.Enum):
+    """How exactly a device may compute products of float32. CPUs always compute at HIGHEST."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+    __str__ = __repr__
+
+
+PrecisionLike = None | str | Precision | tuple[Any, Any]
+
+_NAMES = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}  # fmt: skip
+
+
+def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | None:
+    """A pair of precisions, or None for what the target takes by itself."""
+    if precision is None:
+        precision = config.default_matmul_precision.value
+        if precision == "default":
+            return None
+    if isinstance(precision, tuple | list) and len(precision) == 2:
+        return (_one_precision(precision[0]), _one_precision(precision[1]))
+    one = _one_precision(precision)
+    return one, one
+
+
+def _one_precision(precision: Any) -> Precision:
+    if precision is None:
+        return Precision.DEFAULT
+    if isinstance(precision, Precision):
+        return precision
+    if isinstance(precision, str) and precision.lower() in _NAMES:
+        return _NAMES[precision.lower()]
+    raise ValueError(
+        f"Precision must be None, a lax.Precision, one of {', '.join(_NAMES)}, or a pair of these; "
+        f"got {precision!r}"
+    )
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
+                precision: PrecisionLike = None, preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """The sum over contracting axes of lhs * rhs, for each index of the batch axes.
+
+    dimension_numbers is ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). The result's
+    axes are the batch axes, then the other axes of lhs, then those of rhs. preferred_element_type
+    is the dtype of sum and result. Operands have one dtype.
+    """
+    (lc, rc), (lb, rb) = dimension_numbers
+    numbers = tuple(
+        (tuple(int(a) for a in left), tuple(int(a) for a in right))
+        for left, right in ((lc, rc), (lb, rb))
+    )
+    return dot_general_p.bind(
+        lhs, rhs,
+        dimension_numbers=numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=(
+            None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+        ),
+    )  # fmt: skip
+
+
+def dot(lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: Any = None,
+        *, dimension_numbers: DotDimensionNumbers | None = None) -> Any:  # fmt: skip
+    """Vector and matrix products: the last axis of lhs with the first of rhs; both of rank 1 or 2.
+    With dimension_numbers, dot_general."""
+    if dimension_numbers is None:
+        left, right = np.shape(lhs), np.shape(rhs)
+        if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
+            raise TypeError(f"Incompatible shapes for dot: got {left} and {right}.")
+        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+    """Matrix products over the last two axes, for each index of the leading axes, which agree."""
+    n = len(np.shape(lhs))
+    if n < 2 or len(np.shape(rhs)) != n:
+        raise ValueError(
+            "Arguments to batch_matmul must have the same rank of at least 2, got "
+            f"{np.shape(lhs)} and {np.shape(rhs)}"
+        )
+    batch = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _check_pairs(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Axes, right: Axes) -> None:
+    if len(left) != len(right):
+        raise TypeError(
+            f"[dot_general] needs as many {what} axes of lhs as of rhs, got {left} and {right}"
+        )
+    for a, b in zip(left, right):
+        if lhs.shape[a] != rhs.shape[b]:
+            raise TypeError(
+                f"[dot_general] {what} sizes differ: lhs {lhs.str_short()} axis {a} is "
+                f"{lhs.shape[a]}, rhs {rhs.str_short()} axis {b} is {rhs.shape[b]}"
+            )
+
+
+def _check_axes(side: str, aval: ShapedArray, contracting: Axes, batch: Axes) -> None:
+    axes = (*contracting, *batch)
+    if any(not 0 <= a < len(aval.shape) for a in axes):
+        raise TypeError(f"[dot_general] {side} {aval.str_short()} has no axes "
+                        f"{[a for a in axes if not 0 <= a < len(aval.shape)]}")  # fmt: skip
+    if len(set(axes)) != len(axes):
+        raise TypeError(
+            f"[dot_general] an axis of {side} {aval.str_short()} is named twice: contracting "
+            f"{contracting}, batch {batch}"
+        )
+
+
+def _free(ndim: int, *used: Axes) -> Axes:
+    taken = {a for axes in used for a in axes}
+    return tuple(i for i in range(ndim) if i not in taken)
+
+
+def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, precision: Any,
+                   preferred_element_type: np.dtype | None) -> ShapedArray:  # fmt: skip
+    (lc, rc), (lb, rb) = dimension_numbers
+    _check_axes("lhs", lhs, lc, lb)
+    _check_axes("rhs", rhs, rc, rb)
+    _check_pairs("contracting", lhs, rhs, lc, rc)
+    _check_pairs("batch", lhs, rhs, lb, rb)
+    check_accepted("dot_general", ANY, lhs, 0)
+    check_accepted("dot_general", ANY, rhs, 1)
+    if preferred_element_type is None:
+        check_same_dtypes("dot_general", (lhs, rhs))
+        dtype = lhs.dtype
+    else:
+        dtype = preferred_element_type
+    shape = (
+        *(lhs.shape[i] for i in lb),
+        *(lhs.shape[i] for i in _free(len(lhs.shape), lc, lb)),
+        *(rhs.shape[i] for i in _free(len(rhs.shape), rc, rb)),
+    )
+    return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _lowering(ctx: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any,
+              preferred_element_type: Any) -> Any:  # fmt: skip
+    (lc, rc), (lb, rb) = dimension_numbers
+    names = None if precision is None else tuple(p.name for p in precision)
+    dtype = ctx.avals_out[0].dtype
+    return hlo.dot_general(lhs, rhs, lb, rb, lc, rc, dtype, names)
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    (x, y), (gx, gy) = primals, tangents
+    out = dot_general_p.bind(x, y, **params)
+    parts = []
+    if type(gx) is not Zero:
+        parts.append(dot_general_p.bind(gx, y, **params))
+    if type(gy) is not Zero:
+        parts.append(dot_general_p.bind(x, gy, **params))
+    if not dtypes.is_inexact(get_aval(out).dtype):
+        return out, Zero(get_aval(out).to_tangent())
+    return out, parts[0] if len(parts) == 1 else lax.add_any(*parts)
+
+
+def _cotangent(ct: Any, target: ShapedArray, other: Any, target_axes: tuple[Axes, Axes],
+               other_axes: tuple[Axes, Axes], target_first: bool, precision: Any,
+               preferred_element_type: Any) -> Any:  # fmt: skip
+    """The product of ct with the known operand over the axes that come from that operand, with the
+    axes put in the order of `target`. `*_axes` are (contracting, batch)."""
+    (contracting, batch), (other_contracting, other_batch) = target_axes, other_axes
+    free = _free(len(target.shape), contracting, batch)
+    other_free = _free(len(other.shape), other_contracting, other_batch)
+    nb = len(batch)
+    first = nb + (len(free) if target_first else 0)
+    ct_other = tuple(range(first, first + len(other_free)))
+    ct_batch = tuple(range(nb))
+    out = dot_general_p.bind(
+        ct, other,
+        dimension_numbers=((ct_other, other_free), (ct_batch, other_batch)),
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+    # The result's axes: batch, free ones of target, then other's contracting axes in rising order.
+    by_other = sorted(range(len(contracting)), key=other_contracting.__getitem__)
+    axes = (*batch, *free, *(contracting[i] for i in by_other))
+    out = lax.transpose(out, sorted(range(len(axes)), key=axes.__getitem__))
+    return lax.convert_element_type(out, target.dtype)
+
+
+def _transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any,
+               preferred_element_type: Any) -> list[Any]:  # fmt: skip
+    (lc, rc), (lb, rb) = dimension_numbers
+    if is_undefined_primal(x):
+        swapped = None if precision is None else precision
+        return [_cotangent(ct, x.aval, y, (lc, lb), (rc, rb), True, swapped,
+                           preferred_element_type), None]  # fmt: skip
+    swapped = None if precision is None else precision[::-1]
+    return [None, _cotangent(ct, y.aval, x, (rc, rb), (lc, lb), False, swapped,
+                             preferred_element_type)]  # fmt: skip
+
+
+def _batching(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> tuple[Any, int]:
+    (x, y), (dx, dy) = args, dims
+    (lc, rc), (lb, rb) = dimension_numbers
+    nb = len(lb)
+    if dx is not None and dy is not None:
+        numbers = ((past(dx, lc), past(dy, rc)), ((dx, *past(dx, lb)), (dy, *past(dy, rb))))
+        return dot_general_p.bind(x, y, dimension_numbers=numbers, **params), 0
+    if dx is not None:
+        lc, lb = past(dx, lc), past(dx, lb)
+        out_dim = nb + _free(len(x.shape), lc, lb).index(dx)
+    else:
+        rc, rb = past(dy, rc), past(dy, rb)
+        left = len(np.shape(x)) - nb - len(lc)
+        out_dim = nb + left + _free(len(y.shape), rc, rb).index(dy)
+    return dot_general_p.bind(x, y, dimension_numbers=((lc, rc), (lb, rb)), **params), out_dim
+
+
+dot_general_p = Primitive(
+    "dot_general",
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+)

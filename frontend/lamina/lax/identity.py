@@ -1,0 +1,54 @@
+"""Operations that give back their operands: stop_gradient, optimization_barrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, Zero, dtypes, get_aval, tree
+from lamina.lax import hlo
+
+
+def stop_gradient(x: Any) -> Any:
+    """x (a tree of arrays), held constant by differentiation."""
+
+    def stop(leaf: Any) -> Any:
+        return stop_gradient_p.bind(leaf) if dtypes.is_inexact(get_aval(leaf).dtype) else leaf
+
+    return tree.map(stop, x)
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """operand (a tree of arrays) computed in full before any user of the result: the compiler moves
+    nothing across."""
+    leaves, treedef = tree.flatten(operand)
+    return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
+
+
+stop_gradient_p = Primitive(
+    "stop_gradient",
+    abstract_eval=lambda x: x,
+    lowering=lambda ctx, x: x,
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=lambda args, dims: (stop_gradient_p.bind(*args), dims[0]),
+)
+
+
+def _barrier_of_nonzero(values: Any) -> list[Any]:
+    """The barrier of those values that are not symbolic zeros; the zeros as they are."""
+    out = iter(optimization_barrier_p.bind(*(v for v in values if type(v) is not Zero)))
+    return [v if type(v) is Zero else next(out) for v in values]
+
+
+optimization_barrier_p = Primitive(
+    "optimization_barrier",
+    abstract_eval=lambda *avals: list(avals),
+    lowering=lambda ctx, *values: hlo.optimization_barrier(values),
+    jvp=lambda primals, tangents: (
+        optimization_barrier_p.bind(*primals),
+        _barrier_of_nonzero(tangents),
+    ),
+    transpose=lambda cts, *_: _barrier_of_nonzero(cts),
+    batching=lambda args, dims: (optimization_barrier_p.bind(*args), dims),
+    multiple_results=True,
+)

@@ -1,0 +1,261 @@
+"""Mathematical functions, elementwise: exp log sin cos tanh logistic sqrt erf and their like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from lamina import lax
+from lamina.core import OWED, Primitive, dtypes
+from lamina.lax import hlo
+from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
+from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def exp(x: Any) -> Any:
+    """e ** x, elementwise."""
+    return exp_p.bind(x)
+
+
+def exp2(x: Any) -> Any:
+    """2 ** x, elementwise."""
+    return exp2_p.bind(x)
+
+
+def expm1(x: Any) -> Any:
+    """e ** x - 1, accurate near zero."""
+    return expm1_p.bind(x)
+
+
+def log(x: Any) -> Any:
+    """The natural logarithm, elementwise; -inf at 0, NaN below."""
+    return log_p.bind(x)
+
+
+def log1p(x: Any) -> Any:
+    """log(1 + x), accurate near zero."""
+    return log1p_p.bind(x)
+
+
+def sin(x: Any) -> Any:
+    """The sine of x in radians."""
+    return sin_p.bind(x)
+
+
+def cos(x: Any) -> Any:
+    """The cosine of x in radians."""
+    return cos_p.bind(x)
+
+
+def tan(x: Any) -> Any:
+    """The tangent of x in radians."""
+    return tan_p.bind(x)
+
+
+def asin(x: Any) -> Any:
+    """The angle in [-pi/2, pi/2] whose sine is x."""
+    return asin_p.bind(x)
+
+
+def acos(x: Any) -> Any:
+    """The angle in [0, pi] whose cosine is x."""
+    return acos_p.bind(x)
+
+
+def atan(x: Any) -> Any:
+    """The angle in [-pi/2, pi/2] whose tangent is x."""
+    return atan_p.bind(x)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant."""
+    return atan2_p.bind(x, y)
+
+
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine."""
+    return sinh_p.bind(x)
+
+
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine."""
+    return cosh_p.bind(x)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent."""
+    return tanh_p.bind(x)
+
+
+def asinh(x: Any) -> Any:
+    """The inverse of sinh."""
+    return asinh_p.bind(x)
+
+
+def acosh(x: Any) -> Any:
+    """The inverse of cosh on [1, inf)."""
+    return acosh_p.bind(x)
+
+
+def atanh(x: Any) -> Any:
+    """The inverse of tanh on (-1, 1)."""
+    return atanh_p.bind(x)
+
+
+def logistic(x: Any) -> Any:
+    """1 / (1 + e ** -x), the sigmoid."""
+    return logistic_p.bind(x)
+
+
+def sqrt(x: Any) -> Any:
+    """The square root; NaN for negative reals."""
+    return sqrt_p.bind(x)
+
+
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x)."""
+    return rsqrt_p.bind(x)
+
+
+def cbrt(x: Any) -> Any:
+    """The real cube root."""
+    return cbrt_p.bind(x)
+
+
+def erf(x: Any) -> Any:
+    """The error function."""
+    return erf_p.bind(x)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x), accurate for large x."""
+    return erfc_p.bind(x)
+
+
+def erf_inv(x: Any) -> Any:
+    """The inverse of erf on (-1, 1)."""
+    return erf_inv_p.bind(x)
+
+
+def lgamma(x: Any) -> Any:
+    """log |gamma(x)|."""
+    return lgamma_p.bind(x)
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of lgamma."""
+    return digamma_p.bind(x)
+
+
+# ---- primitives --------------------------------------------------------------------------------
+def _function(name: str, lowering: Any, derivative: Callable[[Any, Any], Any],
+              accept: Accepted = INEXACT) -> Primitive:  # fmt: skip
+    """A function of one operand whose derivative is derivative(ans, x)."""
+    return elementwise(
+        name, lowering, accept,
+        derivatives=[lambda g, ans, x: lax.mul(g, derivative(ans, x))],
+    )  # fmt: skip
+
+
+def _one(x: Any) -> Any:
+    return scalar_like(x, 1)
+
+
+def _times(factor: float, x: Any) -> Any:
+    return lax.mul(scalar_like(x, factor), x)
+
+
+def _exp2_lowering(ctx: Any, x: Any) -> Any:
+    aval = ctx.avals_in[0]
+    if dtypes.is_complex(aval.dtype):
+        scale = hlo.full(math.log(2), aval.shape, aval.dtype)
+        return hlo.exponential(hlo.multiply(x, scale))
+    # exp(x log 2) would lose digits as |x| grows: 66 ULP at the end of the range.
+    return hlo.power(hlo.full(2, aval.shape, aval.dtype), x)
+
+
+exp_p = _function("exp", builder("exponential"), lambda ans, x: ans)
+exp2_p = _function("exp2", _exp2_lowering, lambda ans, x: _times(math.log(2), ans))
+expm1_p = _function("expm1", builder("exponential_minus_one"), lambda ans, x: lax.add(ans, _one(x)))
+log_p = elementwise(
+    "log", builder("log"), INEXACT, derivatives=[lambda g, ans, x: lax.div(g, x)],
+)  # fmt: skip
+log1p_p = elementwise(
+    "log1p", builder("log_plus_one"), INEXACT,
+    derivatives=[lambda g, ans, x: lax.div(g, lax.add(x, _one(x)))],
+)  # fmt: skip
+sin_p = _function("sin", builder("sine"), lambda ans, x: cos(x))
+cos_p = _function("cos", builder("cosine"), lambda ans, x: lax.neg(sin(x)))
+tan_p = _function("tan", builder("tan"), lambda ans, x: lax.add(_one(x), lax.square(ans)))
+
+
+def _one_minus_square(x: Any) -> Any:
+    # (1 - x)(1 + x) keeps its digits near 1.
+    return lax.mul(lax.sub(_one(x), x), lax.add(_one(x), x))
+
+
+asin_p = _function("asin", chlo_lowering("asin"), lambda ans, x: rsqrt(_one_minus_square(x)))
+acos_p = _function("acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(_one_minus_square(x))))
+atan_p = _function(
+    "atan", chlo_lowering("atan"),
+    lambda ans, x: lax.reciprocal(lax.add(_one(x), lax.square(x))),
+)  # fmt: skip
+sinh_p = _function("sinh", chlo_lowering("sinh"), lambda ans, x: cosh(x))
+cosh_p = _function("cosh", chlo_lowering("cosh"), lambda ans, x: sinh(x))
+tanh_p = elementwise(
+    "tanh", builder("tanh"), INEXACT,
+    # (g + g*ans)(1 - ans): no cancellation where ans is near -1.
+    derivatives=[
+        lambda g, ans, x: lax.mul(lax.add(g, lax.mul(g, ans)), lax.sub(_one(x), ans)),
+    ],
+)  # fmt: skip
+asinh_p = _function(
+    "asinh", chlo_lowering("asinh"), lambda ans, x: rsqrt(lax.add(lax.square(x), _one(x))),
+)  # fmt: skip
+acosh_p = _function(
+    "acosh", chlo_lowering("acosh"),
+    lambda ans, x: lax.mul(rsqrt(lax.sub(x, _one(x))), rsqrt(lax.add(x, _one(x)))),
+)  # fmt: skip
+atanh_p = _function(
+    "atanh", chlo_lowering("atanh"), lambda ans, x: lax.reciprocal(_one_minus_square(x)),
+)  # fmt: skip
+logistic_p = _function(
+    "logistic", builder("logistic"), lambda ans, x: lax.mul(ans, lax.sub(_one(ans), ans)),
+)  # fmt: skip
+sqrt_p = _function("sqrt", builder("sqrt"), lambda ans, x: lax.div(scalar_like(x, 0.5), ans))
+rsqrt_p = _function("rsqrt", builder("rsqrt"), lambda ans, x: _times(-0.5, lax.div(ans, x)))
+cbrt_p = _function("cbrt", builder("cbrt"), lambda ans, x: _times(1 / 3, lax.div(ans, x)), FLOAT)
+
+
+def _gaussian(scale: float, x: Any) -> Any:
+    return _times(scale, exp(lax.neg(lax.square(x))))
+
+
+erf_p = _function(
+    "erf", chlo_lowering("erf"), lambda ans, x: _gaussian(2 / math.sqrt(math.pi), x), FLOAT,
+)  # fmt: skip
+erfc_p = _function(
+    "erfc", chlo_lowering("erfc"), lambda ans, x: _gaussian(-2 / math.sqrt(math.pi), x), FLOAT,
+)  # fmt: skip
+erf_inv_p = _function(
+    "erf_inv", chlo_lowering("erf_inv"),
+    lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
+)  # fmt: skip
+lgamma_p = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
+# Its derivative is the trigamma function, which comes with the special functions.
+digamma_p = elementwise("digamma", chlo_lowering("digamma"), FLOAT, jvp=OWED)
+
+
+def _atan2_by(factor: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def derivative(g: Any, ans: Any, x: Any, y: Any) -> Any:
+        return lax.mul(g, lax.div(factor(x, y), lax.add(lax.square(x), lax.square(y))))
+
+    return derivative
+
+
+atan2_p = elementwise(
+    "atan2", builder("atan2"), FLOAT, FLOAT,
+    derivatives=[_atan2_by(lambda x, y: y), _atan2_by(lambda x, y: lax.neg(x))],
+)  # fmt: skip

@@ -1,0 +1,286 @@
+"""Reductions: reduce_sum max min prod and or xor, argmax, argmin. Each removes the axes it names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import (
+    LINEAR, NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, dtypes,
+)  # fmt: skip
+from lamina.lax import hlo
+from lamina.lax.batching_rules import past
+from lamina.lax.checks import (
+    ANY, BITS, NUMBER, Accepted, accepted, canonical_axes, check_accepted, dtype_of,
+)  # fmt: skip
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+    """The sum over `axes`, in operand's dtype; 0 over nothing."""
+    return _bind(reduce_sum_p, operand, axes)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product over `axes`, in operand's dtype; 1 over nothing."""
+    return _bind(reduce_prod_p, operand, axes)
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The greatest element over `axes`; NaN if there is one; the least value over nothing."""
+    return _bind(reduce_max_p, operand, axes)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The least element over `axes`; NaN if there is one; the greatest value over nothing."""
+    return _bind(reduce_min_p, operand, axes)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise (for booleans, logical) and over `axes`."""
+    return _bind(reduce_and_p, operand, axes)
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise (for booleans, logical) or over `axes`."""
+    return _bind(reduce_or_p, operand, axes)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise exclusive or over `axes`."""
+    return _bind(reduce_xor_p, operand, axes)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The first index along `axis` of the greatest element, or of the first NaN."""
+    return _bind_index(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The first index along `axis` of the least element, or of the first NaN."""
+    return _bind_index(argmin_p, operand, axis, index_dtype)
+
+
+def _bind(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Any:
+    return primitive.bind(operand, axes=canonical_axes(primitive.name, axes, len(np.shape(operand))))
+
+
+def _bind_index(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    axes = canonical_axes(primitive.name, (axis,), len(np.shape(operand)))
+    return primitive.bind(operand, axes=axes, index_dtype=dtypes.canonicalize(index_dtype))
+
+
+# ---- rules of all reductions -------------------------------------------------------------------
+def _without(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def kept(ndim: int, axes: Sequence[int]) -> tuple[int, ...]:
+    """The axes of an operand that a reduction over `axes` leaves."""
+    return tuple(i for i in range(ndim) if i not in axes)
+
+
+def spread(x: Any, shape: tuple[int, ...], axes: Sequence[int]) -> Any:
+    """The result of a reduction over `axes` repeated to the shape of its operand."""
+    return lax.broadcast_in_dim(x, shape, kept(len(shape), axes))
+
+
+def _drop_axes(name: str, accept: Accepted) -> Callable[..., ShapedArray]:
+    def abstract_eval(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+        check_accepted(name, accept, x)
+        _check_axes(name, x, axes)
+        return ShapedArray(_without(x.shape, axes), x.dtype, x.weak_type)
+
+    return abstract_eval
+
+
+def _check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
+    if len(set(axes)) != len(axes) or any(not 0 <= a < len(x.shape) for a in axes):
+        raise ValueError(f"[{name}] axes {axes} are not distinct axes of {x.str_short()}")
+
+
+def least(dtype: np.dtype) -> Any:
+    """The least value of a dtype: what a maximum starts from."""
+    return _limit(dtype, -np.inf, False, "min")
+
+
+def greatest(dtype: np.dtype) -> Any:
+    """The greatest value of a dtype: what a minimum starts from."""
+    return _limit(dtype, np.inf, True, "max")
+
+
+def _limit(dtype: np.dtype, infinity: float, boolean: bool, attribute: str) -> Any:
+    if dtype.kind == "b":
+        return boolean
+    if dtypes.is_integer(dtype):
+        return int(getattr(dtypes.iinfo(dtype), attribute))
+    if dtype.kind == "c":
+        return complex(infinity, infinity)
+    value = np.array(infinity, dtype)
+    if np.isinf(value.astype(np.float32)):
+        return infinity
+    return float(getattr(dtypes.finfo(dtype), attribute))  # formats without infinities
+
+
+def _reduce_lowering(primitive: Callable[[], Primitive], identity: Callable[[np.dtype], Any]
+                     ) -> Callable[..., Any]:  # fmt: skip
+    """Folds with the elementwise primitive of the reduction, from `identity` of the dtype."""
+
+    def rule(ctx: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        scalar = ShapedArray((), dtype)
+        inner = dataclasses.replace(ctx, avals_in=[scalar, scalar], avals_out=[scalar])
+        init = hlo.full(identity(dtype), (), dtype)
+        return hlo.reduce([x], [init], axes, lambda a, b: [primitive().lowering(inner, a, b)])[0]
+
+    return rule
+
+
+def _reduce_batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+    def rule(args: Any, dims: Any, *, axes: tuple[int, ...], **params: Any) -> tuple[Any, int]:
+        (d,) = dims
+        axes = past(d, axes)
+        return primitive().bind(*args, axes=axes, **params), d - sum(a < d for a in axes)
+
+    return rule
+
+
+def _reduction(name: str, accept: Accepted, combine: Callable[[], Primitive],
+               identity: Callable[[np.dtype], Any], jvp: Any, transpose: Any = NOT_LINEAR
+               ) -> Primitive:  # fmt: skip
+    primitive = Primitive(
+        name,
+        abstract_eval=_drop_axes(name, accept),
+        lowering=_reduce_lowering(combine, identity),
+        jvp=jvp,
+        transpose=transpose,
+        batching=_reduce_batching(lambda: primitive),
+    )
+    return primitive
+
+
+# ---- derivatives -------------------------------------------------------------------------------
+def _reduce_sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...]) -> list[Any]:
+    return [spread(ct, x.aval.shape, axes)]
+
+
+def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+    def rule(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+        (x,), (g,) = primals, tangents
+        ans = primitive().bind(x, axes=axes)
+        # Equal extrema share the tangent.
+        here = lax.convert_element_type(lax.eq(x, spread(ans, x.shape, axes)), dtype_of(g))
+        count = reduce_sum(here, axes)
+        return ans, lax.div(reduce_sum(lax.mul(g, here), axes), count)
+
+    return rule
+
+
+def _reduce_prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """Sums g[i] times the product of all others, which needs no division and so is right at 0."""
+    (x,), (g,) = primals, tangents
+    ans = reduce_prod(x, axes)
+    rest = kept(len(x.shape), axes)
+    size = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    flat = (size, *(x.shape[i] for i in rest))
+    x, g = (lax.reshape(lax.transpose(v, (*axes, *rest)), flat) for v in (x, g))
+    before = _exclusive_products(x, reverse=False)
+    after = _exclusive_products(x, reverse=True)
+    return ans, reduce_sum(lax.mul(g, lax.mul(before, after)), (0,))
+
+
+def _exclusive_products(x: Any, *, reverse: bool) -> Any:
+    """For each i along axis 0 the product of the elements before it (after it, if reverse)."""
+    if not x.shape[0]:
+        return x
+    shift = (-1, 1, 0) if reverse else (1, -1, 0)
+    config = (shift, *((0, 0, 0),) * (len(x.shape) - 1))
+    return lax.cumprod(lax.pad(x, lax.scalar_like(x, 1), config), 0, reverse)
+
+
+# ---- primitives --------------------------------------------------------------------------------
+reduce_sum_p = _reduction(
+    "reduce_sum", NUMBER, lambda: lax.add_p, lambda _: 0, LINEAR, _reduce_sum_transpose,
+)  # fmt: skip
+reduce_prod_p = _reduction(
+    "reduce_prod", NUMBER, lambda: lax.mul_p, lambda _: 1, _reduce_prod_jvp,
+)  # fmt: skip
+reduce_max_p = _reduction(
+    "reduce_max", ANY, lambda: lax.max_p, least, _extremum_jvp(lambda: reduce_max_p),
+)  # fmt: skip
+reduce_min_p = _reduction(
+    "reduce_min", ANY, lambda: lax.min_p, greatest, _extremum_jvp(lambda: reduce_min_p),
+)  # fmt: skip
+reduce_and_p = _reduction(
+    "reduce_and", BITS, lambda: lax.and_p, lambda dtype: True if dtype.kind == "b" else -1,
+    NOT_DIFFERENTIABLE,
+)  # fmt: skip
+reduce_or_p = _reduction("reduce_or", BITS, lambda: lax.or_p, lambda _: 0, NOT_DIFFERENTIABLE)
+reduce_xor_p = _reduction("reduce_xor", BITS, lambda: lax.xor_p, lambda _: 0, NOT_DIFFERENTIABLE)
+
+
+# ---- argmax and argmin -------------------------------------------------------------------------
+_ORDERED = accepted("integer", "floating", "bool")
+
+
+def _index_abstract_eval(name: str) -> Callable[..., ShapedArray]:
+    def rule(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> ShapedArray:
+        check_accepted(name, _ORDERED, x)
+        _check_axes(name, x, axes)
+        if not dtypes.is_integer(index_dtype):
+            raise TypeError(f"{name} index_dtype must be an integer type, got {index_dtype.name}.")
+        if x.shape[axes[0]] == 0:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        return ShapedArray(_without(x.shape, axes), index_dtype)
+
+    return rule
+
+
+def _index_lowering(direction: str, start: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    """Reduces pairs (value, index); of two, the better value wins, NaN before all, then the lower
+    index."""
+
+    def rule(ctx: Any, x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
+        aval = ctx.avals_in[0]
+
+        def better(value: Any, index: Any, other: Any, other_index: Any) -> list[Any]:
+            wins = hlo.compare(value, other, direction)
+            if dtypes.is_float(aval.dtype):
+                wins = hlo.or_(wins, hlo.compare(value, value, "NE"))
+            earlier = hlo.and_(
+                hlo.compare(value, other, "EQ"), hlo.compare(index, other_index, "LT")
+            )
+            if dtypes.is_float(aval.dtype):
+                # Both NaN: `wins` holds for whichever comes first in the fold, so ask the index.
+                both = hlo.and_(
+                    hlo.compare(value, value, "NE"), hlo.compare(other, other, "NE")
+                )
+                wins = hlo.select(both, hlo.compare(index, other_index, "LT"), wins)
+            keep_index = hlo.or_(wins, earlier)
+            return [hlo.select(wins, value, other), hlo.select(keep_index, index, other_index)]
+
+        positions = hlo.iota(aval.shape, index_dtype, axes[0])
+        inits = [hlo.full(start(aval.dtype), (), aval.dtype), hlo.full(0, (), index_dtype)]
+        return hlo.reduce([x, positions], inits, axes, better)[1]
+
+    return rule
+
+
+def _index_reduction(name: str, direction: str, start: Callable[[np.dtype], Any]) -> Primitive:
+    primitive = Primitive(
+        name,
+        abstract_eval=_index_abstract_eval(name),
+        lowering=_index_lowering(direction, start),
+        jvp=NOT_DIFFERENTIABLE,
+        transpose=NOT_LINEAR,
+        batching=_reduce_batching(lambda: primitive),
+    )
+    return primitive
+
+
+argmax_p = _index_reduction("argmax", "GT", least)
+argmin_p = _index_reduction("argmin", "LT", greatest)
