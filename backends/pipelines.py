@@ -18,10 +18,18 @@ STABLEHLO_REFINE = (
     "stablehlo-canonicalize-dynamism",
 )
 
+# One kernel: what must be done first, each for kernels whose text has the word before it.
+CPU_KERNEL_PREPARE = (
+    ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
+    ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
+    ("stablehlo.scatter", "stablehlo-lower-scatter"),
+)
+
 # One kernel: StableHLO on tensors -> linalg on tensors, results written to arguments.
 CPU_KERNEL_LINALG = (
     "stablehlo-legalize-to-linalg",
     "stablehlo-convert-to-signless",
+    "linalg-inline-scalar-generics",
     "canonicalize",
     "cse",
     "func.func(linalg-fuse-elementwise-ops)",
@@ -40,6 +48,7 @@ CPU_KERNEL_LOOPS = (
     "cse",
     "memref-drop-results",
     "canonicalize",
+    "memref-expand-copies",
     "func.func(linalg-generalize-named-ops)",
     "linalg-choose-loops",
     "linalg-lower-to-loops",

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
-from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS
+from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS, CPU_KERNEL_PREPARE
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
@@ -39,11 +39,7 @@ def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
 
     Equal for functions that differ only in name, value names, locations and the recorded reason.
     """
-    digest = hashlib.sha256()
-    for part in (_text_without_name(kernel), repr(target), _code_version()):
-        digest.update(part.encode())
-        digest.update(b"\0")
-    return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
+    return _symbol(_text_without_name(kernel), target)
 
 
 def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
@@ -52,12 +48,13 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
     With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
     """
-    symbol = kernel_symbol(kernel, target)
+    source = _text_without_name(kernel)
+    symbol = _symbol(source, target)
     texts: dict[str, str] = {}
     with kernel.context, ir.Location.unknown():
         module = _module_of(kernel, symbol)
         _check_shapes(module)
-        _pipeline(CPU_KERNEL_LINALG).run(module)
+        _pipeline(_preparing(source) + CPU_KERNEL_LINALG).run(module)
         _check_lowered(module, ("stablehlo.", "chlo."))
         if keep_texts:
             texts["linalg"] = str(module)
@@ -71,6 +68,15 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     if keep_texts:
         texts |= {"llvm": code.optimised or "", "asm": code.assembly or ""}
     return KernelObject(symbol, code.object, scratch, _imports(text), texts)
+
+
+def _symbol(source: str, target: Target) -> str:
+    digest = hashlib.sha256("\0".join((source, repr(target), _code_version())).encode())
+    return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
+
+
+def _preparing(source: str) -> tuple[str, ...]:
+    return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
 
 
 def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
@@ -99,7 +105,7 @@ def _check_shapes(module: ir.Module) -> None:
 
 
 def _check_lowered(module: ir.Module, dialects: tuple[str, ...]) -> None:
-    left = _ops(module, lambda name: name.startswith(dialects))
+    left = _ops(module, lambda name: name.startswith(dialects) and name != "stablehlo.return")
     if left:
         raise CompileError.at(left[0], "the CPU backend has no lowering for this op here")
 
@@ -148,7 +154,7 @@ def _code_version() -> str:
     """What else decides the code: the pipelines and the versions of MLIR and LLVM."""
     from importlib.metadata import version
 
-    pipelines = (CPU_KERNEL_LINALG, CPU_KERNEL_LOOPS, CPU_KERNEL_LLVM)
+    pipelines = (CPU_KERNEL_PREPARE, CPU_KERNEL_LINALG, CPU_KERNEL_LOOPS, CPU_KERNEL_LLVM)
     return repr((pipelines, CodegenOptions(), version("torch-mlir"), version("llvmlite")))
 
 

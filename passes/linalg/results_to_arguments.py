@@ -51,9 +51,12 @@ def _rewrite(func: ir.Operation) -> None:
             else:
                 destinations.append(block.add_argument(result_type, func.location))
     values = list(terminator.operands)
+    direct = [_grow_in(destination, value) for value, destination in zip(values, destinations, strict=True)]
     with ir.InsertionPoint(terminator), func.location:
         # an update's argument may be read by other results: write those first
         for result in sorted(range(len(values)), key=lambda r: r in updated):
+            if direct[result]:
+                continue
             terminator.operands[result] = ir.Operation.create(
                 "bufferization.materialize_in_destination",
                 results=[type_.results[result]],
@@ -72,6 +75,37 @@ def _rewrite(func: ir.Operation) -> None:
     func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
     if "res_attrs" in func.attributes:
         del func.attributes["res_attrs"]
+
+
+def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
+    """Start a value that loops build up from its destination instead of an empty tensor, if it is so built.
+
+    `eliminate-empty-tensors` does the same for single ops; it does not follow a value through loops.
+    True when the value, once bufferised, is the destination: it needs no copy.
+    """
+    through_loop = False
+    while value != destination:
+        if isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1:
+            return False
+        owner, number = value.owner, _result_number(value)
+        if owner.name == "scf.for":
+            value, through_loop = owner.operands[3 + number], True
+        elif owner.name in ("tensor.insert", "tensor.insert_slice"):
+            value = owner.operands[1]
+        elif owner.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
+            at = ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number
+            value = owner.operands[at]
+            if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+                if not through_loop or value.type != destination.type:
+                    return False
+                owner.operands[at] = value = destination
+        else:
+            return False
+    return True
+
+
+def _result_number(value: ir.Value) -> int:
+    return ir.OpResult(value).result_number
 
 
 def _argument_attributes(func: ir.Operation, count: int) -> list[dict[str, ir.Attribute]]:

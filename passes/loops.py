@@ -1,0 +1,92 @@
+"""Building nests of `scf.for` that carry values, for the passes that lower an op to loops over tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lamina.dialects.vendors import arith, ir, scf
+
+Body = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
+"""(positions, carried values) -> the carried values of the next iteration."""
+
+
+def index(value: int) -> ir.Value:
+    """A constant of type index."""
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def for_each(extents: Sequence[int | ir.Value], carried: Sequence[ir.Value], body: Body) -> list[ir.Value]:
+    """Loops over all positions below `extents`, row by row; what is carried out of the last iteration.
+
+    `body` builds one iteration where it is called. With no extents it runs once, outside any loop.
+    """
+
+    def nest(positions: list[ir.Value], values: list[ir.Value]) -> Sequence[ir.Value]:
+        if len(positions) == len(extents):
+            return body(positions, values)
+        extent = extents[len(positions)]
+        high = index(extent) if isinstance(extent, int) else extent
+        return for_range(index(0), high, values, lambda i, inner: nest([*positions, i], inner))
+
+    return list(nest([], list(carried)))
+
+
+def for_range(
+    low: ir.Value,
+    high: ir.Value,
+    carried: Sequence[ir.Value],
+    body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration."""
+    loop = scf.ForOp(low, high, index(1), list(carried))
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
+    return list(loop.results)
+
+
+def if_else(
+    condition: ir.Value,
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]],
+    types: Sequence[ir.Type],
+) -> list[ir.Value]:
+    """The values of one of two branches."""
+    branch = ir.Operation.create("scf.if", results=list(types), operands=[condition], regions=2)
+    for region, build in zip(branch.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(region.blocks.append()):
+            scf.YieldOp(list(build()))
+    return list(branch.results)
+
+
+def extract(tensor: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
+    """The element of a tensor at a position."""
+    element = ir.RankedTensorType(tensor.type).element_type
+    return ir.Operation.create("tensor.extract", results=[element], operands=[tensor, *positions]).result
+
+
+def insert(scalar: ir.Value, tensor: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
+    """The tensor with the element at a position replaced."""
+    return ir.Operation.create("tensor.insert", results=[tensor.type], operands=[scalar, tensor, *positions]).result
+
+
+def scalar_tensor(scalar: ir.Value) -> ir.Value:
+    """A tensor without dimensions that holds one scalar: what StableHLO computes on."""
+    type_ = ir.RankedTensorType.get([], scalar.type)
+    return ir.Operation.create("tensor.from_elements", results=[type_], operands=[scalar]).result
+
+
+def inline_scalar_region(block: ir.Block, arguments: Sequence[ir.Value]) -> list[ir.Value]:
+    """Move a region of StableHLO on scalars to the insertion point, on these scalars; the scalars it returns.
+
+    A region can be inlined once only: its ops leave it.
+    """
+    for argument, value in zip(block.arguments, arguments, strict=True):
+        if len(list(argument.uses)):
+            argument.replace_all_uses_with(scalar_tensor(value))
+    operations = [op.operation for op in block.operations]
+    anchor = index(0).owner  # ops move only relative to an op
+    for op in operations[:-1]:
+        op.move_before(anchor)
+    results = [extract(value, []) for value in operations[-1].operands]
+    anchor.erase()
+    return results

@@ -1,0 +1,35 @@
+"""Replace `memref.copy` by `linalg.copy`, which becomes loops.
+
+A strided `memref.copy` would become a call of `memrefCopy`, which no runtime of ours has; LLVM makes a `memcpy` of
+the loops over dense memory again. A copy of a buffer onto itself goes away.
+
+example: test/passes/memref/expand_copies.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir, linalg
+from lamina.passes.base import Pass
+
+
+@dataclass(frozen=True)
+class ExpandCopies(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        copies: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name == "memref.copy":
+                copies.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        for op in copies:
+            source, destination = op.operands
+            if source != destination:
+                with ir.InsertionPoint(op), op.location:
+                    linalg.copy(source, outs=[destination])
+            op.erase()
