@@ -33,10 +33,14 @@ def array_of(constant: ir.Operation) -> np.ndarray:
     A view of the attribute's memory where MLIR allows; a splat is broadcast from one element,
     so a large one costs nothing.
     """
-    of = constant.results[0].type
+    return array_in(constant, "value", constant.results[0].type)
+
+
+def array_in(constant: ir.Operation, name: str, of: ir.Type) -> np.ndarray:
+    """The dense attribute `name` of an op, whose elements and shape are those of the type."""
     dtype, shape = dtype_of(of), shape_of(of)
     if dtype.char in _DIRECT:
-        attribute = constant.attributes["value"]
+        attribute = constant.attributes[name]
         if isinstance(attribute, ir.DenseResourceElementsAttr):
             raise ValueError("a dense_resource constant can't be read back through the bindings")
         return np.asarray(attribute)

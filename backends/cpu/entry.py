@@ -67,7 +67,9 @@ class _Emitter:
         buffers = list(block.arguments)
         self.pointers[buffers.pop()] = "%arena"
         for position, value in enumerate(buffers):
-            array, index = ("%arguments", position) if position < count else ("%results", position - count)
+            array, index = (
+                ("%arguments", position) if position < count else ("%results", position - count)
+            )
             place = self._line(f"getelementptr ptr, ptr {array}, i64 {index}")
             self.pointers[value] = self._line(f"load ptr, ptr {place}")
         planned = self.main.attributes["lamina.arena_bytes"].value

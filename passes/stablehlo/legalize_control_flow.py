@@ -63,7 +63,12 @@ def _case(op: ir.Operation) -> None:
     count = len(op.regions)
     cases = ir.DenseI64ArrayAttr.get(list(range(count - 1)))
     switch = _replace(
-        op, "scf.index_switch", [number], regions=count, attributes={"cases": cases}, first=count - 1
+        op,
+        "scf.index_switch",
+        [number],
+        regions=count,
+        attributes={"cases": cases},
+        first=count - 1,
     )
     for region in switch.regions:
         _yield(region.blocks[0])

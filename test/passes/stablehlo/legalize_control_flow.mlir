@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s --pass-pipeline=stablehlo-legalize-control-flow | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline=stablehlo-legalize-control-flow | FileCheck %s
 
 // CHECK-LABEL: func.func public @loop
 // CHECK: scf.while (%[[I:.*]] = %{{.*}}, %[[X:.*]] = %{{.*}}) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)

@@ -1,0 +1,141 @@
+// RUN: %lamina-opt %s --split-input-file --pass-pipeline=stablehlo-plan-buffers | FileCheck %s
+
+// Results are written where the caller wants them; a temporary lives in the arena.
+// CHECK-LABEL: module @chain
+// CHECK: func.func public @main(%[[X:.*]]: memref<4xf32>, %[[R:.*]]: memref<4xf32>, %[[ARENA:.*]]: memref<?xi8>)
+// CHECK-SAME: lamina.arena_bytes = 64
+// CHECK: %[[T:.*]] = memref.view %[[ARENA]]
+// CHECK: call @f(%[[X]], %[[T]])
+// CHECK-NEXT: {{.*}}call @f(%[[T]], %[[R]])
+// CHECK-NEXT: return
+// CHECK: module @kernels
+// CHECK: func.func private @f(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
+// CHECK: func.func private @f(memref<4xf32>, memref<4xf32>)
+module @chain {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func private @never_called(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// A loop fills an array row by row: no copy of the array, neither before the loop nor in it.
+// CHECK-LABEL: module @scan
+// CHECK-NOT: call @never_called
+// CHECK: func.func public @main(%[[N:.*]]: memref<i32>, %[[ROWS:.*]]: memref<1024x64xf32>, %{{.*}}: memref<?xi8>)
+// CHECK: memref.copy %{{.*}}, %[[ROWS]] : memref<1024x64xf32>
+// CHECK: scf.while : () -> () {
+// CHECK:   call @less
+// CHECK:   memref.load
+// CHECK: } do {
+// CHECK-NOT: memref.copy
+// CHECK:   call @row
+// CHECK-NEXT: {{.*}}call @update(%[[ROWS]], %{{.*}}, %[[I:[a-z_0-9]+]])
+// CHECK-NEXT: {{.*}}call @next_over_0(%[[I]])
+// CHECK-NEXT: scf.yield
+// CHECK: module @kernels
+// CHECK: func.func private @next_over_0(%{{.*}}: tensor<i32> {lamina.inout = 0 : i32})
+module @scan {
+  func.func public @main(%n: tensor<i32>) -> tensor<1024x64xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %zeros = stablehlo.constant dense<0.0> : tensor<1024x64xf32>
+    %0:2 = scf.while (%i = %c, %rows = %zeros) : (tensor<i32>, tensor<1024x64xf32>) -> (tensor<i32>, tensor<1024x64xf32>) {
+      %1 = func.call @less(%i, %n) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %2 = tensor.extract %1[] : tensor<i1>
+      scf.condition(%2) %i, %rows : tensor<i32>, tensor<1024x64xf32>
+    } do {
+    ^bb0(%i: tensor<i32>, %rows: tensor<1024x64xf32>):
+      %1 = func.call @next(%i) : (tensor<i32>) -> tensor<i32>
+      %2 = func.call @row(%i) : (tensor<i32>) -> tensor<1x64xf32>
+      %3 = func.call @update(%rows, %2, %i) : (tensor<1024x64xf32>, tensor<1x64xf32>, tensor<i32>) -> tensor<1024x64xf32>
+      scf.yield %1, %3 : tensor<i32>, tensor<1024x64xf32>
+    }
+    return %0#1 : tensor<1024x64xf32>
+  }
+  func.func private @less(%a: tensor<i32>, %b: tensor<i32>) -> tensor<i1> {
+    %0 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    return %0 : tensor<i1>
+  }
+  func.func private @next(%i: tensor<i32> {lamina.may_alias = 0 : i32}) -> tensor<i32> {
+    %c = stablehlo.constant dense<1> : tensor<i32>
+    %0 = stablehlo.add %i, %c : tensor<i32>
+    return %0 : tensor<i32>
+  }
+  func.func private @row(%i: tensor<i32>) -> tensor<1x64xf32> {
+    %0 = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<1x64xf32>
+    return %1 : tensor<1x64xf32>
+  }
+  func.func private @update(%rows: tensor<1024x64xf32> {lamina.inout = 0 : i32}, %row: tensor<1x64xf32>, %i: tensor<i32>) -> tensor<1024x64xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.dynamic_update_slice %rows, %row, %i, %c : (tensor<1024x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1024x64xf32>
+    return %0 : tensor<1024x64xf32>
+  }
+}
+
+// -----
+
+// A donated argument is overwritten; the same array not donated is copied first. A reshape is free.
+// CHECK-LABEL: module @donation
+// CHECK: func.func public @main(%[[A:.*]]: memref<4xf32>, %[[B:.*]]: memref<2x2xf32>, %{{.*}}: memref<4xf32> {lamina.alias_of = 0 : i64}, %[[R:.*]]: memref<4xf32>, %{{.*}}: memref<?xi8>)
+// CHECK-SAME: lamina.arena_bytes = 0
+// CHECK: %[[VIEW:.*]] = memref.reinterpret_cast %[[B]]
+// CHECK: call @bump(%[[A]])
+// CHECK: memref.copy %[[VIEW]], %[[R]]
+// CHECK: call @bump(%[[R]])
+module @donation {
+  func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<2x2xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = call @bump(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.reshape %b : (tensor<2x2xf32>) -> tensor<4xf32>
+    %2 = call @bump(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    return %0, %2 : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func private @bump(%x: tensor<4xf32> {lamina.inout = 0 : i32}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Branches write one result; an argument returned is copied; a small constant is data.
+// CHECK-LABEL: module @branches
+// CHECK: memref.global "private" constant @constant_{{.*}} = dense<[(1.000000e+00,2.000000e+00)
+// CHECK: func.func public @main(%[[I:.*]]: memref<i32>, %[[X:.*]]: memref<4xf32>, %[[R0:.*]]: memref<4xf32>, %[[R1:.*]]: memref<4xf32>, %[[R2:.*]]: memref<2xcomplex<f32>>, %{{.*}}: memref<?xi8>)
+// CHECK: %[[K:.*]] = memref.load %[[I]][]
+// CHECK: %[[KI:.*]] = arith.index_cast %[[K]]
+// CHECK: scf.index_switch %[[KI]]
+// CHECK: case 0 {
+// CHECK-NEXT: func.call @f(%[[X]], %[[R0]])
+// CHECK: default {
+// CHECK-NEXT: memref.copy %[[X]], %[[R0]]
+// CHECK-DAG: memref.copy %[[X]], %[[R1]]
+// CHECK-DAG: memref.copy %{{.*}}, %[[R2]]
+module @branches {
+  func.func public @main(%i: tensor<i32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2xcomplex<f32>>) {
+    %c = stablehlo.constant dense<[(1.0, 2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>
+    %0 = tensor.extract %i[] : tensor<i32>
+    %1 = arith.index_cast %0 : i32 to index
+    %2 = scf.index_switch %1 -> tensor<4xf32>
+    case 0 {
+      %3 = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %3 : tensor<4xf32>
+    }
+    default {
+      scf.yield %x : tensor<4xf32>
+    }
+    return %2, %x, %c : tensor<4xf32>, tensor<4xf32>, tensor<2xcomplex<f32>>
+  }
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
