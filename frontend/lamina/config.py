@@ -50,7 +50,7 @@ class Option(Generic[T]):
         """Sets the process-wide value."""
         self._global = value
         if self.affects_trace:
-            _changed()
+            _changed("process")
 
     @contextmanager
     def __call__(self, value: T = True) -> Iterator[None]:  # type: ignore[assignment]
@@ -58,7 +58,8 @@ class Option(Generic[T]):
         old = getattr(self._local, "value", None)
         self._local.value = value
         if self.affects_trace:
-            _changed()
+            _nesting.depth += 1
+            _changed("thread")
         try:
             yield
         finally:
@@ -67,18 +68,27 @@ class Option(Generic[T]):
             else:
                 del self._local.value
             if self.affects_trace:
-                _changed()
+                _nesting.depth -= 1
+                _changed("thread" if _nesting.depth else "thread ends")
 
 
-def _changed() -> None:
-    key = trace_key()
+class _Nesting(threading.local):
+    depth = 0  # how many `with option(...)` blocks this thread is in
+
+
+_nesting = _Nesting()
+
+
+def _changed(scope: str) -> None:
     for listener in _listeners:
-        listener(hash(key))
+        listener(scope)
 
 
-def on_change(listener: Callable[[int], None]) -> None:
-    """Calls `listener(hash of trace_key())` whenever a setting that affects tracing changes."""
+def on_change(listener: Callable[[str], None]) -> None:
+    """Calls `listener(scope)` whenever a setting that affects tracing changes: for the "process",
+    for this "thread", or when this thread goes back to the process's settings ("thread ends")."""
     _listeners.append(listener)
+    listener("process")
 
 
 def trace_key() -> tuple[Any, ...]:

@@ -24,6 +24,11 @@ _MAX_FRAMES = 8
 _internal_code: dict[CodeType, bool] = {}
 
 
+def package_folders() -> list[str]:
+    """The folders that hold lamina's own files."""
+    return [p for p in _INTERNAL if os.path.isdir(p)]
+
+
 class Frame(NamedTuple):
     """One frame of the user's code."""
 

@@ -1,0 +1,363 @@
+"""cond and switch: run one of several branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import config
+from lamina.control_flow.residuals import hoist_consts
+from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray, same_type
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var, close_jaxpr, eval_jaxpr, jaxpr_as_fun
+from lamina.core.primitive import Primitive
+from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.trace import Tracer, get_aval
+from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.jvp import jvp_jaxpr
+from lamina.interpreters.linearize import partial_eval_jaxpr
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.tangents import instantiate_zero, zeros_like_aval
+from lamina.interpreters.transpose import backward_pass
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """branches[index](*operands), with index clamped to the range of branches.
+
+    index     an integer scalar.
+    branches  functions of the operands whose results have the same structure and types.
+    Raises TypeError where index is not an integer scalar or where the branches' results differ;
+    ValueError where there are no branches.
+    """
+    if not all(callable(f) for f in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    aval = get_aval(index)
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"Index type must be an integer scalar, got {aval.str_long()}")
+    from lamina import lax
+
+    last = len(branches) - 1
+    if config.disable_jit.value and not isinstance(index, Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
+    if len(branches) == 1:
+        return branches[0](*operands)
+    index = lax.convert_element_type(index, np.dtype("int32"))
+    index = lax.clamp(np.int32(0), index, np.int32(last))
+    return _bind_branches("switch", index, branches, operands)
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
+         operand: Any = None) -> Any:  # fmt: skip
+    """true_fun(*operands) if pred else false_fun(*operands). Only that branch runs.
+
+    pred  a scalar: boolean, or a number that counts as true where it is not zero.
+    Raises TypeError where pred is not a scalar or where the branches' results differ in structure
+    or types.
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if operand is not None:
+        if operands:
+            raise TypeError("lax.cond: pass operands by position or by keyword, not both")
+        operands = (operand,)
+    try:
+        aval = get_aval(pred)
+    except TypeError:
+        raise TypeError(
+            f"Pred must be a scalar, got {pred} of type {type(pred)}. Use lax.cond(pred, true_fun, "
+            "false_fun, *operands)"
+        ) from None
+    if aval.shape:
+        raise TypeError(
+            f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element "
+            "use lamina.numpy.where."
+        )
+    from lamina import lax
+
+    if config.disable_jit.value and not isinstance(pred, Tracer):
+        return (true_fun if pred else false_fun)(*operands)
+    if aval.dtype != np.bool_:
+        pred = lax.ne(pred, np.zeros((), aval.dtype)[()])
+    index = lax.convert_element_type(pred, np.dtype("int32"))
+    return _bind_branches("cond", index, (false_fun, true_fun), operands)
+
+
+def _bind_branches(what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
+                   ) -> Any:  # fmt: skip
+    leaves, in_tree = tree.flatten(tuple(operands))
+    in_avals = avals_of(leaves, what)
+    traced = [
+        trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch")) for f in branches
+    ]
+    out_trees = [t for _, _, t in traced]
+    names = ("false_fun", "true_fun") if what == "cond" else tuple(
+        f"branch {i}" for i in range(len(branches))
+    )
+    for i, t in enumerate(out_trees[1:], 1):
+        if t != out_trees[0]:
+            raise TypeError(
+                f"{what} branch outputs must have the same pytree structure, but {names[0]} gives "
+                f"{out_trees[0]} and {names[i]} gives {t}. Revise the branches so that they return "
+                "the same structure."
+            )
+    consts: list[Any] = []
+    closed: list[ClosedJaxpr] = []
+    total = sum(len(c) for _, c, _ in traced)
+    for jaxpr, own, _ in traced:
+        closed.append(_with_shared_consts(jaxpr, len(own), len(consts), total,
+                                          [get_aval(c) for _, cs, _ in traced for c in cs]))  # fmt: skip
+        consts += own
+    closed = _unify_results(what, names, closed)
+    out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
+    return tree.unflatten(out_trees[0], out)
+
+
+def _with_shared_consts(closed: ClosedJaxpr, n_own: int, start: int, total: int,
+                        avals: list[ShapedArray]) -> ClosedJaxpr:  # fmt: skip
+    """A branch whose inputs begin with the constants of all branches, not only its own."""
+    jaxpr = closed.jaxpr
+    invars = [Var(a) for a in avals]
+    invars[start : start + n_own] = jaxpr.invars[:n_own]
+    return close_jaxpr(Jaxpr([], [*invars, *jaxpr.invars[n_own:]], jaxpr.outvars, jaxpr.eqns,
+                             jaxpr.debug_info))  # fmt: skip
+
+
+def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
+    """Checks that all branches give the same types; a weak type gives way to a strong one."""
+    columns = list(zip(*[c.out_avals for c in closed], strict=True))
+    targets = []
+    for k, column in enumerate(columns):
+        strong = [a for a in column if not a.weak_type]
+        target = strong[0] if strong else column[0]
+        for name, a in zip(names, column, strict=True):
+            fits = a.shape == target.shape and (
+                a.dtype == target.dtype
+                or (a.weak_type and dtypes.promote_types((a.dtype, True), (target.dtype, False))[0]
+                    == target.dtype)
+            )  # fmt: skip
+            if not fits:
+                raise TypeError(
+                    f"{what} branches must have equal output types but they differ: output {k} is "
+                    + " and ".join(f"{c.str_short()} from {n}" for n, c in
+                                   zip(names, column, strict=True))
+                    + ". Revise the branches so that the types agree"
+                    + (f", for example with .astype in {name}." if name else ".")
+                )  # fmt: skip
+        targets.append(target)
+    return [
+        c if all(a == t for a, t in zip(c.out_avals, targets, strict=True)) else _cast(c, targets)
+        for c in closed
+    ]
+
+
+def _cast(closed: ClosedJaxpr, targets: list[ShapedArray]) -> ClosedJaxpr:
+    from lamina import lax
+
+    def fun(*args: Any) -> list[Any]:
+        outs = jaxpr_as_fun(closed)(*args)
+        return [
+            x if get_aval(x) == t else lax.convert_element_type(x, t.dtype)
+            for x, t in zip(outs, targets, strict=True)
+        ]
+
+    out = trace_to_jaxpr(fun, closed.in_avals, closed.jaxpr.debug_info)
+    return hoist_consts(out)[0]
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _abstract_eval(index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+    expected = branches[0].in_avals
+    for got, want in zip(operands, expected, strict=True):
+        if not same_type(got, want):
+            raise TypeError(f"[cond] operand {got.str_short()} where {want.str_short()} is expected")
+    return branches[0].out_avals
+
+
+def _lowering(ctx: Any, index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]) -> Any:
+    from lamina.dialects import stablehlo as hlo
+    from lamina.interpreters.lowering import tensor_type
+
+    bodies = [
+        (lambda b=b: ctx.lower_jaxpr(b.jaxpr, b.consts, operands)) for b in branches  # type: ignore[misc]
+    ]
+    return hlo.case(index, bodies, [tensor_type(a) for a in branches[0].out_avals])
+
+
+@cache_on_jaxpr
+def _branch_jvp(closed: ClosedJaxpr, nonzero: tuple[bool, ...], out: tuple[bool, ...]) -> Any:
+    return jvp_jaxpr(closed, nonzero, out)
+
+
+def _jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[ClosedJaxpr, ...]) -> Any:
+    index, ops, op_tangents = primals[0], primals[1:], tangents[1:]
+    nonzero = tuple(type(t) is not Zero for t in op_tangents)
+    none = (False,) * len(branches[0].out_avals)
+    wanted = tuple(map(any, zip(*[_branch_jvp(b, nonzero, none)[1] for b in branches], strict=True)))
+    both = tuple(_branch_jvp(b, nonzero, wanted)[0] for b in branches)
+    both_hoisted = _share_consts(both)
+    consts, both = both_hoisted
+    outs = cond_p.bind(index, *consts, *ops, *(t for t in op_tangents if type(t) is not Zero),
+                       branches=both)  # fmt: skip
+    n = len(none)
+    given = iter(outs[n:])
+    out_tangents = [
+        next(given) if w else Zero(a.to_tangent())
+        for w, a in zip(wanted, branches[0].out_avals, strict=True)
+    ]
+    return outs[:n], out_tangents
+
+
+def _share_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[Any], tuple[ClosedJaxpr, ...]]:
+    """Constants of transformed branches as shared leading operands."""
+    if not any(b.consts for b in branches):
+        return [], tuple(branches)
+    all_consts = [c for b in branches for c in b.consts]
+    avals = [get_aval(c) for c in all_consts]
+    out, start = [], 0
+    for b in branches:
+        hoisted, own = hoist_consts(b)
+        out.append(_with_shared_consts(hoisted, len(own), start, len(all_consts), avals))
+        start += len(own)
+    return all_consts, tuple(out)
+
+
+@cache_on_jaxpr
+def _branch_split(closed: ClosedJaxpr, unknown: tuple[bool, ...], out: tuple[bool, ...]) -> Any:
+    return partial_eval_jaxpr(closed, unknown, out)
+
+
+def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
+    branches = params["branches"]
+    index, ops = args[0], args[1:]
+    if trace.is_unknown(index):
+        return trace.emit(cond_p, args, params)
+    unknown = tuple(trace.is_unknown(x) for x in ops)
+    none = (False,) * len(branches[0].out_avals)
+    out_unknown = tuple(
+        map(any, zip(*[_branch_split(b, unknown, none)[2] for b in branches], strict=True))
+    )
+    splits = [_branch_split(b, unknown, out_unknown) for b in branches]
+    all_residuals = [a for s in splits for a in s[3]]
+    n_known = out_unknown.count(False)
+    known, later, start = [], [], 0
+    for now, then, _, res in splits:
+        known.append(_pad_residuals(now, n_known, start, len(res), all_residuals))
+        later.append(_with_shared_consts(then, len(res), start, len(all_residuals), all_residuals))
+        start += len(res)
+    consts, known_branches = _share_consts(known)
+    known_ops = [x for x, u in zip(ops, unknown, strict=True) if not u]
+    outs = cond_p.bind(index, *consts, *known_ops, branches=known_branches)
+    unknown_ops = [x for x, u in zip(ops, unknown, strict=True) if u]
+    rest = trace.emit(cond_p, [index, *outs[n_known:], *unknown_ops], {"branches": tuple(later)})
+    now_iter, then_iter = iter(outs[:n_known]), iter(rest)
+    return [next(then_iter) if u else next(now_iter) for u in out_unknown]
+
+
+def _pad_residuals(closed: ClosedJaxpr, n_known: int, start: int, n_own: int,
+                   avals: list[ShapedArray]) -> ClosedJaxpr:  # fmt: skip
+    """A known half that also gives zeros in place of the other branches' residuals."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = jaxpr_as_fun(closed)(*args)
+        before = [zeros_like_aval(a) for a in avals[:start]]
+        after = [zeros_like_aval(a) for a in avals[start + n_own :]]
+        return [*outs[:n_known], *before, *outs[n_known:], *after]
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.jaxpr.debug_info)
+
+
+def _transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+    linear = tuple(is_undefined_primal(x) for x in ops)
+    nonlinear_ops = [x for x in ops if not is_undefined_primal(x)]
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    transposed = [_branch_transpose(b, linear, nonzero) for b in branches]
+    consts, backward = _share_consts(transposed)
+    outs = iter(
+        cond_p.bind(index, *consts, *nonlinear_ops, *(ct for ct in cts if type(ct) is not Zero),
+                    branches=backward)
+    )  # fmt: skip
+    return [None, *(next(outs) if lin else None for lin in linear)]
+
+
+@cache_on_jaxpr
+def _branch_transpose(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+                      ) -> ClosedJaxpr:  # fmt: skip
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        operands = [
+            UndefinedPrimal(a) if lin else next(given)
+            for a, lin in zip(closed.in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(given) if nz else Zero(a.to_tangent())
+            for a, nz in zip(closed.out_avals, nonzero, strict=True)
+        ]
+        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        return [
+            instantiate_zero(Zero(a.to_tangent()) if ct is None else ct)
+            for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
+            if lin
+        ]
+
+    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero, strict=True) if nz]
+    info = closed.jaxpr.debug_info
+    return trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
+
+
+@cache_on_jaxpr
+def _branch_batch(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...], out: Any) -> Any:
+    return batch_jaxpr(closed, size, batched, out)
+
+
+def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, ...]) -> Any:
+    from lamina import lax
+
+    size = batched_size(args, dims)
+    index, ops = args[0], args[1:]
+    moved = [
+        x if d is None else move_batch(x, d, size) for x, d in zip(ops, dims[1:], strict=True)
+    ]
+    batched = tuple(d is not None for d in dims[1:])
+    if dims[0] is None:
+        out_batched = tuple(
+            map(any, zip(*[_branch_batch(b, size, batched, False)[1] for b in branches], strict=True))
+        )
+        consts, new = _share_consts(
+            [_branch_batch(b, size, batched, out_batched)[0] for b in branches]
+        )
+        outs = cond_p.bind(index, *consts, *moved, branches=new)
+        return outs, [0 if b else None for b in out_batched]
+    # Each lane takes its own branch: run all branches on all lanes and select.
+    index = move_batch(index, dims[0], size)
+    results = []
+    for b in branches:
+        closed, _ = _branch_batch(b, size, batched, True)
+        results.append(eval_jaxpr(closed.jaxpr, closed.consts, *moved))
+    outs = []
+    for column in zip(*results, strict=True):
+        which = index
+        shape = get_aval(column[0]).shape
+        if len(branches) == 2:
+            which = lax.ne(which, np.int32(0))
+        which = lax.broadcast_in_dim(which, shape, (0,))
+        outs.append(lax.select_n(which, *column))
+    return outs, [0] * len(outs)
+
+
+cond_p = Primitive(
+    "cond",
+    multiple_results=True,
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+    partial_eval=_partial_eval,
+)

@@ -1,0 +1,162 @@
+"""jit as a primitive: a call of a compiled function, kept as a call in jaxprs and in StableHLO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.core.primitive import Primitive
+from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.control_flow.residuals import forward_inputs, gather_residuals
+from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.jvp import jvp_jaxpr
+from lamina.interpreters.linearize import partial_eval_jaxpr
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.transpose import backward_pass
+
+
+def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return jaxpr.out_avals
+
+
+def _lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, inline: bool, **_: Any) -> Any:
+    if inline:
+        return ctx.lower_jaxpr(jaxpr.jaxpr, jaxpr.consts, args)
+    return ctx.call(jaxpr, name, args)
+
+
+def _call(closed: ClosedJaxpr, args: list[Any], name: str, inline: bool) -> list[Any]:
+    return jit_p.bind(*closed.consts, *args, jaxpr=_closed_over_nothing(closed), name=name,
+                      inline=inline, donated_invars=(False,) * (len(closed.consts) + len(args)),
+                      keep_unused=False)  # fmt: skip
+
+
+@cache_on_jaxpr
+def _closed_over_nothing(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return closed if not closed.consts else close_jaxpr(convert_constvars(closed.jaxpr))
+
+
+_jvp_jaxpr = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, False))
+
+
+def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, name: str, inline: bool,
+         **_: Any) -> Any:  # fmt: skip
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    both, nonzero_out = _jvp_jaxpr(jaxpr, nonzero)
+    outs = _call(both, [*primals, *(t for t in tangents if type(t) is not Zero)], name, inline)
+    n = len(nonzero_out)
+    given = iter(outs[n:])
+    tangents_out = [
+        next(given) if nz else Zero(aval.to_tangent())
+        for nz, aval in zip(nonzero_out, jaxpr.out_avals, strict=True)
+    ]
+    return outs[:n], tangents_out
+
+
+@cache_on_jaxpr
+def _split(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> Any:
+    known, rest, out_unknown, _ = partial_eval_jaxpr(closed, unknown)
+    known, which = forward_inputs(known, len(out_unknown) - sum(out_unknown))
+    return known, rest, tuple(out_unknown), which
+
+
+def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
+    name, inline = params["name"], params["inline"]
+    unknown = tuple(trace.is_unknown(x) for x in args)
+    known, rest, out_unknown, which = _split(params["jaxpr"], unknown)
+    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
+    n_known = len(out_unknown) - sum(out_unknown)
+    outs = _call(known, known_args, name, inline) if known.jaxpr.outvars else []
+    residuals = gather_residuals(which, known_args, outs[n_known:])
+    unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
+    later: list[Any] = []
+    if any(out_unknown):
+        rest_args = [*rest.consts, *residuals, *unknown_args]
+        later = trace.emit(jit_p, rest_args, dict(
+            jaxpr=_closed_over_nothing(rest), name=name, inline=inline, keep_unused=False,
+            donated_invars=(False,) * len(rest_args)))  # fmt: skip
+    now, then = iter(outs[:n_known]), iter(later)
+    return [next(then) if u else next(now) for u in out_unknown]
+
+
+@cache_on_jaxpr
+def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tuple[bool, ...]) -> Any:
+    nonzero_out: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        operands = [
+            UndefinedPrimal(aval) if lin else next(given)
+            for aval, lin in zip(closed.in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(given) if nz else Zero(aval.to_tangent())
+            for aval, nz in zip(closed.out_avals, nonzero_cts, strict=True)
+        ]
+        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        nonzero_out[:] = [ct is not None and type(ct) is not Zero for ct in out]
+        return [ct for ct, nz in zip(out, nonzero_out, strict=True) if nz]
+
+    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
+    info = closed.jaxpr.debug_info
+    out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
+    return out, tuple(nonzero_out)
+
+
+def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, inline: bool, **_: Any
+               ) -> list[Any]:  # fmt: skip
+    linear = tuple(is_undefined_primal(x) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    backward, nonzero_out = _transposed(jaxpr, linear, nonzero)
+    operands = [x for x in args if not is_undefined_primal(x)]
+    given = iter(_call(backward, operands + [ct for ct in cts if type(ct) is not Zero], name, inline))
+    return [next(given) if nz else None for nz in nonzero_out]
+
+
+_batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))
+
+
+def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str, inline: bool,
+              **_: Any) -> Any:  # fmt: skip
+    size = batched_size(args, dims)
+    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    closed, out_batched = _batched(jaxpr, size, tuple(d is not None for d in dims))
+    outs = _call(closed, moved, name, inline)
+    return outs, [0 if b else None for b in out_batched]
+
+
+def _impl(*args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
+    from lamina import stages
+
+    return stages.run_jaxpr(jaxpr, name, args)
+
+
+def _shown(params: dict[str, Any]) -> dict[str, Any]:
+    shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
+    if any(params["donated_invars"]):
+        shown["donated_invars"] = params["donated_invars"]
+    if params["inline"]:
+        shown["inline"] = True
+    return shown
+
+
+jit_p = Primitive(
+    "jit",
+    multiple_results=True,
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+    partial_eval=_partial_eval,
+    impl=_impl,
+    shown=_shown,
+)
+
+
+def call_jaxpr(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
+    """Applies a jaxpr as one compiled call."""
+    return _call(closed, args, name, False)
+

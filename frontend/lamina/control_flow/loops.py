@@ -1,0 +1,166 @@
+"""Loops made of while_loop and scan: fori_loop, map, associative_scan."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import config
+from lamina.control_flow.scan import scan
+from lamina.control_flow.while_loop import while_loop
+from lamina.core import dtypes, tree
+from lamina.core.trace import Tracer, get_aval
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
+              unroll: int | bool | None = None) -> Any:  # fmt: skip
+    """val = init_val; for i in range(lower, upper): val = body_fun(i, val); gives val.
+
+    With bounds known at trace time it is a scan and can be differentiated in reverse; otherwise a
+    while_loop. Raises TypeError where the bounds are not integer scalars of one type.
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    for x in (lower, upper):
+        aval = get_aval(x)
+        if aval.shape or not dtypes.is_integer(aval.dtype):
+            raise TypeError(
+                "lower and upper arguments to fori_loop must be integer scalars, got "
+                f"{aval.str_long()}"
+            )
+    from lamina import lax
+
+    (lower_dtype, _) = dtypes.promote_types(*[(get_aval(x).dtype, get_aval(x).weak_type)
+                                              for x in (lower, upper)])  # fmt: skip
+    known = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
+    if config.disable_jit.value and known:
+        val = init_val
+        for i in range(int(lower), int(upper)):
+            val = body_fun(i, val)
+        return val
+    if known:
+        start, n = operator.index(np.asarray(lower).item()), 0
+        n = max(operator.index(np.asarray(upper).item()) - start, 0)
+
+        def step(carry: Any, _: Any) -> Any:
+            i, val = carry
+            return (lax.add(i, np.asarray(1, lower_dtype)[()]), body_fun(i, val)), None
+
+        (_, out), _ = scan(step, (np.asarray(start, lower_dtype)[()], init_val), None, length=n,
+                           unroll=1 if unroll is None else unroll)  # fmt: skip
+        return out
+    if unroll not in (None, 1, False):
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+    lower = lax.convert_element_type(lower, lower_dtype)
+    upper = lax.convert_element_type(upper, lower_dtype)
+
+    def cond(carry: Any) -> Any:
+        i, end, _ = carry
+        return lax.lt(i, end)
+
+    def body(carry: Any) -> Any:
+        i, end, val = carry
+        return lax.add(i, np.asarray(1, lower_dtype)[()]), end, body_fun(i, val)
+
+    return while_loop(cond, body, (lower, upper, init_val))[2]
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """f on each leading slice of xs, one after the other, results stacked.
+
+    batch_size  runs that many slices at a time, vectorised.
+    """
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if batch_size <= 0:
+        raise ValueError(f"map: batch_size must be positive, got {batch_size}")
+    from lamina import api, lax
+
+    leaves, treedef = tree.flatten(xs)
+    n = get_aval(leaves[0]).shape[0]
+    whole = n - n % batch_size
+    vectorised = api.vmap(f)
+
+    def part(start: int, stop: int) -> Any:
+        return tree.unflatten(treedef, [lax.slice_in_dim(x, start, stop) for x in leaves])
+
+    outs = []
+    if whole:
+        folded = tree.map(
+            lambda x: lax.reshape(x, (whole // batch_size, batch_size, *x.shape[1:])), part(0, whole)
+        )
+        done = scan(lambda _, x: ((), vectorised(x)), (), folded)[1]
+        outs.append(tree.map(lambda y: lax.reshape(y, (whole, *y.shape[2:])), done))
+    if whole < n:
+        outs.append(vectorised(part(whole, n)))
+    return tree.map(lambda *ys: lax.concatenate(list(ys), 0), *outs) if len(outs) > 1 else outs[0]
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
+                     axis: int = 0) -> Any:  # fmt: skip
+    """All prefixes of elems combined by the associative function fn, in O(log n) vector steps.
+
+    Blelloch, "Prefix sums and their applications" (1990).
+    """
+    from lamina import lax
+
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, treedef = tree.flatten(elems)
+    ndim = get_aval(leaves[0]).ndim
+    axis = axis + ndim if axis < 0 else axis
+    sizes = {get_aval(x).shape[axis] for x in leaves}
+    if len(sizes) != 1:
+        raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}: "
+                         f"{sorted(sizes)}")  # fmt: skip
+    if reverse:
+        leaves = [lax.rev(x, (axis,)) for x in leaves]
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+
+    def part(xs: Sequence[Any], start: int, stop: int | None, stride: int = 1) -> list[Any]:
+        return [lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
+                for x in xs]  # fmt: skip
+
+    def run(xs: list[Any]) -> list[Any]:
+        n = xs[0].shape[axis]
+        if n < 2:
+            return xs
+        pairs = combine(part(xs, 0, n - 1, 2), part(xs, 1, None, 2))
+        odd = run(pairs)
+        left = odd if n % 2 else part(odd, 0, odd[0].shape[axis] - 1)
+        if n > 2:
+            even = combine(left, part(xs, 2, None, 2))
+            first = part(xs, 0, 1)
+            even = [lax.concatenate([a, b], axis) for a, b in zip(first, even, strict=True)]
+        else:
+            even = part(xs, 0, 1)
+        return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+    out = run(leaves)
+    if reverse:
+        out = [lax.rev(x, (axis,)) for x in out]
+    return tree.unflatten(treedef, out)
+
+
+def _interleave(a: Any, b: Any, axis: int) -> Any:
+    """a[0], b[0], a[1], b[1], ...; a may be one longer."""
+    from lamina import lax
+
+    zero = np.zeros((), a.dtype)[()]
+    none = [(0, 0, 0)] * a.ndim
+    total = a.shape[axis] + b.shape[axis]
+
+    def spread(x: Any, offset: int) -> Any:
+        config_ = list(none)
+        used = offset + 2 * x.shape[axis] - 1
+        config_[axis] = (offset, total - used, 1)
+        return lax.pad(x, zero, config_)
+
+    if a.dtype == np.bool_:
+        return lax.bitwise_or(spread(a, 0), spread(b, 1))
+    return lax.add(spread(a, 0), spread(b, 1))

@@ -1,0 +1,98 @@
+"""Tracing the functions that higher-order primitives take."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.core import tree
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.core.trace import get_aval, is_array_like
+from lamina.interpreters.staging import trace_to_jaxpr
+
+
+def debug_info(fun: Callable[..., Any], kind: str, args: Sequence[Any] = (),
+               kwargs: dict[str, Any] | None = None) -> DebugInfo:  # fmt: skip
+    """Name, place and argument names of a function, for messages and symbols."""
+    inner = inspect.unwrap(fun)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    code = getattr(inner, "__code__", None)
+    location = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+    return DebugInfo(kind, name, location, arg_names(fun, args, kwargs or {}))
+
+
+def arg_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+              ) -> tuple[str, ...]:  # fmt: skip
+    """For each leaf of the arguments, how the user would write it: x, params['w'], ..."""
+    if not args and not kwargs:
+        return ()
+    try:
+        bound = list(inspect.signature(fun).bind(*args, **kwargs).arguments)
+        parameters = inspect.signature(fun).parameters
+    except (TypeError, ValueError):
+        bound, parameters = [], {}  # type: ignore[assignment]
+    names: list[str] = []
+    star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+    positional = [
+        p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    for i, arg in enumerate(args):
+        if i < len(positional):
+            base = positional[i]
+        elif star:
+            base = f"{star}[{i - len(positional)}]"
+        else:
+            base = f"args[{i}]"
+        names += [base + path for path in tree.paths(arg)]
+    for key in sorted(kwargs):
+        names += [key + path for path in tree.paths(kwargs[key])]
+    del bound
+    return tuple(names)
+
+
+def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
+    """Raises TypeError if a function returned what is not an array."""
+    for x in leaves:
+        if not is_array_like(x):
+            raise TypeError(
+                f"function {fun_name} returned a value of type {type(x)}, which is not a valid "
+                "lamina type: return arrays, numbers, or containers of them"
+            )
+
+
+def trace_function(fun: Callable[..., Any], in_tree: tree.PyTreeDef, in_avals: Sequence[ShapedArray],
+                   info: DebugInfo) -> tuple[ClosedJaxpr, list[Any], tree.PyTreeDef]:  # fmt: skip
+    """The jaxpr of fun(*args), where in_tree is the structure of the tuple args. Values that fun
+    closes over become leading inputs, given second; the structure of the result comes third."""
+    out_tree: list[tree.PyTreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out = fun(*tree.unflatten(in_tree, leaves))
+        flat_out, treedef = tree.flatten(out)
+        check_outputs(flat_out, info.function)
+        out_tree.append(treedef)
+        return flat_out
+
+    closed = trace_to_jaxpr(flat, in_avals, info)
+    return close_jaxpr(convert_constvars(closed.jaxpr)), closed.consts, out_tree[0]
+
+
+def avals_of(leaves: Sequence[Any], what: str) -> list[ShapedArray]:
+    """The types of operands; TypeError naming the operand that is not an array."""
+    avals = []
+    for i, x in enumerate(leaves):
+        try:
+            avals.append(get_aval(x))
+        except TypeError as e:
+            raise TypeError(f"{what}: operand {i}: {e}") from None
+    return avals
+
+
+def describe_types(avals: Sequence[ShapedArray]) -> str:
+    """For messages: f32[2], i32[]."""
+    return ", ".join(a.str_short() for a in avals)

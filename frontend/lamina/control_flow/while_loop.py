@@ -1,0 +1,255 @@
+"""while_loop: repeats a body while a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import config
+from lamina.control_flow.carry import check_carry, fixpoint, promote_weak_carry
+from lamina.control_flow.residuals import hoist_consts
+from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.core import tree
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.primitive import Primitive
+from lamina.core.tangents import Zero
+from lamina.core.trace import get_aval, is_evaluating
+from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.jvp import jvp_jaxpr
+from lamina.interpreters.linearize import partial_eval_jaxpr
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.tangents import instantiate_zero
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """val = init_val; while cond_fun(val): val = body_fun(val); gives val.
+
+    init_val  a pytree of arrays; body_fun gives the same structure and types. A weakly typed entry
+              (a Python number) takes the type that the body gives it.
+    Raises TypeError where cond_fun does not give a boolean scalar, or body_fun another type.
+    Differentiable forwards; not in reverse, for the number of steps is not known.
+    """
+    if not (callable(body_fun) and callable(cond_fun)):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if config.disable_jit.value and is_evaluating():
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+    init, in_tree = tree.flatten((init_val,))
+    value_tree = tree.structure(init_val)
+    avals = avals_of(init, "while_loop")
+
+    def trace_body(avals: list[ShapedArray]) -> Any:
+        return trace_function(body_fun, in_tree, avals, debug_info(body_fun, "while_loop body",
+                                                                   (init_val,)))  # fmt: skip
+
+    body, body_consts, body_tree = trace_body(avals)
+    init, new_avals = promote_weak_carry(init, avals, body.out_avals, body_tree == value_tree)
+    if new_avals != avals:
+        avals = new_avals
+        body, body_consts, body_tree = trace_body(avals)
+    check_carry("body_fun", "while_loop", init_val, body_tree, value_tree, body.out_avals, avals)
+    cond, cond_consts, cond_tree = trace_function(cond_fun, in_tree, avals,
+                                                  debug_info(cond_fun, "while_loop cond",
+                                                             (init_val,)))  # fmt: skip
+    got = cond.out_avals
+    if cond_tree != tree.structure(0) or got[0].shape or got[0].dtype != np.bool_:
+        what = got[0].str_long() if len(got) == 1 else str(cond_tree)
+        raise TypeError(f"cond_fun must return a boolean scalar, but got {what}.")
+    outs = while_p.bind(*cond_consts, *body_consts, *init, cond_nconsts=len(cond_consts),
+                        cond_jaxpr=cond, body_nconsts=len(body_consts), body_jaxpr=body)  # fmt: skip
+    return tree.unflatten(value_tree, outs)
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _split_args(args: Any, cond_nconsts: int, body_nconsts: int) -> tuple[Any, Any, Any]:
+    n = cond_nconsts + body_nconsts
+    return args[:cond_nconsts], args[cond_nconsts:n], args[n:]
+
+
+def _abstract_eval(*avals: Any, body_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return body_jaxpr.out_avals
+
+
+def _lowering(ctx: Any, *args: Any, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
+              body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+    from lamina.dialects import stablehlo as hlo
+
+    cond_consts, body_consts, init = _split_args(args, cond_nconsts, body_nconsts)
+
+    def cond(*carry: Any) -> Any:
+        return ctx.lower_jaxpr(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*cond_consts, *carry])
+
+    def body(*carry: Any) -> Any:
+        return ctx.lower_jaxpr(body_jaxpr.jaxpr, body_jaxpr.consts, [*body_consts, *carry])
+
+    return hlo.while_(init, cond, body)
+
+
+def _jvp(primals: list[Any], tangents: list[Any], *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
+         body_nconsts: int, body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+    cond_consts, body_consts, init = _split_args(primals, cond_nconsts, body_nconsts)
+    _, bconst_t, init_t = _split_args(tangents, cond_nconsts, body_nconsts)
+    const_nz = [type(t) is not Zero for t in bconst_t]
+    carry_nz = fixpoint(
+        [type(t) is not Zero for t in init_t],
+        lambda nz: jvp_jaxpr(body_jaxpr, const_nz + nz, nz)[1],
+    )
+    both, _ = jvp_jaxpr(body_jaxpr, const_nz + carry_nz, carry_nz)
+    both, extra = hoist_consts(both)
+    n_carry, nb = len(init), body_nconsts
+    n_ct = sum(const_nz)
+    init_dot = [instantiate_zero(t) for t, nz in zip(init_t, carry_nz, strict=True) if nz]
+    const_dot = [t for t in bconst_t if type(t) is not Zero]
+
+    # jvp_jaxpr takes (consts, carry, const tangents, carry tangents); a while body takes all
+    # constants before the carry.
+    def body(*args: Any) -> list[Any]:
+        ex, rest = args[: len(extra)], args[len(extra) :]
+        consts, cdots, carry_all = rest[:nb], rest[nb : nb + n_ct], rest[nb + n_ct :]
+        return jaxpr_as_fun(both)(*ex, *consts, *carry_all[:n_carry], *cdots, *carry_all[n_carry:])
+
+    carry_avals = [get_aval(x) for x in [*init, *init_dot]]
+    const_avals = [get_aval(x) for x in [*extra, *body_consts, *const_dot]]
+    new_body = trace_to_jaxpr(body, const_avals + carry_avals, body_jaxpr.jaxpr.debug_info)
+
+    def cond(*args: Any) -> list[Any]:
+        return jaxpr_as_fun(cond_jaxpr)(*args[: cond_nconsts + n_carry])
+
+    new_cond = trace_to_jaxpr(cond, [get_aval(x) for x in cond_consts] + carry_avals,
+                              cond_jaxpr.jaxpr.debug_info)  # fmt: skip
+    outs = while_p.bind(*cond_consts, *extra, *body_consts, *const_dot, *init, *init_dot,
+                        cond_nconsts=cond_nconsts, cond_jaxpr=new_cond,
+                        body_nconsts=len(const_avals), body_jaxpr=new_body)  # fmt: skip
+    given = iter(outs[n_carry:])
+    out_t = [
+        next(given) if nz else Zero(a.to_tangent())
+        for nz, a in zip(carry_nz, body_jaxpr.out_avals, strict=True)
+    ]
+    return outs[:n_carry], out_t
+
+
+def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
+    """Runs the part of the loop that is known; records the whole loop for the rest of it."""
+    body_jaxpr, cond_jaxpr = params["body_jaxpr"], params["cond_jaxpr"]
+    cond_consts, body_consts, init = _split_args(args, params["cond_nconsts"], params["body_nconsts"])
+    const_uk = [trace.is_unknown(x) for x in body_consts]
+    carry_uk = fixpoint(
+        [trace.is_unknown(x) for x in init],
+        lambda uk: partial_eval_jaxpr(body_jaxpr, const_uk + uk, uk)[2],
+    )
+    cond_uk = any(trace.is_unknown(x) for x in cond_consts) or (
+        True in partial_eval_jaxpr(cond_jaxpr, [False] * len(cond_consts) + carry_uk)[2]
+    )
+    if cond_uk or all(carry_uk):
+        return trace.emit(while_p, args, params)
+    keep = [i for i, u in enumerate(carry_uk) if not u]
+    known_body, _, _, _ = partial_eval_jaxpr(body_jaxpr, const_uk + carry_uk, carry_uk)
+
+    def body(*values: Any) -> list[Any]:
+        return jaxpr_as_fun(known_body)(*values)[: len(keep)]
+
+    known_consts = [x for x, u in zip(body_consts, const_uk, strict=True) if not u]
+    known_init = [init[i] for i in keep]
+    avals = [get_aval(x) for x in [*known_consts, *known_init]]
+    small_body, extra = hoist_consts(trace_to_jaxpr(body, avals, body_jaxpr.jaxpr.debug_info))
+
+    def cond(*values: Any) -> list[Any]:
+        consts, kept = values[: len(cond_consts)], iter(values[len(cond_consts) :])
+        # The condition does not read unknown entries: their places may hold anything.
+        carry = [
+            instantiate_zero(Zero(a)) if u else next(kept)
+            for a, u in zip(body_jaxpr.out_avals, carry_uk, strict=True)
+        ]
+        return jaxpr_as_fun(cond_jaxpr)(*consts, *carry)
+
+    cond_avals = [get_aval(x) for x in [*cond_consts, *known_init]]
+    small_cond, cond_extra = hoist_consts(
+        trace_to_jaxpr(cond, cond_avals, cond_jaxpr.jaxpr.debug_info)
+    )
+    known = while_p.bind(*cond_extra, *cond_consts, *extra, *known_consts, *known_init,
+                         cond_nconsts=len(cond_extra) + len(cond_consts), cond_jaxpr=small_cond,
+                         body_nconsts=len(extra) + len(known_consts),
+                         body_jaxpr=small_body)  # fmt: skip
+    whole = trace.emit(while_p, args, params)
+    given = iter(known)
+    return [w if u else next(given) for w, u in zip(whole, carry_uk, strict=True)]
+
+
+def _transpose(*_: Any, **__: Any) -> Any:
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic "
+        "start/stop values. Try using lax.scan, or using fori_loop with static start/stop."
+    )
+
+
+def _batching(args: list[Any], dims: list[Any], *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
+              body_nconsts: int, body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+    from lamina import lax
+
+    size = batched_size(args, dims)
+    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    batched = [d is not None for d in dims]
+    cond_b, body_b, init_b = _split_args(batched, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = _split_args(moved, cond_nconsts, body_nconsts)
+
+    def step(carry_b: list[bool]) -> list[bool]:
+        pred_b = batch_jaxpr(cond_jaxpr, size, cond_b + carry_b, False)[1][0]
+        if pred_b:
+            return [True] * len(carry_b)
+        return batch_jaxpr(body_jaxpr, size, body_b + carry_b, carry_b)[1]
+
+    carry_b = fixpoint(init_b, step)
+    init = [
+        move_batch(x, None, size) if b and not was else x
+        for x, b, was in zip(init, carry_b, init_b, strict=True)
+    ]
+    new_cond, pred_b = batch_jaxpr(cond_jaxpr, size, cond_b + carry_b, False)
+    new_body, _ = batch_jaxpr(body_jaxpr, size, body_b + carry_b, carry_b)
+    if pred_b[0]:
+        # Lanes stop at different times: go on while any runs, and hold those that have stopped.
+        lane_cond, lane_body = new_cond, new_body
+
+        def any_cond(*values: Any) -> list[Any]:
+            preds = jaxpr_as_fun(lane_cond)(*values)[0]
+            return [lax.reduce_or(preds, axes=(0,))]
+
+        def held_body(*values: Any) -> list[Any]:
+            cc, bc, carry = _split_args(values, cond_nconsts, body_nconsts)
+            running = jaxpr_as_fun(lane_cond)(*cc, *carry)[0]
+            new = jaxpr_as_fun(lane_body)(*bc, *carry)
+            return [
+                lax.select_n(lax.broadcast_in_dim(running, get_aval(x).shape, (0,)), x, y)
+                for x, y in zip(carry, new, strict=True)
+            ]
+
+        cc_avals = [get_aval(x) for x in cond_consts]
+        bc_avals = [get_aval(x) for x in body_consts]
+        carry_avals = [get_aval(x) for x in init]
+        new_cond = trace_to_jaxpr(any_cond, cc_avals + carry_avals, cond_jaxpr.jaxpr.debug_info)
+        new_body = trace_to_jaxpr(held_body, cc_avals + bc_avals + carry_avals,
+                                  body_jaxpr.jaxpr.debug_info)  # fmt: skip
+        body_consts = [*cond_consts, *body_consts]
+    new_cond, cond_extra = hoist_consts(new_cond)
+    new_body, body_extra = hoist_consts(new_body)
+    outs = while_p.bind(*cond_extra, *cond_consts, *body_extra, *body_consts, *init,
+                        cond_nconsts=len(cond_extra) + len(cond_consts), cond_jaxpr=new_cond,
+                        body_nconsts=len(body_extra) + len(body_consts),
+                        body_jaxpr=new_body)  # fmt: skip
+    return outs, [0 if b else None for b in carry_b]
+
+
+while_p = Primitive(
+    "while",
+    multiple_results=True,
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+    partial_eval=_partial_eval,
+)

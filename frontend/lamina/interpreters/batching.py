@@ -1,0 +1,141 @@
+"""Batching: runs a function on arrays with one more dimension, as if on each slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
+from lamina.core.primitive import OWED, Primitive
+from lamina.core.trace import Trace, Tracer, current_trace, get_aval, set_current_trace, swap_trace
+from lamina.interpreters.staging import raise_leaked, trace_to_jaxpr
+
+Dim = int | None
+
+
+class VmapTracer(Tracer):
+    """A batch of values: `value` holds them along dimension `dim`."""
+
+    __slots__ = ("dim", "value")
+
+    def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
+        self._trace, self.value, self.dim = trace, value, dim
+
+    @property
+    def aval(self) -> ShapedArray:
+        aval = get_aval(self.value)
+        return aval.update(shape=aval.shape[: self.dim] + aval.shape[self.dim + 1 :])
+
+    def origin_note(self) -> str:
+        return self.value.origin_note() if isinstance(self.value, Tracer) else ""
+
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval.str_long()}, batched={get_aval(self.value).str_long()})"
+
+
+class BatchTrace(Trace):
+    """Applies batching rules; the batches are values of the parent trace."""
+
+    __slots__ = ("axis_name", "axis_size")
+
+    def __init__(self, parent: Trace, axis_size: int, axis_name: Any = None) -> None:
+        super().__init__(parent)
+        self.axis_size, self.axis_name = axis_size, axis_name
+
+    def name(self) -> str:
+        return "vmap"
+
+    def unpack(self, x: Any) -> tuple[Any, Dim]:
+        """A value and its batch dimension (None if it is the same for the whole batch)."""
+        if type(x) is VmapTracer:
+            if x._trace is self:
+                return x.value, x.dim
+            if not x._trace.alive:
+                raise_leaked(x)
+        return x, None
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        values, dims = [], []
+        for x in args:
+            v, d = self.unpack(x)
+            values.append(v)
+            dims.append(d)
+        old = swap_trace(self.parent)
+        try:
+            if all(d is None for d in dims):
+                return primitive.bind(*values, **params)
+            if primitive.batching is OWED:
+                raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
+            out, out_dims = primitive.batching(values, dims, **params)
+        finally:
+            swap_trace(old)
+        if primitive.multiple_results:
+            return [self._wrap(x, d) for x, d in zip(out, out_dims, strict=True)]
+        return self._wrap(out, out_dims)
+
+    def _wrap(self, value: Any, dim: Dim) -> Any:
+        return value if dim is None else VmapTracer(self, value, dim)
+
+
+def batch_flat(fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[Dim],
+               axis_size: int, axis_name: Any = None) -> tuple[list[Any], list[Dim]]:  # fmt: skip
+    """Results and their batch dimensions of a function of flat arguments."""
+    trace = BatchTrace(current_trace(), axis_size, axis_name)
+    wrapped = [x if d is None else VmapTracer(trace, x, d) for x, d in zip(args, dims, strict=True)]
+    try:
+        with set_current_trace(trace):
+            outs = fun(*wrapped)
+            pairs = [trace.unpack(x) for x in outs]
+    finally:
+        trace.ended()
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def move_batch(x: Any, dim: Dim, axis_size: int, to: int = 0) -> Any:
+    """The batch with its dimension at `to`; an unbatched value is broadcast."""
+    from lamina import lax
+
+    if dim is None:
+        shape = get_aval(x).shape
+        dims = [i for i in range(len(shape) + 1) if i != to]
+        return lax.broadcast_in_dim(x, (*shape[:to], axis_size, *shape[to:]), dims)
+    if dim == to:
+        return x
+    order = [i for i in range(get_aval(x).ndim) if i != dim]
+    order.insert(to, dim)
+    return lax.transpose(x, order)
+
+
+def batch_jaxpr(closed: ClosedJaxpr, axis_size: int, batched: Sequence[bool],
+                instantiate: Sequence[bool] | bool) -> tuple[ClosedJaxpr, list[bool]]:  # fmt: skip
+    """The jaxpr on batches: batched inputs and results hold the batch in dimension 0.
+
+    Results are batched where they depend on a batched input or where `instantiate` says so. Also
+    gives which results are batched.
+    """
+    n_out = len(closed.jaxpr.outvars)
+    force = [instantiate] * n_out if isinstance(instantiate, bool) else list(instantiate)
+    out_batched: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        dims = [0 if b else None for b in batched]
+        outs, out_dims = batch_flat(jaxpr_as_fun(closed), args, dims, axis_size)
+        out_batched[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
+        return [
+            move_batch(x, d, axis_size) if b else x
+            for x, d, b in zip(outs, out_dims, out_batched, strict=True)
+        ]
+
+    avals = [
+        a.update(shape=(axis_size, *a.shape)) if b else a
+        for a, b in zip(closed.in_avals, batched, strict=True)
+    ]
+    info = closed.jaxpr.debug_info
+    out = trace_to_jaxpr(fun, avals, DebugInfo("vmap", info.function, info.location, info.arg_names))
+    return out, out_batched
+
+
+def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
+    """The batch size of a batching rule's arguments."""
+    return next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)

@@ -1,0 +1,217 @@
+"""Lowering: a jaxpr becomes a StableHLO module.
+
+`@main` holds the program. Each inner jit becomes one private function, and equal ones share it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from lamina.core.primitive import OWED
+from lamina.core.source_info import SourceInfo
+from lamina.dialects import context as mlir_context
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects import types
+from lamina.dialects.vendors import ir
+
+
+@dataclasses.dataclass
+class ModuleContext:
+    """What lowering one module shares: its symbols and its locations."""
+
+    module: ir.Module
+    functions: dict[Any, str] = dataclasses.field(default_factory=dict)
+    names: set[str] = dataclasses.field(default_factory=set)
+    locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
+    keep_alive: list[Any] = dataclasses.field(default_factory=list)
+
+    def fresh_name(self, base: str) -> str:
+        """A symbol that is not taken: base, base_0, base_1, ..."""
+        base = "".join(c if c.isalnum() or c in "_.$" else "_" for c in base) or "f"
+        name, n = base, 0
+        while name in self.names:
+            name, n = f"{base}_{n}", n + 1
+        self.names.add(name)
+        return name
+
+    def location(self, primitive: str, source: SourceInfo) -> ir.Location:
+        """A location with the user's call stack, innermost frame first."""
+        key = (primitive, source.raw)
+        loc = self.locations.get(key)
+        if loc is None:
+            loc = self.locations[key] = ir.Location.name(primitive, self._stack(source))
+        return loc
+
+    def _stack(self, source: SourceInfo) -> ir.Location:
+        loc = self.locations.get(source.raw)
+        if loc is not None:
+            return loc
+        frames = [
+            ir.Location.name(f.function, ir.Location.file(f.file, f.line, f.column))
+            for f in source.frames
+        ]
+        loc = frames[0] if frames else ir.Location.unknown()
+        if len(frames) > 1:
+            loc = ir.Location.callsite(frames[0], frames[1:])
+        self.locations[source.raw] = loc
+        return loc
+
+
+@dataclasses.dataclass
+class LoweringContext:
+    """What a lowering rule is given beside its operands."""
+
+    module: ModuleContext
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray]
+
+    @property
+    def aval_out(self) -> ShapedArray:
+        return self.avals_out[0]
+
+    def lower_jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ir.Value]
+                    ) -> list[ir.Value]:  # fmt: skip
+        """Emits the equations of a jaxpr here; consts are arrays, args are values."""
+        return lower_body(self.module, jaxpr, [constant(c) for c in consts], args)
+
+    def call(self, closed: ClosedJaxpr, name: str, args: Sequence[ir.Value]) -> list[ir.Value]:
+        """Calls the private function of a jaxpr, making it when it is new."""
+        symbol = private_function(self.module, closed, name)
+        results = [tensor_type(a) for a in closed.out_avals]
+        return list(hlo.call(symbol, list(args), results))
+
+
+def tensor_type(aval: ShapedArray) -> ir.Type:
+    return types.tensor_type(aval.shape, aval.dtype)
+
+
+def constant(value: Any) -> ir.Value:
+    """A constant in the program."""
+    return hlo.constant(np.asarray(value))
+
+
+def lower_body(module: ModuleContext, jaxpr: Jaxpr, consts: Sequence[ir.Value],
+               args: Sequence[ir.Value]) -> list[ir.Value]:  # fmt: skip
+    """Emits a jaxpr's equations at the insertion point; gives the values of its results."""
+    env: dict[Var, ir.Value] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    literals: dict[Any, ir.Value] = {}
+
+    def read(atom: Any) -> ir.Value:
+        if type(atom) is not Literal:
+            return env[atom]
+        scalar = np.asarray(atom.val, atom.aval.dtype)
+        key = (atom.aval.dtype, scalar.tobytes())
+        value = literals.get(key)
+        if value is None:
+            value = literals[key] = hlo.constant(scalar)
+        return value
+
+    for eqn in jaxpr.eqns:
+        primitive = eqn.primitive
+        if primitive.lowering is OWED:
+            raise NotImplementedError(
+                f"StableHLO lowering for '{primitive}' not implemented, at "
+                f"{eqn.source_info.summary()}"
+            )
+        ctx = LoweringContext(module, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+        with module.location(primitive.name, eqn.source_info):
+            out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
+        outs = out if primitive.multiple_results else [out]
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:
+    """The symbol of the private function that computes a jaxpr; equal jaxprs share one."""
+    key = ("id", id(closed.jaxpr), name)
+    symbol = module.functions.get(key)
+    if symbol is not None:
+        return symbol
+    text_key = ("text", name, str(closed.jaxpr), _consts_key(closed.consts))
+    symbol = module.functions.get(text_key)
+    if symbol is None:
+        symbol = module.fresh_name(name)
+        with ir.InsertionPoint(module.module.body), ir.Location.unknown():
+            _, block = hlo.function(
+                symbol, [tensor_type(a) for a in closed.in_avals],
+                [tensor_type(a) for a in closed.out_avals], "private",
+            )  # fmt: skip
+        with ir.InsertionPoint(block), ir.Location.unknown():
+            consts = [constant(c) for c in closed.consts]
+            outs = lower_body(module, closed.jaxpr, consts, list(block.arguments))
+            hlo.return_(outs)
+        module.functions[text_key] = symbol
+    module.functions[key] = symbol
+    module.keep_alive.append(closed)
+    return symbol
+
+
+def _consts_key(consts: Sequence[Any]) -> tuple[Any, ...]:
+    arrays = [np.asarray(c) for c in consts]
+    return tuple((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
+
+
+def lower_module(closed: ClosedJaxpr, name: str, *, consts_as_args: Sequence[bool] = (),
+                 aliases: dict[int, int] | None = None, donors: Sequence[int] = (),
+                 arg_names: Sequence[str] = (), result_paths: Sequence[str] = ()) -> ir.Module:  # fmt: skip
+    """`module @<name>` with a public `@main` for a jaxpr.
+
+    consts_as_args  which constants become leading arguments of main; the rest are in the program.
+    aliases         argument -> result that may take over its buffer (after leading constants).
+    donors          arguments whose buffers may be used for anything.
+    """
+    ctx = mlir_context.context()
+    hoisted = list(consts_as_args) or [False] * len(closed.consts)
+    with ctx, ir.Location.unknown():
+        module = ir.Module.create(ir.Location.unknown())
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        context = ModuleContext(module)
+        context.names.add("main")
+        const_avals = [
+            v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h
+        ]
+        arg_types = [tensor_type(a) for a in const_avals + closed.in_avals]
+        with ir.InsertionPoint(module.body):
+            function, block = hlo.function(
+                "main", arg_types, [tensor_type(a) for a in closed.out_avals], "public"
+            )
+        _annotate(function, len(const_avals), len(closed.in_avals), len(closed.out_avals),
+                  aliases or {}, donors, arg_names, result_paths)  # fmt: skip
+        with ir.InsertionPoint(block):
+            block_args = iter(block.arguments)
+            consts = [
+                next(block_args) if h else constant(c)
+                for c, h in zip(closed.consts, hoisted, strict=True)
+            ]
+            outs = lower_body(context, closed.jaxpr, consts, list(block_args))
+            hlo.return_(outs)
+        module.operation.verify()
+    return module
+
+
+def _annotate(function: Any, n_consts: int, n_args: int, n_out: int, aliases: dict[int, int],
+              donors: Sequence[int], arg_names: Sequence[str], result_paths: Sequence[str]) -> None:  # fmt: skip
+    i32 = ir.IntegerType.get_signless(32)
+    arg_attrs: list[dict[str, ir.Attribute]] = [{} for _ in range(n_consts + n_args)]
+    for arg, result in aliases.items():
+        arg_attrs[n_consts + arg]["tf.aliasing_output"] = ir.IntegerAttr.get(i32, result)
+    for arg in donors:
+        arg_attrs[n_consts + arg]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    for i, name in enumerate(arg_names[:n_args]):
+        arg_attrs[n_consts + i]["lamina.name"] = ir.StringAttr.get(name)
+    if arg_attrs:
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [ir.DictAttr.get(a) for a in arg_attrs]
+        )
+    if n_out:
+        paths = list(result_paths) + [""] * (n_out - len(result_paths))
+        function.attributes["res_attrs"] = ir.ArrayAttr.get(
+            [ir.DictAttr.get({"jax.result_info": ir.StringAttr.get(f"result{p}")}) for p in paths]
+        )

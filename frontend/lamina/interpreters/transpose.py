@@ -1,0 +1,72 @@
+"""Transposition of linear programs: runs a linear jaxpr backwards on cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lamina.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from lamina.core.primitive import NOT_LINEAR, OWED
+from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.interpreters.tangents import add_tangents
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+                  cotangents: Sequence[Any]) -> list[Any]:  # fmt: skip
+    """Cotangents of the inputs given as UndefinedPrimal (None for the others; Zero where the
+    result does not depend on an input).
+
+    `args` are the inputs: values, or UndefinedPrimal where the program is linear in them.
+    """
+    if all(type(ct) is Zero for ct in cotangents):
+        return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
+
+    linear: set[Var] = {v for v, x in zip(jaxpr.invars, args, strict=True) if is_undefined_primal(x)}
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update((v, x) for v, x in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(x))
+
+    def read(v: Any) -> Any:
+        return v.val if type(v) is Literal else env[v]
+
+    backwards: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        if any(type(v) is not Literal and v in linear for v in eqn.invars):
+            linear.update(eqn.outvars)
+            backwards.append(eqn)
+        else:
+            out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+            env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
+
+    ct_env: dict[Var, Any] = {}
+
+    def write(v: Any, ct: Any) -> None:
+        if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
+            ct_env[v] = add_tangents(ct_env.get(v), ct)
+
+    for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        write(v, ct)
+    for eqn in reversed(backwards):
+        cts = [ct_env.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in cts):
+            continue
+        cts = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)]
+        operands = [
+            UndefinedPrimal(v.aval) if type(v) is not Literal and v in linear else read(v)
+            for v in eqn.invars
+        ]
+        rule = eqn.primitive.transpose
+        if rule is NOT_LINEAR or rule is OWED:
+            raise NotImplementedError(
+                f"Transpose rule (for reverse-mode differentiation) for '{eqn.primitive}' not "
+                f"implemented, at {eqn.source_info.summary()}"
+            )
+        given = cts if eqn.primitive.multiple_results else cts[0]
+        out = rule(given, *operands, **eqn.params)
+        if out is None:
+            continue
+        for v, ct in zip(eqn.invars, out, strict=True):
+            write(v, ct)
+    return [
+        ct_env.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
+        for v, x in zip(jaxpr.invars, args, strict=True)
+    ]

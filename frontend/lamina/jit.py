@@ -1,0 +1,348 @@
+"""jit: traces a function once for each kind of arguments and runs what the compiler makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina import config, stages
+from lamina.control_flow.jit_call import jit_p
+from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
+from lamina.core import tree
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars
+from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.runtime import CompiledFunction
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JitOptions:
+    """What the user told jit."""
+
+    fun: Callable[..., Any]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    keep_unused: bool
+    inline: bool
+
+    @property
+    def name(self) -> str:
+        inner = inspect.unwrap(self.fun)
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        name = getattr(inner, "__name__", None) or type(inner).__name__
+        return "_lambda_" if name == "<lambda>" else name
+
+
+def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+        inline: bool = False) -> Any:  # fmt: skip
+    """The same function, compiled: traced when called with new shapes, dtypes or static values.
+
+    fun              a function of pytrees of arrays, without side effects.
+    static_argnums   positions whose values are part of the program; they must be hashable.
+    static_argnames  the same by name. Each of the two is completed from the other by the signature.
+    donate_argnums   positions whose buffers results may take over; they can't be used afterwards.
+    donate_argnames  the same by name.
+    keep_unused      pass on arguments that the program does not read.
+    inline           within another traced function: write out the body instead of a call.
+
+    The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
+    Raises TypeError where fun is not callable; ValueError for positions or names that fun does not
+    have, and on calls with unhashable static values.
+    """
+    if fun is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+            keep_unused=keep_unused, inline=inline,
+        )  # fmt: skip
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
+    nums, names = _complete(fun, "static", static_argnums, static_argnames)
+    donate_nums, donate_names = _complete(fun, "donate", donate_argnums, donate_argnames)
+    options = JitOptions(fun, nums, names, donate_nums, donate_names, keep_unused, inline)
+    miss = functools.partial(_miss, options)
+    # Names of static arguments that stand at a position come by either.
+    wrapped = CompiledFunction(miss, nums, names)
+    functools.update_wrapper(wrapped, fun)
+    wrapped.trace = functools.partial(_trace_stage, options)
+    wrapped.lower = functools.partial(_lower_stage, options)
+    wrapped.eval_shape = functools.partial(_eval_shape, options)
+    wrapped._jit_options = options
+    return wrapped
+
+
+def _complete(fun: Callable[..., Any], what: str, nums: Any, names: Any
+              ) -> tuple[tuple[int, ...], tuple[str, ...]]:  # fmt: skip
+    """Positions and names of the same arguments, each completed from the other."""
+    num_tuple = (nums,) if isinstance(nums, int) else tuple(nums or ())
+    name_tuple = (names,) if isinstance(names, str) else tuple(names or ())
+    if not num_tuple and not name_tuple:
+        return (), ()
+    for n in num_tuple:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"{what}_argnums must be integers, got {n!r}")
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return tuple(n for n in num_tuple), name_tuple
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variable = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    count = len(positional)
+    resolved = []
+    for n in num_tuple:
+        if not variable and not -count <= n < count:
+            raise ValueError(
+                f"jitted function has {what}_argnums={num_tuple} but only accepts {count} positional "
+                "arguments."
+            )
+        resolved.append(n + count if n < 0 else n)
+    by_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    unknown = [n for n in name_tuple if n not in known]
+    if unknown and not by_keyword:
+        raise ValueError(
+            f"jitted function has invalid argnames {{{', '.join(map(repr, unknown))}}} in "
+            f"{what}_argnames. Function does not take these args."
+        )
+    all_names = dict.fromkeys(
+        [*name_tuple, *(positional[n] for n in resolved if n < count and positional[n] in known)]
+    )
+    all_nums = dict.fromkeys([*resolved, *(positional.index(n) for n in name_tuple if n in positional)])
+    return tuple(sorted(all_nums)), tuple(all_names)
+
+
+# ---- tracing, once for each kind of arguments -----------------------------------------------------
+@dataclasses.dataclass
+class TracedCall:
+    """A function traced for one kind of arguments."""
+
+    closed: ClosedJaxpr
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    donated: tuple[bool, ...]
+    arg_names: tuple[str, ...]
+    result_paths: tuple[str, ...]
+    options: JitOptions
+    program: Any = None  # the stages.Program, once compiled
+
+
+_traces: weakref.WeakKeyDictionary[Any, dict[Any, TracedCall]] = weakref.WeakKeyDictionary()
+
+
+def _split_static(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+                  ) -> tuple[dict[int, Any], dict[str, Any], tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    static_args = {i: args[i] for i in options.static_argnums if i < len(args)}
+    static_kwargs = {k: v for k, v in kwargs.items() if k in options.static_argnames}
+    for value, where in [(v, f"index {i}") for i, v in static_args.items()] + [
+        (v, f"name {k!r}") for k, v in static_kwargs.items()
+    ]:
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are not supported. An error occurred while trying to "
+                f"hash an object of type {type(value)}, {value} at {where}. Static values are part of "
+                "the key under which the compiled program is kept: pass a tuple instead of a list, or "
+                "leave the argument traced."
+            ) from None
+    dynamic = tuple(x for i, x in enumerate(args) if i not in static_args)
+    dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in static_kwargs}
+    return static_args, static_kwargs, dynamic, dynamic_kwargs
+
+
+def trace_call(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+               ) -> tuple[TracedCall, list[Any]]:  # fmt: skip
+    """The trace for these arguments (from memory if there is one), and their leaves."""
+    static_args, static_kwargs, dynamic, dynamic_kwargs = _split_static(options, args, kwargs)
+    leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
+    avals = []
+    for i, x in enumerate(leaves):
+        try:
+            avals.append(x.aval if isinstance(x, stages.ShapeDtypeStruct) else get_aval(x))
+        except (TypeError, OverflowError) as e:
+            names = arg_names(options.fun, args, kwargs)
+            where = names[i] if not static_args and i < len(names) else f"leaf {i}"
+            kind = OverflowError if isinstance(e, OverflowError) else TypeError
+            raise kind(
+                f"Error interpreting argument to {options.name} as an abstract array. The problematic "
+                f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
+                "If it is a setting rather than data, mark it static (static_argnums or "
+                "static_argnames)."
+            ) from None
+    static_key = tuple((i, type(v), v) for i, v in static_args.items()) + tuple(
+        (k, type(v), v) for k, v in sorted(static_kwargs.items())
+    )
+    key = (in_tree, tuple(avals), static_key, len(args), options.donate_argnums,
+           options.donate_argnames, options.keep_unused, options.inline, config.trace_key())  # fmt: skip
+    memory = _memory_of(options)
+    found = memory.get(key)
+    if found is not None:
+        return found, leaves
+    if memory and "retrace" in config.log.value:
+        _explain_retrace(options, key, memory)
+    traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
+    if not any(isinstance(c, Tracer) for c in traced.closed.consts):
+        memory[key] = traced
+    return traced, leaves
+
+
+def _memory_of(options: JitOptions) -> dict[Any, TracedCall]:
+    try:
+        return _traces.setdefault(options.fun, {})
+    except TypeError:  # not weakly referable or not hashable: remember with this jit alone
+        return _traces.setdefault(options, {})
+
+
+def _trace(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any],
+           static_args: dict[int, Any], static_kwargs: dict[str, Any], in_tree: tree.PyTreeDef,
+           avals: Sequence[ShapedArray]) -> TracedCall:  # fmt: skip
+    out: list[Any] = []
+    fun = options.fun
+
+    def flat(*leaves: Any) -> list[Any]:
+        dynamic, dynamic_kwargs = tree.unflatten(in_tree, leaves)
+        given = iter(dynamic)
+        full = [static_args[i] if i in static_args else next(given) for i in range(len(args))]
+        result = fun(*full, **static_kwargs, **dynamic_kwargs)
+        flat_out, out_tree = tree.flatten(result)
+        check_outputs(flat_out, options.name)
+        out[:] = [out_tree, tree.paths(result)]
+        return flat_out
+
+    info = debug_info(fun, "jit")
+    names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
+    closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
+    return TracedCall(closed, in_tree, out[0], _donated(options, args, kwargs), names,
+                      tuple(out[1]), options)  # fmt: skip
+
+
+def _donated(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+    flags: list[bool] = []
+    for i, x in enumerate(args):
+        if i not in options.static_argnums:
+            flags += [i in options.donate_argnums] * len(tree.leaves(x))
+    for k in sorted(kwargs):
+        if k not in options.static_argnames:
+            flags += [k in options.donate_argnames] * len(tree.leaves(kwargs[k]))
+    return tuple(flags)
+
+
+def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall]) -> None:
+    """LAMINA_LOG=retrace: which part of the key is new."""
+    parts = ("structure of the arguments", "shapes, dtypes or weak types", "static values",
+             "number of positional arguments", "donated positions", "donated names", "keep_unused",
+             "inline", "settings (x64, ...)")  # fmt: skip
+    best = min(memory, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
+    changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]
+    lines = [f"lamina: {options.name} is traced again: new {', '.join(changed)}"]
+    if best[1] != key[1] and len(best[1]) == len(key[1]):
+        for i, (a, b) in enumerate(zip(best[1], key[1], strict=True)):
+            if a != b:
+                lines.append(f"lamina:   leaf {i}: {a!r} before, {b!r} now")
+    elif best[2] != key[2]:
+        lines.append(f"lamina:   static values before {best[2]}, now {key[2]}")
+    print("\n".join(lines), file=sys.stderr)
+
+
+# ---- calls --------------------------------------------------------------------------------------
+def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Called for what the fast path does not know: tracing, new types, odd containers."""
+    if config.disable_jit.value:
+        return options.fun(*args, **kwargs), None
+    if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
+        return _bind(options, args, kwargs), None
+    traced, leaves = trace_call(options, args, kwargs)
+    entry = _program(traced).entry(traced.out_tree)
+    # Containers and leaves that the fast path can't read come through here on each call.
+    return entry(leaves), entry
+
+
+def _program(traced: TracedCall) -> stages.Program:
+    if traced.program is None:
+        traced.program = stages.compile_program(
+            traced.closed, traced.options.name, donated=traced.donated,
+            keep_unused=traced.options.keep_unused, arg_names=traced.arg_names,
+            result_paths=traced.result_paths,
+        )  # fmt: skip
+    return traced.program
+
+
+def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Within another transformation: an equation that calls the traced function."""
+    traced, leaves = trace_call(options, args, kwargs)
+    closed = traced.closed
+    consts = closed.consts
+    outs = jit_p.bind(*consts, *leaves, jaxpr=_hoisted(traced), name=options.name,
+                      inline=options.inline, keep_unused=options.keep_unused,
+                      donated_invars=(False,) * len(consts) + traced.donated)  # fmt: skip
+    return tree.unflatten(traced.out_tree, outs)
+
+
+_hoisted_memory: weakref.WeakKeyDictionary[Jaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()
+
+
+def _hoisted(traced: TracedCall) -> ClosedJaxpr:
+    found = _hoisted_memory.get(traced.closed.jaxpr)
+    if found is None:
+        found = close_jaxpr(convert_constvars(traced.closed.jaxpr))
+        _hoisted_memory[traced.closed.jaxpr] = found
+    return found
+
+
+# ---- stages -------------------------------------------------------------------------------------
+def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
+    traced, leaves = trace_call(options, args, kwargs)
+    return stages.Traced(
+        traced.closed, options.name, traced.in_tree, traced.out_tree, traced.donated,
+        options.keep_unused, traced.arg_names, traced.result_paths, options.static_argnums,
+        options.static_argnames,
+    )  # fmt: skip
+
+
+def _lower_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Lowered:
+    return _trace_stage(options, *args, **kwargs).lower()
+
+
+def _eval_shape(options: JitOptions, *args: Any, **kwargs: Any) -> Any:
+    return _trace_stage(options, *args, **kwargs).out_info
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it."""
+    options = getattr(fun, "_jit_options", None) or jit(fun)._jit_options
+    return _eval_shape(options, *args, **kwargs)
+
+
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *,
+               return_shape: bool = False) -> Callable[..., Any]:  # fmt: skip
+    """A function that gives the jaxpr of `fun` for its arguments.
+
+    return_shape  also give the shapes and dtypes of the results.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        # A function of its own: nothing is remembered for the user's, and jits within stay calls.
+        nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        options = JitOptions(lambda *a, **k: fun(*a, **k), nums, (), (), (), True, False)
+        traced, _ = trace_call(options, args, kwargs)
+        if not return_shape:
+            return traced.closed
+        return traced.closed, stages.out_info(traced.closed, traced.out_tree)
+
+    return functools.update_wrapper(call, fun)

@@ -1,0 +1,74 @@
+"""The name of a program in the disk store, found without lowering it (and so without MLIR)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lamina import config
+from lamina.core.jaxpr import Jaxpr, all_equations
+from lamina.core.jaxpr_printer import jaxpr_text, param_text
+from lamina.core.source_info import package_folders
+
+if TYPE_CHECKING:
+    from lamina.stages import Plan
+
+
+def program_key(plan: Plan) -> str | None:
+    """A digest of everything that decides the machine code: the jaxpr with its constants, what is
+    donated, the settings, the target and lamina itself. None if something in it has no text form.
+    """
+    from lamina.backends.target import Target
+
+    if not _has_text(plan.closed.jaxpr):
+        return None
+    digest = hashlib.blake2b(digest_size=20)
+
+    def add(*parts: Any) -> None:
+        for part in parts:
+            data = part if isinstance(part, bytes) else str(part).encode()
+            digest.update(len(data).to_bytes(8, "little") + data)
+
+    add(fingerprint(), Target.host(), config.trace_key(), plan.name)
+    add(jaxpr_text(plan.closed.jaxpr, width=1 << 30))
+    for value, hoisted in zip(plan.closed.consts, plan.hoisted, strict=True):
+        if hoisted:
+            add("argument", value.shape, value.dtype)
+        else:
+            array = np.asarray(value)
+            add("constant", array.shape, array.dtype, array.tobytes())
+    add(sorted(plan.aliases.items()), plan.donors, plan.arg_names, plan.result_paths)
+    return digest.hexdigest()
+
+
+def _has_text(jaxpr: Jaxpr) -> bool:
+    """Whether the printed jaxpr says all that lowering reads."""
+    for eqn in all_equations(jaxpr):
+        shown = eqn.primitive.shown
+        params = shown(eqn.params) if shown is not None else eqn.params
+        for value in params.values():
+            if callable(value) and not isinstance(value, type) and " at 0x" in param_text(value):
+                return False
+            if " object at 0x" in repr(type(value)) or (
+                type(value).__repr__ is object.__repr__ and not hasattr(value, "jaxpr")
+            ):
+                return False
+    return all(not e.primitive.name.endswith("_callback") for e in all_equations(jaxpr))
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Changes with every change of lamina's own files (a source checkout's too)."""
+    digest = hashlib.blake2b(digest_size=16)
+    for root in package_folders():
+        for folder, names, files in os.walk(root):
+            names[:] = sorted(n for n in names if n not in ("__pycache__", "src"))
+            for name in sorted(files):
+                if name.endswith((".py", ".so")):
+                    stat = os.stat(os.path.join(folder, name))
+                    digest.update(f"{folder} {name} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,139 @@
+"""vmap: a function on examples becomes a function on batches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from lamina.control_flow.tracing import arg_names, check_outputs
+from lamina.core import tree
+from lamina.core.trace import get_aval
+from lamina.interpreters.batching import batch_flat, move_batch
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+         axis_size: int | None = None) -> Callable[..., Any]:  # fmt: skip
+    """fun over a batch dimension of its arguments, as one vectorised program.
+
+    in_axes    for each positional argument the axis to map over, or None; a pytree prefix of the
+               arguments. Keyword arguments are mapped over axis 0.
+    out_axes   where the batch dimension stands in the results; a pytree prefix; None for results
+               that are the same for the whole batch.
+    axis_size  the size of the batch, where no argument tells it.
+    Raises ValueError where sizes differ (listing each), where an axis is out of range, or where
+    out_axes is None for a result that differs from lane to lane.
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, (int, tuple, dict, type(None))) and not hasattr(in_axes, "__index__"):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments passed to the function, but got {in_axes}."
+        )
+
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
+            )
+        leaves, in_tree = tree.flatten((args, kwargs))
+        try:
+            axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
+        except ValueError as e:
+            raise ValueError(
+                "vmap in_axes specification must be a tree prefix of the corresponding value, got "
+                f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
+            ) from None
+        names = arg_names(fun, args, kwargs)
+        dims, size = _sizes(leaves, axes, names, axis_size)
+        out_tree: list[Any] = []
+
+        def flat(*values: Any) -> list[Any]:
+            a, k = tree.unflatten(in_tree, values)
+            out, treedef = tree.flatten(fun(*a, **k))
+            check_outputs(out, getattr(fun, "__name__", str(fun)))
+            out_tree.append(treedef)
+            return out
+
+        outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name)
+        result = tree.unflatten(out_tree[0], list(range(len(outs))))
+        try:
+            wanted = tree.broadcast_prefix(out_axes, result, _is_none)
+        except ValueError as e:
+            raise ValueError(
+                f"vmap out_axes specification must be a tree prefix of the corresponding value, got "
+                f"specification {out_axes} for value tree {out_tree[0]}: {e}"
+            ) from None
+        placed = [_place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        return tree.unflatten(out_tree[0], placed)
+
+    try:
+        return functools.update_wrapper(vmap_f, fun)
+    except AttributeError:
+        return vmap_f
+
+
+def _sizes(leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
+           ) -> tuple[list[Any], int]:  # fmt: skip
+    dims: list[Any] = []
+    found: list[tuple[str, Any, int]] = []
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        name = names[i] if i < len(names) else f"argument {i}"
+        if axis is None:
+            dims.append(None)
+            continue
+        if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+            raise TypeError(f"vmap in_axes must be an int, None, or (nested) container with those types "
+                            f"as leaves, but got {axis!r}")  # fmt: skip
+        aval = get_aval(x)
+        if not aval.shape:
+            raise ValueError(
+                "vmap was requested to map its argument along axis "
+                f"{axis}, which implies that its rank should be at least 1, but is only 0 (its shape is "
+                f"()): {name}"
+            )
+        if not -aval.ndim <= axis < aval.ndim:
+            raise ValueError(
+                f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+                f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {aval.ndim} (its "
+                f"shape is {aval.shape}): {name}"
+            )
+        axis = axis % aval.ndim
+        dims.append(axis)
+        found.append((name, aval, aval.shape[axis]))
+    sizes = {n for _, _, n in found}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if not sizes:
+        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
+    if len(sizes) > 1:
+        lines = [
+            f"  * argument {name} of type {aval.str_short()} has size {n} along the mapped axis"
+            for name, aval, n in found
+        ]
+        if axis_size is not None:
+            lines.append(f"  * axis_size is {axis_size}")
+        raise ValueError(
+            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)
+        )
+    return dims, sizes.pop()
+
+
+def _place(x: Any, dim: Any, wanted: Any, size: int, fun: Any) -> Any:
+    if wanted is None:
+        if dim is not None:
+            raise ValueError(
+                f"vmap has mapped output but out_axes is None, in {getattr(fun, '__name__', fun)}: the "
+                f"result of type {get_aval(x).str_short()} differs from lane to lane"
+            )
+        return x
+    ndim = get_aval(x).ndim + (1 if dim is None else 0)
+    if not -ndim <= wanted < ndim:
+        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim} (vmap out_axes)")
+    return move_batch(x, dim, size, to=wanted % ndim)
