@@ -167,9 +167,12 @@ class _Emitter:
         if name is not None and not any(self._array(name).strides):
             self._fill(self._array(name), size, self._pointer(target))
             return
-        read, written = self._pointer(source), self._pointer(target)
+        read = self._pointer(source)
+        self._memcpy(self._pointer(target), read, size)
+
+    def _memcpy(self, target: str, source: str, size: int) -> None:
         self.lines.append(
-            f"  call void @llvm.memcpy.p0.p0.i64(ptr {written}, ptr {read}, i64 {size}, i1 false)"
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
         )
 
     def _fill(self, splat: np.ndarray, size: int, target: str) -> None:
@@ -177,7 +180,8 @@ class _Emitter:
         element = splat.reshape(-1)[:1].tobytes()
         if len(set(element)) == 1:
             self.lines.append(
-                f"  call void @llvm.memset.p0.i64(ptr {target}, i8 {element[0]}, i64 {size}, i1 false)"
+                f"  call void @llvm.memset.p0.i64("
+                f"ptr {target}, i8 {element[0]}, i64 {size}, i1 false)"
             )
             return
         pattern = f"pattern_{element.hex()}"
@@ -200,9 +204,7 @@ class _Emitter:
             self._begin(after)
         if rest:
             end = self._line(f"getelementptr i8, ptr {target}, i64 {size - rest}")
-            self.lines.append(
-                f"  call void @llvm.memcpy.p0.p0.i64(ptr {end}, ptr @{pattern}, i64 {rest}, i1 false)"
-            )
+            self._memcpy(end, f"@{pattern}", rest)
 
     def _array(self, name: str) -> np.ndarray:
         if name not in self.data:

@@ -1,9 +1,9 @@
 """Turn StableHLO's control flow into structured control flow on tensors.
 
-    stablehlo.while(...) cond {...} do {...}   ->  scf.while; its condition reads one boolean
-    stablehlo.if                               ->  scf.if
-    stablehlo.case                             ->  scf.index_switch; the last branch is its default,
-                                                   so an index out of range takes it, as StableHLO says
+    stablehlo.while   ->  scf.while; its condition reads one boolean
+    stablehlo.if      ->  scf.if
+    stablehlo.case    ->  scf.index_switch, whose default is the last branch: as StableHLO says,
+                          an index out of range takes it
 
 Runs after fusion: what is inside the regions is calls, views and constants, and stays as it is.
 Leaves everything else alone, regions of reductions and the like included.

@@ -1,0 +1,164 @@
+"""From a fused program in MLIR to the planner's model of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from lamina.dialects import constants
+from lamina.dialects.types import DYNAMIC, dtype_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+
+# A splat constant above this size is filled into the buffer that needs it; below, it is data.
+_FILL_ABOVE = 4096
+
+
+def byte_size(of: ir.Type) -> int:
+    """The bytes that a tensor takes in memory, where elements narrower than a byte take one."""
+    return math.prod(of.shape) * dtype_of(of).itemsize
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What a kernel says of its arguments: position -> the result that is, or may be, the same."""
+
+    inout: dict[int, int]
+    may_alias: dict[int, int]
+
+
+def _signature(kernel: ir.Operation) -> _Signature:
+    found: dict[str, dict[int, int]] = {"lamina.inout": {}, "lamina.may_alias": {}}
+    if "arg_attrs" in kernel.attributes:
+        for position, given in enumerate(kernel.attributes["arg_attrs"]):
+            for name, pairs in found.items():
+                if name in given:
+                    pairs[position] = given[name].value
+    return _Signature(found["lamina.inout"], found["lamina.may_alias"])
+
+
+@dataclass
+class Reader:
+    """From MLIR to the planner's model; `types` and `constants` keep what the model leaves out."""
+
+    functions: dict[str, ir.Operation]
+    ids: dict[ir.Value, int] = field(default_factory=dict)
+    types: list[ir.Type] = field(default_factory=list)
+    bytes: dict[int, int] = field(default_factory=dict)
+    constants: dict[int, ir.Operation] = field(default_factory=dict)
+    signatures: dict[str, _Signature] = field(default_factory=dict)
+    sizes: dict[ir.Type, int] = field(default_factory=dict)
+
+    def read(self, main: ir.Operation) -> Program:
+        block = main.regions[0].blocks[0]
+        body = Block([self._define(value, main) for value in block.arguments])
+        leave = self._read_block(block, body)
+        body.yields = [self.ids[value] for value in leave.operands]
+        return Program(body, self.bytes, self._donated(main, body))
+
+    def _define(self, value: ir.Value, op: ir.Operation) -> int:
+        number = self.ids[value] = len(self.types)
+        of = value.type
+        size = self.sizes.get(of)
+        if size is None:
+            size = self.sizes[of] = _checked_size(of, op)
+        self.types.append(of)
+        self.bytes[number] = size
+        return number
+
+    def _read_block(self, block: ir.Block, into: Block) -> ir.Operation:
+        """Append the operations of `block` to `into`; gives back its terminator."""
+        ids = self.ids
+        last: ir.Operation | None = None
+        for view in block.operations:
+            op = last = view.operation
+            name = op.name
+            if name == "func.call":
+                into.ops.append(self._call(op))
+            elif name == "stablehlo.reshape":
+                into.ops.append(View(ids[op.operands[0]], self._define(op.results[0], op), op))
+            elif name == "stablehlo.constant":
+                into.ops.append(self._constant(op))
+            elif name in ("tensor.extract", "arith.index_cast"):
+                # Only ever the choice of an enclosing op: it reads the tensor's one element itself.
+                ids[op.results[0]] = ids[op.operands[0]]
+            elif name == "scf.while":
+                into.ops.append(self._while(op))
+            elif name in ("scf.if", "scf.index_switch"):
+                into.ops.append(self._branch(op))
+            elif name not in ("func.return", "scf.yield", "scf.condition"):
+                raise CompileError.at(op, "is not in a kernel, so it has no place in a plan")
+        assert last is not None, "a block without a terminator"
+        return last
+
+    def _call(self, op: ir.Operation) -> Call:
+        kernel = op.attributes["callee"].value
+        signature = self.signatures.get(kernel)
+        if signature is None:
+            if kernel not in self.functions:
+                raise CompileError.at(op, f"calls @{kernel}, which is no function of the module")
+            signature = self.signatures[kernel] = _signature(self.functions[kernel])
+        operands = [self.ids[value] for value in op.operands]
+        results = [self._define(value, op) for value in op.results]
+        return Call(kernel, operands, results, signature.inout, signature.may_alias, op)
+
+    def _constant(self, op: ir.Operation) -> Constant:
+        number = self._define(op.results[0], op)
+        self.constants[number] = op
+        fill = self.bytes[number] > _FILL_ABOVE and constants.is_splat(op)
+        return Constant(number, fill, op)
+
+    def _while(self, op: ir.Operation) -> While:
+        operands = [self.ids[value] for value in op.operands]
+        blocks = []
+        for region in op.regions:
+            source = region.blocks[0]
+            block = Block([self._define(value, op) for value in source.arguments])
+            leave = self._read_block(source, block)
+            block.yields = [self.ids[value] for value in leave.operands]
+            blocks.append(block)
+        cond, body = blocks
+        if cond.yields[1:] != cond.arguments:
+            raise CompileError.at(op, "hands other values than its carry from condition to body")
+        cond.yields = cond.yields[:1]
+        return While(operands, cond, body, [self._define(v, op) for v in op.results], op)
+
+    def _branch(self, op: ir.Operation) -> Branch:
+        blocks = []
+        for region in op.regions:
+            block = Block()
+            leave = self._read_block(region.blocks[0], block)
+            block.yields = [self.ids[value] for value in leave.operands]
+            blocks.append(block)
+        selector = self.ids[op.operands[0]]
+        return Branch(selector, blocks, [self._define(v, op) for v in op.results], op)
+
+    def _donated(self, main: ir.Operation, body: Block) -> dict[int, tuple[int, ...]]:
+        """For each donated argument the results it fits, the one it was donated for first."""
+        if "arg_attrs" not in main.attributes:
+            return {}
+        donated = {}
+        for position, given in enumerate(main.attributes["arg_attrs"]):
+            wish = given["tf.aliasing_output"].value if "tf.aliasing_output" in given else None
+            if wish is None and "jax.buffer_donor" not in given:
+                continue
+            of = self.types[body.arguments[position]]
+            fitting = [i for i, v in enumerate(body.yields) if self.types[v] == of]
+            donated[position] = tuple(sorted(fitting, key=lambda i: i != wish))
+        return donated
+
+
+def _checked_size(of: ir.Type, op: ir.Operation) -> int:
+    if not isinstance(of, ir.RankedTensorType):
+        raise CompileError.at(op, f"has a value of type {of}; only tensors are supported")
+    if DYNAMIC in of.shape:
+        raise CompileError.at(
+            op,
+            f"has a value of type {of}, whose size is not known",
+            "compile for static shapes: dynamic sizes are not supported yet",
+        )
+    try:
+        return byte_size(of)
+    except TypeError:
+        raise CompileError.at(op, f"has elements of type {of.element_type}") from None

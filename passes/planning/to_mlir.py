@@ -1,0 +1,338 @@
+"""From a plan to MLIR: @main on memrefs, and the kernels it calls in a module of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from lamina.dialects.vendors import ir
+from lamina.passes.planning.from_mlir import Reader
+from lamina.passes.planning.plan import (
+    BranchStep,
+    CallStep,
+    CopyStep,
+    Plan,
+    Slot,
+    Step,
+    WhileStep,
+)
+from lamina.passes.planning.program import Program
+
+
+class Writer:
+    """Replaces `main`, which `reader` has read as `program`, by what `plan` makes of it."""
+
+    def __init__(
+        self,
+        main: ir.Operation,
+        reader: Reader,
+        program: Program,
+        plan: Plan,
+    ) -> None:
+        self.main = main
+        self.functions = dict(reader.functions)
+        self.reader = reader
+        self.program = program
+        self.plan = plan
+        self.memrefs = {of: ir.MemRefType.get(of.shape, of.element_type) for of in reader.sizes}
+        self.views: dict[tuple[Slot, ir.Type], ir.Value] = {}
+        self.used: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {}
+        self.declared: dict[str, ir.Operation] = {}
+
+    def write(self) -> None:
+        main, plan = self.main, self.plan
+        with main.location, ir.InsertionPoint(main):
+            self._globals()
+            new = self._main()
+            block = new.regions[0].blocks[0]
+            with ir.InsertionPoint(block):
+                self._write_views(block)
+                self._steps(plan.steps)
+                ir.Operation.create("func.return")
+        main.erase()
+        self._kernels(new)
+
+    def _main(self) -> ir.Operation:
+        body, types = self.program.body, self.reader.types
+        byte = ir.IntegerType.get_signless(8)
+        inputs = [
+            *(self.memrefs[types[value]] for value in body.arguments + body.yields),
+            ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], byte),
+        ]
+        notes: list[dict[str, ir.Attribute]] = [{} for _ in inputs]
+        for result, argument in self.plan.alias_of.items():
+            notes[len(body.arguments) + result]["lamina.alias_of"] = _i64(argument)
+        new = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get("main"),
+                "sym_visibility": ir.StringAttr.get("public"),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
+                "arg_attrs": ir.ArrayAttr.get([ir.DictAttr.get(note) for note in notes]),
+                "lamina.arguments": _i64(len(body.arguments)),
+                "lamina.arena_bytes": _i64(self.plan.arena_bytes),
+                "lamina.unused_donations": ir.DenseI64ArrayAttr.get(self.plan.unused_donations),
+            },
+            regions=1,
+        )
+        new.regions[0].blocks.append(*inputs)
+        return new
+
+    def _globals(self) -> None:
+        for number, op in self.reader.constants.items():
+            text = _printed_value(op)
+            of = self.memrefs[self.reader.types[number]]
+            made = ir.Operation.parse(
+                f'memref.global "private" constant @constant_{number} : {of} = {text}'
+            )
+            ir.InsertionPoint(self.main).insert(made)
+
+    # Views, all at the top, in the order of their addresses.
+
+    def _write_views(self, block: ir.Block) -> None:
+        arguments = len(self.program.body.arguments)
+        arena = block.arguments[len(block.arguments) - 1]
+        offsets: dict[int, ir.Value] = {}
+        wanted: dict[tuple[Slot, ir.Type], set[tuple[int, int]]] = {}
+        for value, of in self._uses(self.plan.steps):
+            slot = self._slot(value)
+            spans = wanted.setdefault((slot, of), set())
+            if slot.space == "arena":
+                spans.add(self.plan.lifetime(value))
+        index = ir.IndexType.get()
+        for (slot, of), spans in sorted(wanted.items(), key=lambda use: _address(use[0][0])):
+            memref = self.memrefs[of]
+            if slot.space == "arena":
+                offset = offsets.get(slot.index)
+                if offset is None:
+                    offset = offsets[slot.index] = _constant_index(index, slot.index)
+                made = ir.Operation.create(
+                    "memref.view",
+                    results=[memref],
+                    operands=[arena, offset],
+                    attributes={"lamina.live": ir.StringAttr.get(_spans(spans))},
+                ).result
+            elif slot.space == "constant":
+                name = ir.FlatSymbolRefAttr.get(f"constant_{slot.index}")
+                made = ir.Operation.create(
+                    "memref.get_global", results=[memref], attributes={"name": name}
+                ).result
+            else:
+                first = 0 if slot.space == "argument" else arguments
+                made = _as_type(block.arguments[first + slot.index], memref)
+            self.views[slot, of] = made
+
+    def _slot(self, value: int | tuple[str, int]) -> Slot:
+        return Slot("constant", value[1]) if isinstance(value, tuple) else self.plan.slot(value)
+
+    def _uses(self, steps: list[Step]) -> Iterator[tuple[int | tuple[str, int], ir.Type]]:
+        """Every buffer that the steps touch, with the type they see it under."""
+        types = self.reader.types
+        for step in steps:
+            match step:
+                case CallStep():
+                    for value in self._buffers(step):
+                        yield value, types[value]
+                case CopyStep(value, source, target):
+                    yield (("data", value) if source is None else source), types[value]
+                    yield target, types[value]
+                case WhileStep(op, cond, body):
+                    yield from self._uses(cond)
+                    yield op.cond.yields[0], types[op.cond.yields[0]]
+                    yield from self._uses(body)
+                case BranchStep(op, blocks):
+                    yield op.selector, types[op.selector]
+                    for block in blocks:
+                        yield from self._uses(block)
+
+    def _buffers(self, step: CallStep) -> list[int]:
+        """What the kernel is given: its operands, then the results that are not among them."""
+        call = step.call
+        given = [
+            call.results[step.in_place[i]] if i in step.in_place else value
+            for i, value in enumerate(call.operands)
+        ]
+        taken = set(step.in_place.values())
+        return given + [value for i, value in enumerate(call.results) if i not in taken]
+
+    def _view(self, value: int | tuple[str, int], of: ir.Type) -> ir.Value:
+        return self.views[self._slot(value), of]
+
+    # Steps
+
+    def _steps(self, steps: list[Step]) -> None:
+        for step in steps:
+            match step:
+                case CallStep():
+                    self._write_call(step)
+                case CopyStep(value, source, target):
+                    of = self.reader.types[value]
+                    read = self._view(("data", value) if source is None else source, of)
+                    ir.Operation.create("memref.copy", operands=[read, self._view(target, of)])
+                case WhileStep():
+                    self._write_while(step)
+                case BranchStep():
+                    self._write_branch(step)
+
+    def _write_call(self, step: CallStep) -> None:
+        call, types = step.call, self.reader.types
+        extra = tuple(sorted((o, r) for o, r in step.in_place.items() if o not in call.inout))
+        name = call.kernel
+        if extra:
+            name += "_over_" + "_".join(str(operand) for operand, _ in extra)
+        buffers = [self._view(value, types[value]) for value in self._buffers(step)]
+        with call.tag.location:
+            self.used.setdefault(name, (call.kernel, extra))
+            if name not in self.declared:
+                self.declared[name] = self._declare(name, [buffer.type for buffer in buffers])
+            ir.Operation.create(
+                "func.call",
+                operands=buffers,
+                attributes={"callee": ir.FlatSymbolRefAttr.get(name)},
+            )
+
+    def _declare(self, name: str, types: list[ir.Type]) -> ir.Operation:
+        with ir.InsertionPoint(self.main):
+            return ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                },
+                regions=1,
+            )
+
+    def _write_while(self, step: WhileStep) -> None:
+        with step.op.tag.location:
+            loop = ir.Operation.create("scf.while", regions=2)
+            cond, body = (region.blocks.append() for region in loop.regions)
+            with ir.InsertionPoint(cond):
+                self._steps(step.cond)
+                ir.Operation.create("scf.condition", operands=[self._load(step.op.cond.yields[0])])
+            with ir.InsertionPoint(body):
+                self._steps(step.body)
+                ir.Operation.create("scf.yield")
+
+    def _write_branch(self, step: BranchStep) -> None:
+        source = step.op.tag
+        with source.location:
+            selector = self._load(step.op.selector)
+            attributes = {}
+            if source.name == "scf.index_switch":
+                index = ir.IndexType.get()
+                selector = ir.Operation.create(
+                    "arith.index_cast", results=[index], operands=[selector]
+                ).result
+                attributes = {"cases": source.attributes["cases"]}
+            branch = ir.Operation.create(
+                source.name, operands=[selector], attributes=attributes, regions=len(step.blocks)
+            )
+            for region, steps in zip(branch.regions, step.blocks):
+                with ir.InsertionPoint(region.blocks.append()):
+                    self._steps(steps)
+                    ir.Operation.create("scf.yield")
+
+    def _load(self, value: int) -> ir.Value:
+        of = self.reader.types[value]
+        return ir.Operation.create(
+            "memref.load", results=[of.element_type], operands=[self._view(value, of)]
+        ).result
+
+    # Kernels
+
+    def _kernels(self, main: ir.Operation) -> None:
+        """Move the kernels that are called, and their variants, into a module; drop the rest."""
+        with main.location, ir.InsertionPoint.after(main):
+            nested = ir.Operation.create(
+                "builtin.module", attributes={"sym_name": ir.StringAttr.get("kernels")}, regions=1
+            )
+            block = nested.regions[0].blocks.append()
+        variants = {}
+        for name, (kernel, extra) in self.used.items():
+            if extra:
+                variants[name] = self.functions[kernel].clone()
+                _set_inout(variants[name], dict(extra))
+        for name in self.used:
+            made = variants.get(name) or self.functions.pop(name)
+            if name not in variants:
+                made.detach_from_parent()
+            made.attributes["sym_name"] = ir.StringAttr.get(name)
+            _drop_wishes(made)
+            block.append(made)
+        for unused in self.functions.values():
+            unused.erase()
+
+
+def _set_inout(kernel: ir.Operation, pairs: dict[int, int]) -> None:
+    given = list(kernel.attributes["arg_attrs"])
+    for argument, result in pairs.items():
+        given[argument] = ir.DictAttr.get(
+            _as_dict(given[argument]) | {"lamina.inout": _i32(result)}
+        )
+    kernel.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
+
+
+def _drop_wishes(kernel: ir.Operation) -> None:
+    """What a kernel may do has been decided: equal kernels must print equally from here on."""
+    if "arg_attrs" not in kernel.attributes:
+        return
+    given = [_as_dict(attributes) for attributes in kernel.attributes["arg_attrs"]]
+    if any("lamina.may_alias" in attributes for attributes in given):
+        for attributes in given:
+            attributes.pop("lamina.may_alias", None)
+        kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in given])
+
+
+def _as_dict(attributes: ir.DictAttr) -> dict[str, ir.Attribute]:
+    return {named.name: named.attr for named in attributes}
+
+
+def _address(slot: Slot) -> tuple[int, int]:
+    return ("argument", "result", "constant", "arena").index(slot.space), slot.index
+
+
+def _spans(spans: set[tuple[int, int]]) -> str:
+    """When the buffers at one place are in use, in the order of the steps, for people to read."""
+    shown = [f"{first}..{last}" for first, last in sorted(spans)[:4]]
+    more = len(spans) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _as_type(buffer: ir.Value, wanted: ir.MemRefType) -> ir.Value:
+    """The same buffer under another shape (element types and sizes are equal)."""
+    if buffer.type == wanted:
+        return buffer
+    shape = list(wanted.shape)
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return ir.Operation.create(
+        "memref.reinterpret_cast",
+        results=[wanted],
+        operands=[buffer],
+        attributes={
+            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(shape),
+            "static_strides": ir.DenseI64ArrayAttr.get(strides),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        },
+    ).result
+
+
+def _printed_value(constant: ir.Operation) -> str:
+    """The dense value as text: handling the attribute itself fails for complex elements."""
+    text = constant.get_asm()
+    return text[text.index("dense") : text.rindex(" : ")]
+
+
+def _constant_index(index: ir.Type, value: int) -> ir.Value:
+    return ir.Operation.create(
+        "arith.constant", results=[index], attributes={"value": ir.IntegerAttr.get(index, value)}
+    ).result
+
+
+def _i32(value: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+
+
+def _i64(value: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
