@@ -2,9 +2,9 @@
 
 Values are gathered into groups, one buffer each. Two groups may become one when their intervals do
 not meet, or meet only at handovers: the point where a kernel overwrites an operand, a loop takes
-its initial or its next value, a branch or the program returns. Tried in the order of what a failure
-costs: in-place kernels and loop carries first (a copy each time around), results and donated
-arguments next, and last large temporaries that a kernel could overwrite (memory only).
+its initial or its next value, a branch or the program returns. Tried first for donated arguments,
+then in the order of what a failure costs: in-place kernels and loop carries (a copy each time
+around), results, and last large temporaries that a kernel could overwrite (memory only).
 Arguments that are not donated and constants are never shared: nobody may write them.
 """
 
@@ -107,9 +107,9 @@ class _Coalescer:
         for handover in may:
             self.handovers[handover.point].append((handover.old, handover.new))
 
+        self._donate()
         for handover in must + agains + enters + leaves:
             self._try(handover.old, handover.new, handover.point)
-        self._donate()
         for position, value in enumerate(self.program.body.yields):
             if position not in self.sharing.alias_of:
                 self._try(value, result_group(position), live.end)
@@ -119,15 +119,18 @@ class _Coalescer:
         return self.sharing
 
     def _donate(self) -> None:
+        """Give donated arguments' buffers to results; one that no result takes stays untouched,
+        since the caller is only told of buffers that become results."""
         body, sharing = self.program.body, self.sharing
         for position, results in self.program.donated.items():
             argument = body.arguments[position]
             for result in results:
-                if result not in sharing.alias_of and self._try(
-                    argument, body.yields[result], None
-                ):
+                value = body.yields[result]
+                if result not in sharing.alias_of and self._try(argument, value, None):
                     sharing.alias_of[result] = position
                     break
+            else:
+                sharing.groups[sharing.find(argument)].read_only = True
 
     def _try(self, a: int, b: int, point: int | None) -> bool:
         """Make one group of the groups of `a` and `b` if that is sound; `point` is a handover."""
