@@ -1,6 +1,189 @@
 // module.cpp -- the Python module lamina.runtime._runtime.
+#define LAMINA_IMPORTS_NUMPY
+#include "numpy_api.h"
+
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "array.h"
+#include "compiled_function.h"
+#include "dispatch.h"
+#include "dlpack.h"
+#include "executable.h"
+#include "fast_path.h"
+#include "leaf.h"
+#include "signature.h"
+#include "threads.h"
+
+extern "C" void lamina_sort(int64_t n, int64_t* permutation,
+                            bool (*less)(void* ctx, int64_t i, int64_t j), void* ctx);
 
 namespace nb = nanobind;
 
-NB_MODULE(_runtime, m) { m.doc() = "Native runtime of lamina."; }
+namespace lamina {
+namespace {
+
+void check(bool succeeded) {
+  if (!succeeded) throw nb::python_error();
+}
+
+nb::object checked(PyObject* object) {
+  check(object != nullptr);
+  return nb::steal(object);
+}
+
+ArrayObject* as_array(nb::handle object) {
+  if (!is_array(object.ptr())) {
+    PyErr_Format(PyExc_TypeError, "expected an Array, got a %s", Py_TYPE(object.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  return reinterpret_cast<ArrayObject*>(object.ptr());
+}
+
+Leaf classified(nb::handle object) {
+  Leaf leaf;
+  if (classify(object.ptr(), current_config().x64, &leaf)) return leaf;
+  if (PyLong_CheckExact(object.ptr())) {
+    PyErr_Format(PyExc_OverflowError, "Python integer %R does not fit in %s", object.ptr(),
+                 current_config().x64 ? "int64" : "int32");
+  } else {
+    PyErr_Format(PyExc_TypeError, "a %s cannot be made an array", Py_TYPE(object.ptr())->tp_name);
+  }
+  throw nb::python_error();
+}
+
+nb::object array_from_numpy(nb::handle array, bool weak_type) {
+  if (!PyArray_Check(array.ptr())) {
+    PyErr_Format(PyExc_TypeError, "expected an ndarray, got a %s", Py_TYPE(array.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  return checked(array_from_ndarray(array.ptr(), kNoDtype, weak_type));
+}
+
+nb::object array_from_scalar(nb::handle value, nb::object dtype) {
+  const Leaf leaf = classified(value);
+  if (leaf.ndim != 0) throw nb::type_error("array_from_scalar takes a scalar");
+  if (dtype.is_none()) return checked(leaf_array(leaf));
+  const Dtype wanted = dtype_from_object(dtype.ptr());
+  check(wanted != kNoDtype);
+  return checked(array_from_ndarray(value.ptr(), wanted, false));
+}
+
+nb::object wrap_memory(nb::handle owner, uintptr_t pointer, nb::handle dtype, nb::handle shape) {
+  const Dtype type = dtype_from_object(dtype.ptr());
+  int64_t dims[kMaxRank];
+  int ndim = 0;
+  check(type != kNoDtype && read_dims(shape.ptr(), dims, &ndim));
+  const int64_t bytes = checked_bytes(type, dims, ndim);
+  if (bytes < 0) throw nb::value_error("the shape's bytes do not fit in 64 bits");
+  auto buffer = Ref<Buffer>::steal(wrap_python_memory(
+      reinterpret_cast<void*>(pointer), static_cast<size_t>(bytes), owner.ptr()));
+  return checked(make_array(std::move(buffer), type, dims, ndim, false));
+}
+
+nb::object array_with_type(nb::handle object, bool weak_type) {
+  ArrayObject* array = as_array(object);
+  check(check_alive(array));
+  return checked(make_array(Ref<Buffer>::share(array->buffer), array->dtype, array->dims,
+                            array->ndim, weak_type, array->shape));
+}
+
+nb::object array_view(nb::handle object, nb::handle shape) {
+  ArrayObject* array = as_array(object);
+  int64_t dims[kMaxRank];
+  int ndim = 0;
+  check(check_alive(array) && read_dims(shape.ptr(), dims, &ndim));
+  if (checked_bytes(array->dtype, dims, ndim) !=
+      checked_bytes(array->dtype, array->dims, array->ndim)) {
+    throw nb::value_error("a view has as many elements as its array");
+  }
+  return checked(make_array(Ref<Buffer>::share(array->buffer), array->dtype, dims, ndim,
+                            array->weak_type));
+}
+
+nb::dict stats() {
+  const PoolStats pool = pool_stats();
+  nb::dict result;
+  result["live_bytes"] = pool.live_bytes;
+  result["cached_bytes"] = pool.cached_bytes;
+  result["limit_bytes"] = pool.limit_bytes;
+  result["allocations"] = pool.allocations;
+  result["reuses"] = pool.reuses;
+  return result;
+}
+
+nb::dict symbols() {
+  nb::dict result;
+  result["lamina_parallel_for"] = reinterpret_cast<uintptr_t>(&lamina_parallel_for);
+  result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
+  result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
+  return result;
+}
+
+// numpy's import macro returns from the function it stands in.
+void* import_numpy() {
+  import_array();
+  return &lamina_numpy_api;
+}
+
+void define_arrays(nb::module_& m) {
+  m.def("set_array_type", [](nb::handle type) { check(set_array_type(type.ptr())); },
+        "C++ makes instances of this subclass of ArrayBase from now on.");
+  m.def("array_from_numpy", array_from_numpy, nb::arg("array"), nb::arg("weak_type") = false,
+        "A copy of an ndarray of any layout, with its dtype.");
+  m.def("array_from_scalar", array_from_scalar, nb::arg("value"), nb::arg("dtype") = nb::none(),
+        "An array of shape (): weakly typed without a dtype.");
+  m.def("to_array", [](nb::handle leaf) { return checked(leaf_array(classified(leaf))); },
+        "What jit makes of an argument: x64 rule, weak types for Python scalars.");
+  m.def("wrap_memory", wrap_memory, nb::arg("owner"), nb::arg("pointer"), nb::arg("dtype"),
+        nb::arg("shape"), "An array on dense row-major memory that `owner` keeps alive.");
+  m.def("array_with_type", array_with_type, nb::arg("array"), nb::arg("weak_type"),
+        "The same memory with another weak_type.");
+  m.def("array_view", array_view, nb::arg("array"), nb::arg("shape"),
+        "The same memory with another shape of equal size.");
+  m.def("to_dlpack", [](nb::handle array, bool versioned) {
+    return checked(to_dlpack(as_array(array), versioned));
+  }, nb::arg("array"), nb::arg("versioned") = false, "A DLPack capsule on the array's memory.");
+  m.def("from_dlpack", [](nb::handle capsule) { return checked(from_dlpack(capsule.ptr())); },
+        "An array on the memory of a DLPack capsule.");
+}
+
+void define_state(nb::module_& m) {
+  m.def("set_tracing", set_tracing, "Sends this thread's jit calls to miss; gives the old value.");
+  m.def("is_tracing", tracing);
+  m.def("set_config", [](uint64_t epoch, bool x64) { set_config({epoch, x64}); }, nb::arg("epoch"),
+        nb::arg("x64"), "Configuration of all threads, part of every signature.");
+  m.def("set_thread_config", [](uint64_t epoch, bool x64) { set_thread_config({epoch, x64}); },
+        nb::arg("epoch"), nb::arg("x64"), "Configuration of this thread until cleared.");
+  m.def("clear_thread_config", clear_thread_config);
+  m.def("x64_enabled", [] { return current_config().x64; });
+  m.def("register_node", [](nb::handle type, nb::handle flatten) {
+    check(register_node(type.ptr(), flatten.ptr()));
+  }, nb::arg("type"), nb::arg("flatten"), "flatten(node) -> (children, hashable aux).");
+  m.def("set_num_threads", set_thread_count, nb::call_guard<nb::gil_scoped_release>(),
+        "Threads of parallel kernels, the caller's included; 0 for the default.");
+  m.def("get_num_threads", thread_count);
+  m.def("worker_count", worker_count, nb::call_guard<nb::gil_scoped_release>(),
+        "Threads the pool has started so far.");
+  m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");
+  m.def("wait_all", drain_queue, nb::call_guard<nb::gil_scoped_release>(),
+        "Returns when every call made before is done.");
+  m.def("stop_dispatcher", stop_dispatcher, nb::call_guard<nb::gil_scoped_release>(),
+        "Waits for all calls and ends the dispatcher thread until the next one.");
+  m.def("pool_stats", stats);
+  m.def("set_pool_limit", set_pool_limit, "The most bytes kept for reuse.");
+  m.def("trim_pool", trim_pool, "Gives the kept bytes back to the system.");
+  m.def("symbols", symbols, "Addresses of what compiled code may call.");
+}
+
+}  // namespace
+}  // namespace lamina
+
+NB_MODULE(_runtime, m) {
+  using namespace lamina;
+  m.doc() = "Native runtime of lamina: arrays, executables, the jit call, threads.";
+  check(import_numpy() != nullptr && init_dtypes() && init_array(m.ptr()) &&
+        init_executable(m.ptr()) && init_fast_path(m.ptr()) && init_compiled_function(m.ptr()));
+  define_arrays(m);
+  define_state(m);
+}

@@ -1,0 +1,62 @@
+// array.h -- ArrayBase, the CPython type behind lamina.Array.
+#pragma once
+
+#include "buffer.h"
+#include "dtypes.h"
+#include "python.h"
+
+namespace lamina {
+
+struct ArrayObject {
+  PyObject_HEAD
+  Buffer* buffer;  // null once deleted
+  PyObject* weak_references;
+  PyObject* shape;  // tuple, made on first use
+  PyObject* aval;   // the frontend's cache, never read here
+  int64_t* dims;    // inline_dims, or a block of its own for higher ranks
+  Dtype dtype;
+  uint8_t ndim;
+  bool weak_type;
+  int64_t inline_dims[4];
+};
+
+// Adds ArrayBase and Buffer to the module. False with a Python error set.
+bool init_array(PyObject* module);
+
+// C++ makes instances of `type` (a subclass of ArrayBase without state of its own) from now on.
+bool set_array_type(PyObject* type);
+
+extern PyTypeObject* array_base_type;
+extern PyTypeObject* array_type;
+
+inline bool is_array(PyObject* object) {
+  return Py_TYPE(object) == array_type || PyObject_TypeCheck(object, array_base_type);
+}
+
+// A new Array; the reference to the buffer is taken over in any case. `shape` is an optional tuple
+// of the dims, to share.
+PyObject* make_array(Ref<Buffer> buffer, Dtype dtype, const int64_t* dims, int ndim, bool weak_type,
+                     PyObject* shape = nullptr);
+
+// Pool memory for an array; null with MemoryError set where there is none.
+Ref<Buffer> allocate_array(Dtype dtype, const int64_t* dims, int ndim);
+
+// False with RuntimeError set where the array was deleted or donated.
+bool check_alive(const ArrayObject* array);
+
+// Returns when the content is there; false with a Python error set.
+bool wait_for_array(const ArrayObject* array);
+
+// A read-only ndarray on the array's memory. The array must be ready.
+PyObject* numpy_view(ArrayObject* array);
+
+// A Python handle that keeps a Buffer alive.
+PyObject* make_buffer_handle(Ref<Buffer> buffer);
+
+inline int64_t element_count(const ArrayObject* array) {
+  int64_t count = 1;
+  for (int i = 0; i < array->ndim; ++i) count *= array->dims[i];
+  return count;
+}
+
+}  // namespace lamina

@@ -1,0 +1,77 @@
+// completion.h -- when the results of a dispatched call are there, and whether it failed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace lamina {
+
+// The moment at which a dispatched call has filled its results, shared by all of them.
+class Completion {
+ public:
+  static Completion* create() { return new Completion; }
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  bool done() const { return state_.load(std::memory_order_acquire) != kPending; }
+  bool failed() const { return state_.load(std::memory_order_acquire) == kFailed; }
+  // Only where failed().
+  const std::string& error() const { return error_; }
+
+  void finish();
+  void fail(std::string message);
+  // Sleeps until done, at most timeout_ns.
+  void wait(int64_t timeout_ns) const;
+
+ private:
+  static constexpr uint32_t kPending = 0, kDone = 1, kFailed = 2;
+  Completion() = default;
+  ~Completion() = default;
+  std::atomic<uint32_t> refs_{1};
+  std::atomic<uint32_t> state_{kPending};
+  std::string error_;
+};
+
+// An owning pointer to a Buffer or a Completion.
+template <typename T>
+class Ref {
+ public:
+  Ref() = default;
+  static Ref steal(T* pointer) {
+    Ref ref;
+    ref.pointer_ = pointer;
+    return ref;
+  }
+  static Ref share(T* pointer) {
+    if (pointer != nullptr) pointer->retain();
+    return steal(pointer);
+  }
+  Ref(const Ref& other) : pointer_(other.pointer_) {
+    if (pointer_ != nullptr) pointer_->retain();
+  }
+  Ref(Ref&& other) noexcept : pointer_(other.pointer_) { other.pointer_ = nullptr; }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~Ref() {
+    if (pointer_ != nullptr) pointer_->release();
+  }
+  T* get() const { return pointer_; }
+  T* operator->() const { return pointer_; }
+  explicit operator bool() const { return pointer_ != nullptr; }
+  T* detach() {
+    T* pointer = pointer_;
+    pointer_ = nullptr;
+    return pointer;
+  }
+
+ private:
+  T* pointer_ = nullptr;
+};
+
+}  // namespace lamina

@@ -1,0 +1,184 @@
+// dispatch.cpp -- see dispatch.h.
+//
+// One thread runs the queue, started by the first call that needs it. A caller that blocks on a
+// result takes over the running where the dispatcher has not woken yet: the usual call-and-wait
+// then costs no thread switch.
+#include "dispatch.h"
+
+#include <pthread.h>
+
+#include <deque>
+#include <mutex>
+
+#include "platform.h"
+#include "python.h"
+#include "threads.h"
+
+namespace lamina {
+namespace {
+
+constexpr size_t kMostWaiting = 64;
+
+class Dispatcher {
+ public:
+  static Dispatcher& instance() {
+    static Dispatcher* dispatcher = new Dispatcher;  // never destroyed: its thread outlives statics
+    return *dispatcher;
+  }
+
+  void enqueue(std::unique_ptr<Job> job) {
+    while (!has_room()) {
+      if (!help()) wait_for_progress();
+    }
+    {
+      std::lock_guard guard(lock_);
+      queue_.push_back(std::move(job));
+    }
+    work_.fetch_add(1, std::memory_order_seq_cst);
+    if (!running_thread_.load(std::memory_order_acquire)) start();
+    if (sleeping_.load(std::memory_order_seq_cst) != 0) futex_wake_all(work_);
+  }
+
+  bool has_room() {
+    std::lock_guard guard(lock_);
+    return queue_.size() < kMostWaiting;
+  }
+
+  // Whoever holds run_mutex_ is the one running; order is kept because it is held across pop + run.
+  bool help() {
+    std::unique_lock running(run_mutex_, std::try_to_lock);
+    return running.owns_lock() && run_next();
+  }
+
+  void drain() {
+    Ref<Completion> last;
+    {
+      std::lock_guard guard(lock_);
+      last = last_;
+      if (!queue_.empty()) last = queue_.back()->completion;
+    }
+    while (last && !last->done()) {
+      if (!help()) last->wait(10'000'000);
+    }
+  }
+
+  void stop() {
+    drain();
+    std::lock_guard guard(start_mutex_);
+    if (!running_thread_.load()) return;
+    stopping_.store(true);
+    work_.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake_all(work_);
+    pthread_join(thread_, nullptr);
+    stopping_.store(false);
+    running_thread_.store(false);
+  }
+
+ private:
+  Dispatcher() {
+    // Prepare handlers run last-registered first. Ours waits for the running call, which may need
+    // the memory pool and the thread pool: theirs must be registered before.
+    pool_stats();
+    thread_count();
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(); },
+                   [] { instance().in_child(); });
+  }
+
+  bool run_next_alone() {
+    std::lock_guard running(run_mutex_);
+    return run_next();
+  }
+
+  bool run_next() {
+    std::unique_ptr<Job> job;
+    {
+      std::lock_guard guard(lock_);
+      if (queue_.empty()) return false;
+      job = std::move(queue_.front());
+      queue_.pop_front();
+      last_ = job->completion;
+    }
+    std::string error = run_call(job->call);
+    const Ref<Completion> completion = job->completion;
+    job.reset();  // memory goes back before anyone is told: a caller in a loop finds it in the pool
+    if (error.empty()) {
+      completion->finish();
+    } else {
+      completion->fail(std::move(error));
+    }
+    return true;
+  }
+
+  void wait_for_progress() {
+    Ref<Completion> last;
+    {
+      std::lock_guard guard(lock_);
+      last = last_;
+    }
+    if (last) last->wait(1'000'000);
+  }
+
+  void start() {
+    std::lock_guard guard(start_mutex_);
+    if (running_thread_.load()) return;
+    // Where no thread can be had, callers that wait run the queue themselves.
+    if (pthread_create(&thread_, nullptr, &Dispatcher::main, this) == 0) running_thread_.store(true);
+  }
+
+  static void* main(void* argument) {
+    Dispatcher& self = *static_cast<Dispatcher*>(argument);
+    pthread_setname_np(pthread_self(), "lamina-dispatch");
+    for (;;) {
+      const uint32_t seen = self.work_.load(std::memory_order_seq_cst);
+      while (self.run_next_alone()) {
+      }
+      if (self.stopping_.load()) return nullptr;
+      self.sleeping_.store(1, std::memory_order_seq_cst);
+      if (self.work_.load(std::memory_order_seq_cst) == seen) futex_wait(self.work_, seen);
+      self.sleeping_.store(0, std::memory_order_seq_cst);
+    }
+  }
+
+  void before_fork() {
+    start_mutex_.lock();
+    run_mutex_.lock();  // no call is half done in the child
+    lock_.lock();
+  }
+  void after_fork() {
+    lock_.unlock();
+    run_mutex_.unlock();
+    start_mutex_.unlock();
+  }
+  // The child has the queue but no dispatcher: the next enqueue starts one, and whoever waits for
+  // what is queued already runs it.
+  void in_child() {
+    running_thread_.store(false);
+    sleeping_.store(0);
+    after_fork();
+  }
+
+  SpinLock lock_;  // queue_ and last_
+  std::deque<std::unique_ptr<Job>> queue_;
+  Ref<Completion> last_;  // of the call taken last
+  std::mutex run_mutex_;
+  std::mutex start_mutex_;
+  pthread_t thread_{};
+  std::atomic<bool> running_thread_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<uint32_t> work_{0};
+  std::atomic<uint32_t> sleeping_{0};
+};
+
+}  // namespace
+
+Job::~Job() {
+  if (keepalive != nullptr) drop_reference(keepalive);
+}
+
+void enqueue(std::unique_ptr<Job> job) { Dispatcher::instance().enqueue(std::move(job)); }
+bool queue_has_room() { return Dispatcher::instance().has_room(); }
+bool help_with_queue() { return Dispatcher::instance().help(); }
+void drain_queue() { Dispatcher::instance().drain(); }
+void stop_dispatcher() { Dispatcher::instance().stop(); }
+
+}  // namespace lamina

@@ -1,0 +1,34 @@
+// dispatch.h -- the queue of calls that run behind the caller's back.
+#pragma once
+
+#include <memory>
+
+#include "program.h"
+
+namespace lamina {
+
+// A queued call. `keepalive` (the Python executable) is dropped through drop_reference.
+struct Job {
+  Call call;
+  Ref<Completion> completion;
+  void* keepalive = nullptr;
+  ~Job();
+};
+
+// Calls run one at a time, in order: an argument that an earlier call fills is ready by then.
+// Blocks where too many are waiting; call without the GIL.
+void enqueue(std::unique_ptr<Job> job);
+
+// True where fewer calls wait than enqueue blocks on.
+bool queue_has_room();
+
+// Runs the next queued call on this thread where nobody else is running one.
+bool help_with_queue();
+
+// Returns when every call enqueued before is done. Call without the GIL.
+void drain_queue();
+
+// Drains, and lets the dispatcher thread end.
+void stop_dispatcher();
+
+}  // namespace lamina

@@ -1,0 +1,421 @@
+// executable.cpp -- see executable.h.
+#include "executable.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "dispatch.h"
+
+namespace lamina {
+
+PyTypeObject* executable_type = nullptr;
+
+namespace {
+
+std::atomic<bool> async{true};
+
+ExecutableObject* cast(PyObject* self) { return reinterpret_cast<ExecutableObject*>(self); }
+
+// --- One run -------------------------------------------------------------------------------------
+
+// The arguments and results of a call being prepared.
+class Run {
+ public:
+  Run(ExecutableObject* executable, const Leaf* leaves, size_t count,
+      std::vector<Ref<Buffer>>* results)
+      : executable_(executable),
+        program_(*executable->program),
+        leaves_(leaves),
+        count_(count),
+        results_(*results) {}
+
+  bool execute() {
+    results_.clear();
+    results_.resize(program_.outputs.size());
+    inline_ = (program_.cheap || !async) && all_ready();
+    if (PyErr_Occurred() || !take_arguments() || !make_results()) return false;
+    ++executable_->calls;
+    return inline_ ? run_here() : enqueue_call();
+  }
+
+ private:
+  // False too (with the error set) where an argument was deleted or could not be computed.
+  bool all_ready() {
+    for (size_t i = 0; i < count_; ++i) {
+      if (leaves_[i].kind != LeafKind::kArray) continue;
+      const auto* array = reinterpret_cast<ArrayObject*>(leaves_[i].object);
+      if (!check_alive(array)) return false;
+      const Completion* pending = array->buffer->pending();
+      if (pending == nullptr) continue;
+      if (!pending->done()) return false;
+      if (pending->failed()) {
+        PyErr_SetString(PyExc_RuntimeError, pending->error().c_str());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool take_arguments() {
+    pointers_.resize(count_);
+    buffers_.resize(count_);
+    scalars_.resize(inline_ ? count_ : 0);
+    for (size_t i = 0; i < count_; ++i) {
+      const Leaf& leaf = leaves_[i];
+      // Content that only has to live until the entry returns is read where it is.
+      if (inline_ && leaf.kind >= LeafKind::kBool) {
+        write_scalar(leaf, scalars_[i].bytes);
+        pointers_[i] = scalars_[i].bytes;
+      } else if (void* data = inline_ ? borrowed_data(leaf) : nullptr) {
+        pointers_[i] = data;
+      } else {
+        if (!(buffers_[i] = leaf_buffer(leaf))) return false;
+        if (!buffers_[i]->aligned_to(program_.inputs[i].alignment) && !realign(i)) return false;
+        pointers_[i] = buffers_[i]->data();
+      }
+    }
+    return true;
+  }
+
+  bool realign(size_t i) {
+    if (!inline_ && buffers_[i]->pending() != nullptr && !wait_for(buffers_[i]->pending())) {
+      return false;
+    }
+    const ArraySpec& spec = program_.inputs[i];
+    Ref<Buffer> copy = allocate_array(spec.dtype, spec.dims.data(), spec.dims.size());
+    if (!copy) return false;
+    std::memcpy(copy->data(), buffers_[i]->data(), spec.bytes);
+    buffers_[i] = std::move(copy);
+    return true;
+  }
+
+  // The Array gives its memory up for a result where nobody else can see it: one reference is the
+  // array's, one is ours.
+  bool can_take_over(size_t i) const {
+    return leaves_[i].kind == LeafKind::kArray && buffers_[i]->pooled() && buffers_[i]->refs() == 2;
+  }
+
+  bool make_results() {
+    for (size_t r = 0; r < results_.size(); ++r) {
+      const ArraySpec& spec = program_.outputs[r];
+      const int donated = program_.alias_of[r];
+      if (donated >= 0 && buffers_[donated] && can_take_over(donated)) {
+        results_[r] = buffers_[donated];
+        continue;
+      }
+      results_[r] = allocate_array(spec.dtype, spec.dims.data(), spec.dims.size());
+      if (!results_[r]) return false;
+      if (donated >= 0) copies_.emplace_back(donated, static_cast<int>(r));
+    }
+    for (size_t r = 0; r < results_.size(); ++r) {
+      const int donated = program_.alias_of[r];
+      if (donated < 0 || leaves_[donated].kind != LeafKind::kArray) continue;
+      auto* array = reinterpret_cast<ArrayObject*>(leaves_[donated].object);
+      if (Buffer* buffer = std::exchange(array->buffer, nullptr)) buffer->release();
+    }
+    return true;
+  }
+
+  bool run_here() {
+    for (const auto& [argument, result] : copies_) {
+      std::memcpy(results_[result]->data(), pointers_[argument], program_.outputs[result].bytes);
+      pointers_[argument] = results_[result]->data();
+    }
+    std::vector<void*>& outs = result_pointers_;
+    outs.resize(results_.size());
+    for (size_t r = 0; r < outs.size(); ++r) outs[r] = results_[r]->data();
+    std::string error;
+    if (program_.cheap) {
+      error = run_entry(program_, pointers_.data(), outs.data());
+    } else {
+      const WithoutGil unlocked;
+      error = run_entry(program_, pointers_.data(), outs.data());
+    }
+    if (error.empty()) return true;
+    PyErr_SetString(PyExc_RuntimeError, error.c_str());
+    return false;
+  }
+
+  bool enqueue_call() {
+    auto job = std::make_unique<Job>();
+    job->call.program = &program_;
+    for (const auto& buffer : buffers_) {
+      Completion* pending = buffer->pending();
+      if (pending != nullptr && (!pending->done() || pending->failed())) {
+        job->call.waits_for.push_back(Ref<Completion>::share(pending));
+      }
+    }
+    job->completion = Ref<Completion>::steal(Completion::create());
+    for (const auto& result : results_) result->set_pending(job->completion.get());
+    job->call.args = std::move(buffers_);
+    job->call.results = results_;
+    job->call.copies = std::move(copies_);
+    job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(executable_));
+    const Ref<Completion> completion = job->completion;
+    if (queue_has_room()) {
+      enqueue(std::move(job));
+    } else {
+      const WithoutGil unlocked;
+      enqueue(std::move(job));
+    }
+    if (async) return true;
+    return wait_for(completion.get());
+  }
+
+  struct Scalar {
+    alignas(std::max_align_t) unsigned char bytes[kScalarBytes];
+  };
+
+  ExecutableObject* executable_;
+  const Program& program_;
+  const Leaf* leaves_;
+  size_t count_;
+  std::vector<Ref<Buffer>>& results_;
+  bool inline_ = false;
+  std::vector<void*> pointers_, result_pointers_;
+  std::vector<Ref<Buffer>> buffers_;  // empty where the content is borrowed
+  std::vector<Scalar> scalars_;
+  std::vector<std::pair<int, int>> copies_;
+};
+
+// --- Construction --------------------------------------------------------------------------------
+
+bool read_specs(PyObject* sequence, std::vector<ArraySpec>* specs) {
+  const Owned items(PySequence_Fast(sequence, "inputs and outputs are sequences of (dtype, shape)"));
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject *dtype, *shape;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items.get(), i), "OO", &dtype, &shape)) {
+      return false;
+    }
+    ArraySpec spec;
+    int64_t dims[kMaxRank];
+    int ndim = 0;
+    spec.dtype = dtype_from_object(dtype);
+    if (spec.dtype == kNoDtype || !read_dims(shape, dims, &ndim)) return false;
+    spec.dims.assign(dims, dims + ndim);
+    const int64_t bytes = checked_bytes(spec.dtype, dims, ndim);
+    if (bytes < 0) {
+      PyErr_Format(PyExc_MemoryError, "out of memory: the bytes of %s do not fit in 64 bits",
+                   describe(spec.dtype, dims, ndim).c_str());
+      return false;
+    }
+    spec.bytes = static_cast<size_t>(bytes);
+    spec.alignment = static_cast<size_t>(PyDataType_ALIGNMENT(descr_of(spec.dtype)));
+    specs->push_back(std::move(spec));
+  }
+  return true;
+}
+
+bool read_aliases(PyObject* sequence, Program* program) {
+  program->alias_of.assign(program->outputs.size(), -1);
+  const Owned items(PySequence_Fast(sequence, "aliases is a sequence of input indices or None"));
+  if (!items) return false;
+  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get()));
+  std::vector<bool> taken(program->inputs.size());
+  for (size_t r = 0; r < count; ++r) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(r));
+    if (item == Py_None) continue;
+    const Py_ssize_t input = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    if (input == -1 && PyErr_Occurred()) return false;
+    if (r >= program->outputs.size() || input < 0 ||
+        static_cast<size_t>(input) >= program->inputs.size() || taken[input] ||
+        program->inputs[input].bytes != program->outputs[r].bytes) {
+      PyErr_Format(PyExc_ValueError, "output %zu cannot be input %zd in place", r, input);
+      return false;
+    }
+    taken[input] = true;
+    program->alias_of[r] = static_cast<int>(input);
+  }
+  return true;
+}
+
+PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* const names[] = {"name",        "entry", "inputs", "outputs",  "aliases",
+                                      "arena_bytes", "cheap", "code",   "manifest", nullptr};
+  const char* name;
+  unsigned long long entry;
+  PyObject *inputs, *outputs, *aliases, *code, *manifest;
+  Py_ssize_t arena_bytes;
+  int cheap;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOnpOO", const_cast<char**>(names), &name,
+                                   &entry, &inputs, &outputs, &aliases, &arena_bytes, &cheap, &code,
+                                   &manifest)) {
+    return nullptr;
+  }
+  if (entry == 0 || arena_bytes < 0) {
+    PyErr_SetString(PyExc_ValueError, "an executable needs an entry and a size for its arena");
+    return nullptr;
+  }
+  auto program = std::make_unique<Program>();
+  program->name = name;
+  program->entry = reinterpret_cast<Entry>(static_cast<uintptr_t>(entry));
+  program->arena_bytes = static_cast<size_t>(arena_bytes);
+  program->cheap = cheap != 0;
+  if (!read_specs(inputs, &program->inputs) || !read_specs(outputs, &program->outputs) ||
+      !read_aliases(aliases, program.get())) {
+    return nullptr;
+  }
+  auto shapes = std::make_unique<std::vector<Owned>>();
+  for (const ArraySpec& spec : program->outputs) {
+    shapes->emplace_back(dims_tuple(spec.dims.data(), static_cast<int>(spec.dims.size())));
+    if (!shapes->back()) return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) return nullptr;
+  cast(self)->program = program.release();
+  cast(self)->output_shapes = shapes.release();
+  cast(self)->code = Py_NewRef(code);
+  cast(self)->manifest = Py_NewRef(manifest);
+  return self;
+}
+
+void executable_dealloc(PyObject* self) {
+  delete cast(self)->output_shapes;
+  delete cast(self)->program;
+  Py_XDECREF(cast(self)->code);
+  Py_XDECREF(cast(self)->manifest);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// --- Calling from Python -------------------------------------------------------------------------
+
+PyObject* executable_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  PyObject* sequence = nullptr;
+  if (kwargs != nullptr || !PyArg_UnpackTuple(args, "Executable", 1, 1, &sequence)) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "Executable takes one sequence");
+    return nullptr;
+  }
+  const Owned items(PySequence_Fast(sequence, "an executable takes one sequence of arrays"));
+  if (!items) return nullptr;
+  const Program& program = *cast(self)->program;
+  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get()));
+  if (count != program.inputs.size()) {
+    PyErr_Format(PyExc_TypeError, "[%s] takes %zu arrays, got %zu", program.name.c_str(),
+                 program.inputs.size(), count);
+    return nullptr;
+  }
+  std::vector<Leaf> leaves(count);
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
+    if (!classify(item, true, &leaves[i])) {
+      PyErr_Format(PyExc_TypeError, "[%s] argument %zu is a %s, not an array",
+                   program.name.c_str(), i, Py_TYPE(item)->tp_name);
+      return nullptr;
+    }
+    if (!check_input(cast(self), i, leaves[i])) return nullptr;
+  }
+  std::vector<Ref<Buffer>> results;
+  if (!execute(cast(self), leaves.data(), count, &results)) return nullptr;
+  Owned list(PyList_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t r = 0; list && r < results.size(); ++r) {
+    PyObject* array = wrap_output(cast(self), r, std::move(results[r]), false);
+    if (array == nullptr) return nullptr;
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(r), array);
+  }
+  return list.detach();
+}
+
+PyObject* specs_list(const std::vector<ArraySpec>& specs) {
+  Owned list(PyList_New(0));
+  for (const ArraySpec& spec : specs) {
+    PyObject* shape = dims_tuple(spec.dims.data(), static_cast<int>(spec.dims.size()));
+    const Owned pair(shape == nullptr ? nullptr : Py_BuildValue("ON", descr_of(spec.dtype), shape));
+    if (!list || !pair || PyList_Append(list.get(), pair.get()) != 0) return nullptr;
+  }
+  return list.detach();
+}
+
+PyObject* get_name(PyObject* self, void*) {
+  return PyUnicode_FromString(cast(self)->program->name.c_str());
+}
+PyObject* get_inputs(PyObject* self, void*) { return specs_list(cast(self)->program->inputs); }
+PyObject* get_outputs(PyObject* self, void*) { return specs_list(cast(self)->program->outputs); }
+PyObject* get_aliases(PyObject* self, void*) {
+  Owned dict(PyDict_New());
+  const std::vector<int>& alias_of = cast(self)->program->alias_of;
+  for (size_t r = 0; dict && r < alias_of.size(); ++r) {
+    if (alias_of[r] < 0) continue;
+    const Owned key(PyLong_FromSize_t(r)), value(PyLong_FromLong(alias_of[r]));
+    if (!key || !value || PyDict_SetItem(dict.get(), key.get(), value.get()) != 0) return nullptr;
+  }
+  return dict.detach();
+}
+PyObject* get_arena_bytes(PyObject* self, void*) {
+  return PyLong_FromSize_t(cast(self)->program->arena_bytes);
+}
+PyObject* get_cheap(PyObject* self, void*) { return PyBool_FromLong(cast(self)->program->cheap); }
+PyObject* get_calls(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(cast(self)->calls);
+}
+
+PyGetSetDef executable_getset[] = {
+    {"name", get_name, nullptr, "Name of the compiled function.", nullptr},
+    {"inputs", get_inputs, nullptr, "(dtype, shape) of each argument.", nullptr},
+    {"outputs", get_outputs, nullptr, "(dtype, shape) of each result.", nullptr},
+    {"aliases", get_aliases, nullptr, "{result: donated argument whose memory it takes}.", nullptr},
+    {"arena_bytes", get_arena_bytes, nullptr, "Bytes of temporaries in a call.", nullptr},
+    {"cheap", get_cheap, nullptr, "Whether calls run at once rather than being queued.", nullptr},
+    {"calls", get_calls, nullptr, "How often it was called.", nullptr},
+    {nullptr}};
+
+PyMemberDef executable_members[] = {
+    {"manifest", T_OBJECT, offsetof(ExecutableObject, manifest), READONLY,
+     "The artifact's manifest."},
+    {nullptr}};
+
+PyType_Slot executable_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Loaded machine code: call it with a sequence of arrays.")},
+    {Py_tp_new, reinterpret_cast<void*>(executable_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(executable_dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(executable_call)},
+    {Py_tp_getset, executable_getset},
+    {Py_tp_members, executable_members},
+    {0, nullptr}};
+
+PyType_Spec executable_spec = {"lamina.runtime._runtime.Executable", sizeof(ExecutableObject), 0,
+                               Py_TPFLAGS_DEFAULT, executable_slots};
+
+}  // namespace
+
+bool init_executable(PyObject* module) {
+  executable_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&executable_spec));
+  return executable_type != nullptr && PyModule_AddType(module, executable_type) == 0;
+}
+
+bool async_enabled() { return async; }
+bool set_async(bool enabled) { return async.exchange(enabled); }
+
+bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
+             std::vector<Ref<Buffer>>* results) {
+  return Run(executable, leaves, count, results).execute();
+}
+
+PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
+                      bool weak_type) {
+  const ArraySpec& spec = executable->program->outputs[index];
+  return make_array(std::move(buffer), spec.dtype, spec.dims.data(),
+                    static_cast<int>(spec.dims.size()), weak_type,
+                    (*executable->output_shapes)[index].get());
+}
+
+bool check_input(const ExecutableObject* executable, size_t index, const Leaf& leaf) {
+  const ArraySpec& spec = executable->program->inputs[index];
+  if (leaf.dtype == spec.dtype && leaf.ndim == spec.dims.size() &&
+      std::equal(spec.dims.begin(), spec.dims.end(), leaf.dims)) {
+    return true;
+  }
+  PyErr_Format(PyExc_TypeError, "[%s] argument %zu: got %s, expected %s",
+               executable->program->name.c_str(), index,
+               describe(leaf.dtype, leaf.dims, leaf.ndim).c_str(),
+               describe(spec.dtype, spec.dims.data(), static_cast<int>(spec.dims.size())).c_str());
+  return false;
+}
+
+}  // namespace lamina

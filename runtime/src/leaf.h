@@ -1,0 +1,44 @@
+// leaf.h -- what jit accepts as an argument: its type, and its way into array memory.
+#pragma once
+
+#include <complex>
+
+#include "array.h"
+
+namespace lamina {
+
+enum class LeafKind : uint8_t { kArray, kNdarray, kNumpyScalar, kBool, kInt, kFloat, kComplex };
+
+// An argument and the type a trace sees for it. `object` and `dims` are borrowed.
+struct Leaf {
+  PyObject* object = nullptr;
+  const int64_t* dims = nullptr;
+  LeafKind kind = LeafKind::kArray;
+  Dtype dtype = kNoDtype;
+  uint8_t ndim = 0;
+  bool weak_type = false;
+};
+
+// False (no error set) for an object that is none of the kinds, and for a Python int that does not
+// fit its weak type.
+bool classify(PyObject* object, bool x64, Leaf* leaf);
+
+// The most bytes write_scalar writes.
+inline constexpr size_t kScalarBytes = sizeof(std::complex<double>);
+
+// Writes the value of a leaf that is a Python scalar. Cannot fail after classify.
+void write_scalar(const Leaf& leaf, void* out);
+
+// The memory of an ndarray that a kernel could read in place, or null.
+void* borrowed_data(const Leaf& leaf);
+
+// A Buffer with the leaf's content: an Array's own, or a copy. Null with a Python error set.
+Ref<Buffer> leaf_buffer(const Leaf& leaf);
+
+// An Array for the leaf: itself where it is one.
+PyObject* leaf_array(const Leaf& leaf);
+
+// A new Array with the content of an ndarray, of dtype `dtype` (kNoDtype: as it is).
+PyObject* array_from_ndarray(PyObject* ndarray, Dtype dtype, bool weak_type);
+
+}  // namespace lamina

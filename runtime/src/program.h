@@ -1,0 +1,48 @@
+// program.h -- a loaded executable without Python: its entry, its signature, and one run of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "buffer.h"
+#include "dtypes.h"
+
+namespace lamina {
+
+struct ArraySpec {
+  Dtype dtype = kNoDtype;
+  std::vector<int64_t> dims;
+  size_t bytes = 0;
+  size_t alignment = 1;
+};
+
+// The entry point of compiled code; see "Kernel ABI".
+using Entry = void (*)(void** args, void** results, void* arena);
+
+struct Program {
+  std::string name;
+  Entry entry = nullptr;
+  std::vector<ArraySpec> inputs, outputs;
+  std::vector<int> alias_of;  // per output: the donated input whose memory it is, or -1
+  size_t arena_bytes = 0;
+  bool cheap = false;  // worth less than the hand-over to another thread
+};
+
+// One call on its way: everything a run needs, owned.
+struct Call {
+  const Program* program = nullptr;
+  std::vector<Ref<Buffer>> args;
+  std::vector<Ref<Buffer>> results;
+  std::vector<std::pair<int, int>> copies;  // (argument, result): donated, but not ours to take
+  std::vector<Ref<Completion>> waits_for;   // of arguments; queued earlier, so done when this runs
+};
+
+// Runs compiled code on this thread: args and results as the entry wants them. Gives the message
+// of a failure, or an empty string. Never throws.
+std::string run_entry(const Program& program, void** args, void** results);
+
+// The same for a queued call: an argument that failed fails it.
+std::string run_call(const Call& call);
+
+}  // namespace lamina

@@ -1,0 +1,64 @@
+// python.h -- small helpers over CPython's C interface, for the types that are written against it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "buffer.h"
+#include "numpy_api.h"
+
+namespace lamina {
+
+// An owned reference, dropped with the GIL held.
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(PyObject* stolen) : object_(stolen) {}
+  static Owned share(PyObject* borrowed) { return Owned(Py_XNewRef(borrowed)); }
+  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Owned(const Owned& other) : object_(Py_XNewRef(other.object_)) {}
+  Owned& operator=(Owned other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* detach() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Releases the GIL for a scope.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// Drops a reference from a thread that may not hold the GIL: now where it does, soon otherwise.
+void drop_reference(void* object);
+
+// Memory of a Python object; the buffer owns a new reference to it.
+Buffer* wrap_python_memory(void* data, size_t bytes, PyObject* owner);
+
+// Sleeps until done without the GIL, helping with queued work. False with a Python error set where
+// the computation failed or a signal handler raised.
+bool wait_for(Completion* completion);
+
+// MemoryError: "out of memory: 4294967296 bytes for float32[1024,1024,1024]".
+void set_out_of_memory(size_t bytes, const std::string& what);
+
+// The sizes of a Python sequence; false with TypeError or ValueError set.
+bool read_dims(PyObject* sequence, int64_t* dims, int* ndim);
+inline constexpr int kMaxRank = 64;
+
+PyObject* dims_tuple(const int64_t* dims, int ndim);
+
+}  // namespace lamina
