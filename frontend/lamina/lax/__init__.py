@@ -27,11 +27,18 @@ from lamina.lax.convert import (
 from lamina.lax.creation import (
     broadcasted_iota, full, full_like, iota, iota_p, zeros_like,
 )  # fmt: skip
+from lamina.lax.cumulative import (
+    cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
+)  # fmt: skip
 from lamina.lax.dot_general import (
     DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general, dot_general_p,
 )  # fmt: skip
+from lamina.lax.gather import gather, gather_p, take_along_axis
 from lamina.lax.identity import (
     optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
+)  # fmt: skip
+from lamina.lax.indexing import (
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )  # fmt: skip
 from lamina.lax.math import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
@@ -40,10 +47,15 @@ from lamina.lax.math import (
     log1p_p, log_p, logistic, logistic_p, rsqrt, rsqrt_p, sin, sin_p, sinh, sinh_p, sqrt, sqrt_p,
     tan, tan_p, tanh, tanh_p,
 )  # fmt: skip
+from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
 from lamina.lax.reduce import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
     reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum,
     reduce_sum_p, reduce_xor, reduce_xor_p,
+)  # fmt: skip
+from lamina.lax.scatter import (
+    scatter, scatter_add, scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p,
+    scatter_mul, scatter_mul_p, scatter_p, scatter_sub,
 )  # fmt: skip
 from lamina.lax.select import clamp, clamp_p, select, select_n, select_n_p
 from lamina.lax.shape import (
@@ -56,6 +68,7 @@ from lamina.lax.slicing import (
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
     dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
 )  # fmt: skip
+from lamina.lax.sort import sort, sort_key_val, sort_p, top_k
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
 # ---- end of control flow ------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import NOT_LINEAR, ShapedArray, Zero, dtypes, get_aval
+from lamina.core import ShapedArray, Zero, dtypes, get_aval
 from lamina.lax import hlo
 from lamina.lax.checks import (
-    ANY, FLOAT, INEXACT, NUMBER, REAL, SIGNED, Accepted, accepted, check_accepted,
+    ANY, FLOAT, INEXACT, NUMBER, REAL, SIGNED, accepted, check_accepted,
     dtype_of, scalar_like,
 )  # fmt: skip
 from lamina.lax.elementwise_rules import (

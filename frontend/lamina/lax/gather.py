@@ -1,0 +1,186 @@
+"""gather: slices of an array at indices given by another array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval
+from lamina.lax import hlo
+from lamina.lax.batching_rules import at_front, batch_size, move_axis
+from lamina.lax.checks import canonical_shape
+from lamina.lax.indexing import (
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, batch_both, batch_indices,
+    batch_operand, canonical_numbers, check_numbers, index_limits, spread_limits,
+)  # fmt: skip
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False,
+           indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
+           fill_value: Any = None) -> Any:  # fmt: skip
+    """Slices of operand of size slice_sizes, one for each index; the last axis of start_indices
+    holds an index's components.
+
+    With mode "fill" (the default) slices that are not in bounds hold fill_value, by itself NaN for
+    floats, the least integer for signed and the greatest for unsigned ones, True for booleans.
+    """
+    parsed = GatherScatterMode.from_any(mode)
+    if parsed is GatherScatterMode.FILL_OR_DROP:
+        if fill_value is None:
+            fill_value = _fill_of(get_aval(operand).dtype)
+        elif isinstance(fill_value, np.ndarray | np.generic):
+            fill_value = fill_value.item()
+    else:
+        fill_value = None
+    return gather_p.bind(
+        operand, start_indices,
+        dimension_numbers=canonical_numbers(dimension_numbers),
+        slice_sizes=canonical_shape(slice_sizes),
+        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        mode=parsed, fill_value=fill_value,
+    )  # fmt: skip
+
+
+def take_along_axis(operand: Any, indices: Any, axis: int, *, mode: Any = None) -> Any:
+    """operand[..., indices[..., i, ...], ...] along one axis: indices has operand's rank and, but
+    for that axis, its sizes."""
+    others = tuple(i for i in range(len(operand.shape)) if i != axis)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    indices = lax.expand_dims(indices, (len(operand.shape),))
+    return gather(operand, indices, numbers, (1,) * len(operand.shape), mode=mode)
+
+
+def _fill_of(dtype: np.dtype) -> Any:
+    if dtype.kind == "b":
+        return True
+    if dtypes.is_inexact(dtype):
+        return float("nan")
+    info = dtypes.iinfo(dtype)
+    return int(info.min if dtypes.is_signed(dtype) else info.max)
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _abstract_eval(x: ShapedArray, indices: ShapedArray, *,
+                   dimension_numbers: GatherDimensionNumbers, slice_sizes: tuple[int, ...],
+                   **_: Any) -> ShapedArray:  # fmt: skip
+    numbers = dimension_numbers
+    check_numbers("gather", numbers, x, indices)
+    dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    if len(slice_sizes) != len(x.shape) or any(n > m for n, m in zip(slice_sizes, x.shape)):
+        raise TypeError(
+            f"[gather] slice_sizes must be at most the sizes of the operand, got {slice_sizes} for "
+            f"{x.str_short()}"
+        )
+    if any(slice_sizes[d] != 1 for d in numbers.collapsed_slice_dims) or any(
+        slice_sizes[d] > 1 for d in numbers.operand_batching_dims
+    ):
+        raise TypeError(
+            f"[gather] slices have size 1 along collapsed and batching axes, got {slice_sizes} "
+            f"with {numbers}"
+        )
+    window = [n for d, n in enumerate(slice_sizes) if d not in dropped]
+    rank = len(window) + len(indices.shape) - 1
+    offsets = numbers.offset_dims
+    if len(offsets) != len(window) or list(offsets) != sorted(set(offsets)) or any(
+        not 0 <= d < rank for d in offsets
+    ):
+        raise TypeError(
+            f"[gather] offset_dims={offsets} must be {len(window)} ascending axes of a result of "
+            f"rank {rank}: one for each axis of the slices {slice_sizes} that is not dropped"
+        )
+    within, batch = iter(window), iter(indices.shape[:-1])
+    shape = tuple(next(within) if d in offsets else next(batch) for d in range(rank))
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _lowering(ctx: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
+              slice_sizes: tuple[int, ...], indices_are_sorted: bool, unique_indices: bool,
+              mode: GatherScatterMode, fill_value: Any) -> Any:  # fmt: skip
+    numbers, out = dimension_numbers, ctx.avals_out[0]
+    # StableHLO's gather clamps by itself, which is CLIP.
+    slices = hlo.gather(
+        x, indices,
+        offset_dims=numbers.offset_dims, collapsed_slice_dims=numbers.collapsed_slice_dims,
+        operand_batching_dims=numbers.operand_batching_dims,
+        start_indices_batching_dims=numbers.start_indices_batching_dims,
+        start_index_map=numbers.start_index_map,
+        index_vector_dim=len(ctx.avals_in[1].shape) - 1,
+        slice_sizes=slice_sizes, indices_are_sorted=indices_are_sorted,
+    )  # fmt: skip
+    if mode is not GatherScatterMode.FILL_OR_DROP or not numbers.start_index_map:
+        return slices
+    inside = _in_bounds(ctx.avals_in[0], ctx.avals_in[1], indices, numbers, slice_sizes)
+    batch = [d for d in range(len(out.shape)) if d not in numbers.offset_dims]
+    mask = hlo.broadcast_in_dim(inside, out.shape, batch)
+    return hlo.select(mask, slices, hlo.full(fill_value, out.shape, out.dtype))
+
+
+def _in_bounds(x: ShapedArray, aval: ShapedArray, indices: Any, numbers: GatherDimensionNumbers,
+               slice_sizes: tuple[int, ...]) -> Any:  # fmt: skip
+    """Whether each index's slice lies within the operand."""
+    limits = index_limits(x.shape, slice_sizes, numbers.start_index_map, aval.dtype)
+    inside = hlo.compare(indices, spread_limits(limits, aval.shape), "LE")
+    if dtypes.is_signed(aval.dtype):
+        zero = hlo.full(0, aval.shape, aval.dtype)
+        inside = hlo.and_(inside, hlo.compare(indices, zero, "GE"))
+    init = hlo.full(True, (), np.dtype(bool))
+    return hlo.reduce([inside], [init], [len(aval.shape) - 1], lambda a, b: [hlo.and_(a, b)])[0]
+
+
+def _of_tangent(x: Any, indices: Any, params: dict[str, Any]) -> Any:
+    fill = 0 if params["mode"] is GatherScatterMode.FILL_OR_DROP else None
+    return gather_p.bind(x, indices, **{**params, "fill_value": fill})
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    (x, indices), (g, _) = primals, tangents
+    out = gather_p.bind(x, indices, **params)
+    if type(g) is Zero:
+        return out, Zero(get_aval(out).to_tangent())
+    return out, _of_tangent(g, indices, params)
+
+
+def _transpose(ct: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
+               indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode,
+               **_: Any) -> list[Any]:  # fmt: skip
+    zeros = lax.full(x.aval.shape, 0, x.aval.dtype)
+    out = lax.scatter_add(
+        zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers),
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+    )  # fmt: skip
+    return [out, None]
+
+
+def _batching(args: Any, dims: Any, *, dimension_numbers: GatherDimensionNumbers,
+              slice_sizes: tuple[int, ...], **params: Any) -> tuple[Any, int]:  # fmt: skip
+    (x, indices), (d, index_dim) = args, dims
+    numbers = dimension_numbers
+    if index_dim is None:
+        x = move_axis(x, d, 0)
+        numbers, slice_sizes = batch_operand(numbers), (x.shape[0], *slice_sizes)
+    elif d is None:
+        indices, numbers = move_axis(indices, index_dim, 0), batch_indices(numbers)
+        params["indices_are_sorted"] = False
+    else:
+        size = batch_size(args, dims)
+        x, indices = at_front(x, d, size), at_front(indices, index_dim, size)
+        # Slices of an empty batch are empty.
+        numbers, slice_sizes = batch_both(numbers), (min(1, size), *slice_sizes)
+        params["indices_are_sorted"] = False
+    out = gather_p.bind(x, indices, dimension_numbers=numbers, slice_sizes=slice_sizes, **params)
+    return out, 0
+
+
+gather_p = Primitive(
+    "gather",
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+)

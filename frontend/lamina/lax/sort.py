@@ -1,0 +1,116 @@
+"""sort: one or several arrays put in the order of the first; top_k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval
+from lamina.lax import hlo
+from lamina.lax.batching_rules import all_at_front
+from lamina.lax.checks import canonical_axis
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """operand in ascending order along an axis: -inf first, NaN last, -0.0 equal to 0.0.
+
+    A sequence of arrays of one shape is sorted by its first num_keys arrays, the earlier the more
+    important; the others are carried along; gives a tuple.
+    """
+    operands = operand if isinstance(operand, Sequence) else (operand,)
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operands)={len(operands)}")
+    axis = canonical_axis("sort", dimension, len(np.shape(operands[0])))
+    out = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=int(num_keys))
+    return tuple(out) if isinstance(operand, Sequence) else out[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+    """keys in ascending order, and values in the same order."""
+    return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+    """The k greatest elements along an axis, greatest first, and their indices. NaN counts as the
+    greatest; of equal elements the first comes first."""
+    shape = np.shape(operand)
+    axis = canonical_axis("top_k", axis, len(shape))
+    if not 0 <= k <= shape[axis]:
+        raise ValueError(f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}")
+    index = lax.broadcasted_iota(np.int32, shape, axis)
+    # A stable sort of the reversed arrays, reversed, is descending and still has ties in order.
+    found = sort((lax.rev(operand, (axis,)), lax.rev(index, (axis,))), axis)
+    return [lax.slice_in_dim(lax.rev(x, (axis,)), 0, k, 1, axis) for x in found]
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _abstract_eval(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+                   ) -> list[ShapedArray]:  # fmt: skip
+    if any(x.shape != operands[0].shape for x in operands):
+        shown = ", ".join(x.str_short() for x in operands)
+        raise TypeError(f"[sort] all operands must have one shape, got {shown}")
+    return list(operands)
+
+
+def _less(x: Any, y: Any, dtype: np.dtype) -> Any:
+    """Whether x comes before y: NaN after all others."""
+    if dtypes.is_complex(dtype):
+        parts = [(hlo.real(x), hlo.real(y)), (hlo.imag(x), hlo.imag(y))]
+        return _lexicographic([(a, b, dtypes.real_dtype(dtype)) for a, b in parts])
+    less = hlo.compare(x, y, "LT")
+    if dtypes.is_float(dtype):
+        nan_last = hlo.and_(hlo.compare(x, x, "EQ"), hlo.compare(y, y, "NE"))
+        less = hlo.or_(less, nan_last)
+    return less
+
+
+def _lexicographic(keys: Sequence[tuple[Any, Any, np.dtype]]) -> Any:
+    """Whether the first list of keys comes before the second."""
+    (x, y, dtype), *rest = keys
+    less = _less(x, y, dtype)
+    if not rest:
+        return less
+    tied = hlo.not_(_less(y, x, dtype))
+    return hlo.or_(less, hlo.and_(tied, _lexicographic(rest)))
+
+
+def _lowering(ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    kinds = [aval.dtype for aval in ctx.avals_in[:num_keys]]
+
+    def comparator(*pairs: Any) -> list[Any]:
+        return [_lexicographic([(pairs[2 * i], pairs[2 * i + 1], d) for i, d in enumerate(kinds)])]
+
+    return hlo.sort(operands, dimension, is_stable, comparator)
+
+
+def _jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    index = lax.broadcasted_iota(np.int32, primals[0].shape, dimension)
+    *outs, order = sort_p.bind(
+        *primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys
+    )
+    out_tangents = [
+        Zero(get_aval(out).to_tangent()) if type(g) is Zero
+        else lax.take_along_axis(g, order, dimension, mode="promise_in_bounds")
+        for out, g in zip(outs, tangents)
+    ]  # fmt: skip
+    return outs, out_tangents
+
+
+def _batching(args: Any, dims: Any, *, dimension: int, **params: Any) -> tuple[Any, list[int]]:
+    out = sort_p.bind(*all_at_front(args, dims), dimension=dimension + 1, **params)
+    return out, [0] * len(out)
+
+
+sort_p = Primitive(
+    "sort",
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batching=_batching,
+    multiple_results=True,
+)
