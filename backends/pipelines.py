@@ -5,17 +5,36 @@ A pipeline is a tuple of pass names, each with its options in braces, our own an
 
 from __future__ import annotations
 
-# A module as it comes from outside or from the frontend -> only @main, nothing redundant.
+# A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
     "stablehlo-legalize-composite-to-call",
-    "inline",
+    "inline{default-pipeline=}",  # what it would simplify on the way is simplified below, once
     "symbol-dce",
 )
 
-# Only for modules with dynamic sizes: what the arguments' static shapes imply, then static ops.
+# Only for modules with dynamic sizes: what the arguments' sizes imply, then static ops for dynamic.
 STABLEHLO_REFINE = (
     "stablehlo-refine-shapes",
     "stablehlo-canonicalize-dynamism",
+)
+
+# The same program, smaller: nothing here knows what will run it.
+STABLEHLO_OPTIMIZE = (
+    "stablehlo-simplify",
+    "stablehlo-fold",
+    "stablehlo-simplify",  # folding makes operands constant that simplifying looks at
+    "stablehlo-cse",
+    "stablehlo-dce",
+    "stablehlo-check-supported",  # late: what dead code could not do does not matter
+)
+
+# Ops -> kernels, called from @main.
+STABLEHLO_FUSE = ("stablehlo-fuse",)
+
+# Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
+STABLEHLO_PLAN = (
+    "stablehlo-legalize-control-flow",
+    "stablehlo-plan-buffers",
 )
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
@@ -23,6 +42,8 @@ CPU_KERNEL_PREPARE = (
     ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
+    ("stablehlo.sort", "stablehlo-lower-sort"),
+    ("chlo.top_k", "stablehlo-lower-sort"),
 )
 
 # One kernel: StableHLO on tensors -> linalg on tensors, results written to arguments.
@@ -65,7 +86,7 @@ CPU_KERNEL_LLVM = (
     "convert-scf-to-cf",
     "convert-vector-to-llvm",
     "convert-complex-to-standard",
-    "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
+    "linalg-widen-small-floats",
     "arith-expand{include-bf16=true}",
     "convert-complex-to-llvm",
     "convert-math-to-llvm{approximate-log1p=false}",
