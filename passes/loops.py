@@ -69,6 +69,27 @@ def insert(scalar: ir.Value, tensor: ir.Value, positions: Sequence[ir.Value]) ->
     return ir.Operation.create("tensor.insert", results=[tensor.type], operands=[scalar, tensor, *positions]).result
 
 
+def load(buffer: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
+    """The element of a buffer at a position."""
+    element = ir.MemRefType(buffer.type).element_type
+    return ir.Operation.create("memref.load", results=[element], operands=[buffer, *positions]).result
+
+
+def store(scalar: ir.Value, buffer: ir.Value, positions: Sequence[ir.Value]) -> None:
+    """Write an element of a buffer."""
+    ir.Operation.create("memref.store", operands=[scalar, buffer, *positions])
+
+
+def with_signless_elements(tensor: ir.Value) -> ir.Value:
+    """The tensor with its unsigned elements seen as signless ones, which buffers hold; others as they are."""
+    type_ = ir.RankedTensorType(tensor.type)
+    element = type_.element_type
+    if not isinstance(element, ir.IntegerType) or element.is_signless:
+        return tensor
+    signless = ir.RankedTensorType.get(type_.shape, ir.IntegerType.get_signless(element.width))
+    return ir.Operation.create("builtin.unrealized_conversion_cast", results=[signless], operands=[tensor]).result
+
+
 def scalar_tensor(scalar: ir.Value) -> ir.Value:
     """A tensor without dimensions that holds one scalar: what StableHLO computes on."""
     type_ = ir.RankedTensorType.get([], scalar.type)

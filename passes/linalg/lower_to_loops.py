@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest
+from lamina.passes.loops import index, load, store
 from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
 
 GRAIN = "lamina.grain"
@@ -78,22 +79,22 @@ class _Emitter:
                 outputs = self._generic.outputs
                 places = [self._indices(map_) for map_ in self._generic.output_maps]
                 initial = [
-                    _load(output, place) if fill is None else fill.operands[0]
+                    load(output, place) if fill is None else fill.operands[0]
                     for output, place, fill in zip(outputs, places, self._fills, strict=True)
                 ]
                 for value, output, place in zip(self._accumulate(level, initial), outputs, places, strict=True):
-                    _store(value, output, place)
+                    store(value, output, place)
                 return
             self._initialise(level)
         if level == len(loops):
             places = [self._indices(map_) for map_ in self._generic.output_maps]
             arguments = self._generic.body.arguments[len(self._generic.inputs) :]
             accumulators = [
-                _load(output, place) if len(list(argument.uses)) else None
+                load(output, place) if len(list(argument.uses)) else None
                 for output, place, argument in zip(self._generic.outputs, places, arguments, strict=True)
             ]
             for value, output, place in zip(self._inline_body(accumulators), self._generic.outputs, places, strict=True):
-                _store(value, output, place)
+                store(value, output, place)
             return
         self._loop(loops[level], [], lambda _: (self._emit_level(level + 1), [])[1])
 
@@ -112,7 +113,7 @@ class _Emitter:
         def walk(depth: int) -> list[ir.Value]:
             if depth == len(inner):
                 for output, map_, fill in filled:
-                    _store(fill.operands[0], output, self._indices(map_))
+                    store(fill.operands[0], output, self._indices(map_))
             else:
                 self._loop(inner[depth], [], lambda _: walk(depth + 1))
             return []
@@ -128,8 +129,8 @@ class _Emitter:
         if outer_end is not None:
             low, high = outer_position, outer_end
         else:
-            low, high = _index(0), _index(self._generic.extents[loop.dimension])
-        op = scf.ForOp(low, high, _index(loop.step), list(carried))
+            low, high = index(0), index(self._generic.extents[loop.dimension])
+        op = scf.ForOp(low, high, index(loop.step), list(carried))
         with ir.InsertionPoint(op.body):
             end = scf.YieldOp(list(op.inner_iter_args))
         with ir.InsertionPoint(end):
@@ -148,9 +149,9 @@ class _Emitter:
         self._position[loop.dimension] = induction
         if loop.step > 1:
             extent = self._generic.extents[loop.dimension]
-            end = arith.AddIOp(induction, _index(loop.step)).result
+            end = arith.AddIOp(induction, index(loop.step)).result
             if extent % loop.step:
-                end = arith.MinSIOp(end, _index(extent)).result
+                end = arith.MinSIOp(end, index(extent)).result
             self._block_end[loop.dimension] = end
 
     def _inline_body(self, accumulators: Sequence[ir.Value | None]) -> list[ir.Value]:
@@ -158,7 +159,7 @@ class _Emitter:
         generic, block = self._generic, self._generic.body
         for argument, operand, map_ in zip(block.arguments, generic.inputs, generic.input_maps, strict=False):
             if len(list(argument.uses)):
-                value = operand if not _is_memref(operand) else _load(operand, self._indices(map_))
+                value = operand if not _is_memref(operand) else load(operand, self._indices(map_))
                 argument.replace_all_uses_with(value)
         for argument, value in zip(block.arguments[len(generic.inputs) :], accumulators, strict=True):
             if value is not None:
@@ -190,7 +191,7 @@ class _Emitter:
         if isinstance(expression, ir.AffineDimExpr):
             return self._position[ir.AffineDimExpr(expression).position]
         if isinstance(expression, ir.AffineConstantExpr):
-            return _index(ir.AffineConstantExpr(expression).value)
+            return index(ir.AffineConstantExpr(expression).value)
         for kind, build in ((ir.AffineAddExpr, arith.AddIOp), (ir.AffineMulExpr, arith.MulIOp)):
             if isinstance(expression, kind):
                 parts = kind(expression)
@@ -238,16 +239,3 @@ def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
 
 def _is_memref(value: ir.Value) -> bool:
     return isinstance(value.type, ir.MemRefType)
-
-
-def _index(value: int) -> ir.Value:
-    return arith.ConstantOp(ir.IndexType.get(), value).result
-
-
-def _load(memref: ir.Value, indices: Sequence[ir.Value]) -> ir.Value:
-    element = ir.MemRefType(memref.type).element_type
-    return ir.Operation.create("memref.load", results=[element], operands=[memref, *indices]).result
-
-
-def _store(value: ir.Value, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
-    ir.Operation.create("memref.store", operands=[value, memref, *indices])

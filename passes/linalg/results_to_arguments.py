@@ -81,26 +81,25 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
     """Start a value that loops build up from its destination instead of an empty tensor, if it is so built.
 
     `eliminate-empty-tensors` does the same for single ops; it does not follow a value through loops.
-    True when the value, once bufferised, is the destination: it needs no copy.
+    True when the value needs no op to bring it to its destination: it is there, or it comes out of a loop, where
+    bufferisation refuses such an op and `memref-drop-results` copies instead.
     """
-    through_loop = False
+    from_loop = not isinstance(value.owner, ir.Block) and value.owner.name == "scf.for"
     while value != destination:
         if isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1:
-            return False
+            return from_loop
         owner, number = value.owner, _result_number(value)
         if owner.name == "scf.for":
-            value, through_loop = owner.operands[3 + number], True
+            value = owner.operands[3 + number]
         elif owner.name in ("tensor.insert", "tensor.insert_slice"):
             value = owner.operands[1]
         elif owner.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
-            at = ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number
-            value = owner.operands[at]
-            if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
-                if not through_loop or value.type != destination.type:
-                    return False
-                owner.operands[at] = value = destination
+            value = owner.operands[ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number]
+        elif owner.name == "tensor.empty" and from_loop and value.type == destination.type:
+            value.replace_all_uses_with(destination)
+            return True
         else:
-            return False
+            return from_loop
     return True
 
 
