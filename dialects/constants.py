@@ -71,7 +71,7 @@ def _array_of_text(text: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.nda
         flat = np.array([_number(token, part) for token in tokens], dtype=part)
         if dtype.kind == "c":
             flat = flat.view(dtype)
-    result = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+    result = np.broadcast_to(flat.reshape(()), shape) if flat.size == 1 else flat.reshape(shape)
     if result.flags.writeable:
         result.flags.writeable = False
     return result

@@ -1,0 +1,175 @@
+"""Facts about StableHLO ops that several passes ask for: kind, purity, cost, attributes.
+
+What is not listed here is treated as an op that nothing is known about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from lamina.dialects.constants import array_of, is_splat
+from lamina.dialects.vendors import ir, stablehlo_ext
+
+CONSTANT = "stablehlo.constant"
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(f"stablehlo.{name}" for name in text.split())
+
+
+CHEAP = _names(
+    "abs add and clamp compare complex convert bitcast_convert imag is_finite maximum minimum "
+    "multiply negate not or popcnt real reduce_precision select shift_left shift_right_arithmetic "
+    "shift_right_logical sign subtract xor count_leading_zeros floor ceil round_nearest_even "
+    "round_nearest_afz"
+)
+"""Element-wise ops of a few instructions an element."""
+COSTLY = _names(
+    "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power "
+    "remainder rsqrt sine sqrt tan tanh"
+)
+"""Element-wise ops of tens of instructions an element: never to be computed twice."""
+ELEMENTWISE = CHEAP | COSTLY
+MOVEMENT = _names("broadcast_in_dim reshape transpose slice reverse")
+"""Ops each of whose elements is one element of the operand, at an index known in advance."""
+COMMUTATIVE = _names("add multiply maximum minimum and or xor")
+TERMINATORS = frozenset(("stablehlo.return", "func.return"))
+CONTROL = _names("while if case")
+
+_IMPURE = _names(
+    "rng infeed outfeed send recv create_token after_all custom_call optimization_barrier "
+    "all_gather all_reduce all_to_all collective_broadcast collective_permute cross-replica-sum "
+    "reduce_scatter partition_id replica_id composite async_start async_done"
+)
+
+
+def is_pure(op: ir.Operation) -> bool:
+    """Whether the op has no effect but its results, which depend on its operands alone.
+
+    An op with regions is as pure as what is in them. Calls are not looked into.
+    """
+    name = op.name
+    if name in _IMPURE:
+        return name == "stablehlo.custom_call" and not has_side_effect(op)
+    if not name.startswith(("stablehlo.", "chlo.")):
+        return False
+    return all(is_pure(inner) or inner.name in TERMINATORS for inner in inner_ops(op))
+
+
+def is_droppable(op: ir.Operation) -> bool:
+    """Whether the op may go when nobody uses its results."""
+    return op.name in ("stablehlo.optimization_barrier", "stablehlo.rng") or is_pure(op)
+
+
+def has_side_effect(custom_call: ir.Operation) -> bool:
+    """Whether a custom call says that it has one."""
+    attributes = custom_call.attributes
+    return "has_side_effect" in attributes and attributes["has_side_effect"].value
+
+
+def inner_ops(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops directly in the regions of an op."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner.operation
+
+
+def defining(value: ir.Value) -> ir.Operation | None:
+    """The op a value is a result of; None for block arguments."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def made_by(value: ir.Value, name: str) -> ir.Operation | None:
+    """The op a value is a result of, if it has this name."""
+    op = defining(value)
+    return op if op is not None and op.name == name else None
+
+
+def has_one_use(value: ir.Value) -> bool:
+    """Whether exactly one operand is this value."""
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def is_unused(op: ir.Operation) -> bool:
+    """Whether no result has a user."""
+    return all(next(iter(result.uses), None) is None for result in op.results)
+
+
+def ints(op: ir.Operation, attribute: str) -> list[int]:
+    """An integer array attribute."""
+    return list(op.attributes[attribute])
+
+
+def size_of(of: ir.Type) -> int:
+    """The number of elements of a tensor type with static shape."""
+    return prod(of.shape)
+
+
+def splat_of(value: ir.Value) -> np.generic | None:
+    """The element of a constant that has the same one everywhere; None for anything else."""
+    constant = made_by(value, CONSTANT)
+    if constant is None or not is_splat(constant):
+        return None
+    array = array_of(constant)
+    return array[(0,) * array.ndim]
+
+
+@dataclass(frozen=True)
+class DotNumbers:
+    """The dimensions of a dot_general."""
+
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+    lhs_contracting: tuple[int, ...]
+    rhs_contracting: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dot: ir.Operation) -> DotNumbers:
+        """Read from the op."""
+        numbers = stablehlo_ext.DotDimensionNumbers(dot.attributes["dot_dimension_numbers"])
+        return cls(
+            tuple(numbers.lhs_batching_dimensions),
+            tuple(numbers.rhs_batching_dimensions),
+            tuple(numbers.lhs_contracting_dimensions),
+            tuple(numbers.rhs_contracting_dimensions),
+        )
+
+    def attribute(self) -> ir.Attribute:
+        """As the op's attribute."""
+        return stablehlo_ext.DotDimensionNumbers.get(
+            list(self.lhs_batch),
+            list(self.rhs_batch),
+            list(self.lhs_contracting),
+            list(self.rhs_contracting),
+        )
+
+    def lhs_free(self, rank: int) -> list[int]:
+        """lhs's dimensions that go to the result without being batch dimensions."""
+        return [d for d in range(rank) if d not in self.lhs_batch + self.lhs_contracting]
+
+    def rhs_free(self, rank: int) -> list[int]:
+        """rhs's dimensions that go to the result without being batch dimensions."""
+        return [d for d in range(rank) if d not in self.rhs_batch + self.rhs_contracting]
+
+
+def reducer_of(op: ir.Operation) -> str | None:
+    """The op that a reduction's body applies to its two arguments, when that is all it does."""
+    block = op.regions[0].blocks[0]
+    if len(block.arguments) != 2:
+        return None
+    body = [inner.operation for inner in block.operations]
+    if len(body) != 2 or len(body[0].operands) != 2:
+        return None
+    lhs, rhs = block.arguments
+    a, b = body[0].operands
+    straight = a == lhs and b == rhs
+    swapped = a == rhs and b == lhs and body[0].name in COMMUTATIVE
+    returned = list(body[1].operands) == [body[0].results[0]]
+    return body[0].name if (straight or swapped) and returned else None
