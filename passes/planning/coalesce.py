@@ -119,18 +119,25 @@ class _Coalescer:
         return self.sharing
 
     def _donate(self) -> None:
-        """Give donated arguments' buffers to results; one that no result takes stays untouched,
-        since the caller is only told of buffers that become results."""
-        body, sharing = self.program.body, self.sharing
-        for position, results in self.program.donated.items():
-            argument = body.arguments[position]
-            for result in results:
-                value = body.yields[result]
-                if result not in sharing.alias_of and self._try(argument, value, None):
+        """Give donated arguments' buffers to results.
+
+        A result that must take a buffer over and can't be computed there is copied there at the
+        end. What no result takes stays untouched, since the caller is told of no other.
+        """
+        program, sharing = self.program, self.sharing
+        kept = set(program.promised.values())
+        for position, results in program.donated.items():
+            argument, promised = program.body.arguments[position], program.promised.get(position)
+            for result in results if promised is None else (promised,):
+                value = program.body.yields[result]
+                free = result not in sharing.alias_of and (result not in kept or promised == result)
+                if free and self._try(argument, value, None):
                     sharing.alias_of[result] = position
                     break
             else:
                 sharing.groups[sharing.find(argument)].read_only = True
+                if promised is not None and promised not in sharing.alias_of:
+                    sharing.alias_of[promised] = position
 
     def _try(self, a: int, b: int, point: int | None) -> bool:
         """Make one group of the groups of `a` and `b` if that is sound; `point` is a handover."""

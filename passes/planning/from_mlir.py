@@ -55,7 +55,8 @@ class Reader:
         body = Block([self._define(value, main) for value in block.arguments])
         leave = self._read_block(block, body)
         body.yields = [self.ids[value] for value in leave.operands]
-        return Program(body, self.bytes, self._donated(main, body))
+        donated, promised = self._donated(main, body)
+        return Program(body, self.bytes, donated, promised)
 
     def _define(self, value: ir.Value, op: ir.Operation) -> int:
         number = self.ids[value] = len(self.types)
@@ -134,11 +135,14 @@ class Reader:
         selector = self.ids[op.operands[0]]
         return Branch(selector, blocks, [self._define(v, op) for v in op.results], op)
 
-    def _donated(self, main: ir.Operation, body: Block) -> dict[int, tuple[int, ...]]:
-        """For each donated argument the results it fits, the one it was donated for first."""
+    def _donated(
+        self, main: ir.Operation, body: Block
+    ) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
+        """For each donated argument the results it fits, and the one that was promised to it."""
+        donated: dict[int, tuple[int, ...]] = {}
+        promised: dict[int, int] = {}
         if "arg_attrs" not in main.attributes:
-            return {}
-        donated = {}
+            return donated, promised
         for position, given in enumerate(main.attributes["arg_attrs"]):
             wish = given["tf.aliasing_output"].value if "tf.aliasing_output" in given else None
             if wish is None and "jax.buffer_donor" not in given:
@@ -146,7 +150,9 @@ class Reader:
             of = self.types[body.arguments[position]]
             fitting = [i for i, v in enumerate(body.yields) if self.types[v] == of]
             donated[position] = tuple(sorted(fitting, key=lambda i: i != wish))
-        return donated
+            if wish in fitting:
+                promised[position] = wish
+        return donated, promised
 
 
 def _checked_size(of: ir.Type, op: ir.Operation) -> int:

@@ -30,7 +30,13 @@ _BUDGET = 500_000
 def sink_updates(program: Program) -> None:
     """Reorder each block of `program` in place."""
     budget = _BUDGET
-    for block, carries in _blocks(program.body, {}):
+    body = program.body
+    donated = {
+        body.yields[results[0]]: body.arguments[position]
+        for position, results in program.donated.items()
+        if results
+    }
+    for block, carries in _blocks(body, donated):
         budget = _sink_in_block(block, carries, budget)
 
 

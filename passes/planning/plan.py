@@ -119,8 +119,10 @@ class _StepWriter:
     def write(self) -> list[Step]:
         body, sharing = self.program.body, self.sharing
         targets = [
-            value if position in sharing.alias_of else result_group(position)
-            for position, value in enumerate(body.yields)
+            body.arguments[sharing.alias_of[position]]
+            if position in sharing.alias_of
+            else result_group(position)
+            for position in range(len(body.yields))
         ]
         return self._block(body) + self._copies(body.yields, targets, self.end)
 

@@ -99,11 +99,12 @@ Op = Call | View | Constant | While | Branch
 class Program:
     """`body.arguments` are the arguments and `body.yields` the results. `bytes` holds each value's
     size. `donated` maps the position of an argument that may be overwritten to the results that
-    could take its buffer over, best first."""
+    could take its buffer over, best first; `promised` to the result that must."""
 
     body: Block
     bytes: dict[int, int]
     donated: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    promised: dict[int, int] = field(default_factory=dict)
 
 
 def blocks_of(op: Op) -> list[Block]:

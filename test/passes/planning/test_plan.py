@@ -44,14 +44,16 @@ class Generator:
         self.fill(body, list(arguments), depth=0, count=pick.randint(1, 12))
         known = self.visible
         body.yields = [pick.choice(known) for _ in range(pick.randint(1, 4))]
-        donated = {}
+        donated, promised = {}, {}
         for position, argument in enumerate(arguments):
-            if pick.random() < 0.4:
+            if pick.random() < 0.5:
                 same = [
                     i for i, v in enumerate(body.yields) if self.bytes[v] == self.bytes[argument]
                 ]
                 donated[position] = tuple(same)
-        return Program(body, self.bytes, donated)
+                if same and same[0] not in promised.values() and pick.random() < 0.5:
+                    promised[position] = same[0]
+        return Program(body, self.bytes, donated, promised)
 
     def of_size(self, visible: list[int], size: int) -> int | None:
         fitting = [v for v in visible if self.bytes[v] == size]
@@ -253,6 +255,7 @@ def check(program: Program) -> Plan:
     machine = Machine(program, plan, given)
     machine.run(plan.steps)
     assert [r.tobytes() for r in machine.results] == expected
+    assert all(plan.alias_of[r] == a for a, r in program.promised.items())
     for position, (now, then) in enumerate(zip(machine.arguments, given, strict=True)):
         assert position in plan.alias_of.values() or now.tobytes() == then
     return plan
@@ -331,6 +334,21 @@ def test_donated_argument_is_updated_in_place() -> None:
     main = Block([0, 1], [Call("step", [0, 1], [2], {}, {0: 0})], [2])
     plan = check(Program(main, dict.fromkeys(range(3), 64), {0: (0,)}))
     assert plan.alias_of == {0: 0} and plan.arena_bytes == 0 and plan.unused_donations == []
+
+
+def test_a_promised_buffer_is_written_last_where_it_is_still_read() -> None:
+    ops = [Call("step", [0, 1], [2]), Call("again", [0, 2], [3])]
+    plan = check(
+        Program(Block([0, 1], ops, [2, 3]), dict.fromkeys(range(4), 64), {0: (0, 1)}, {0: 0})
+    )
+    assert plan.alias_of == {0: 0}
+    assert [(c.value, plan.slot(c.target).space) for c in copies(plan.steps)] == [(2, "argument")]
+
+
+def test_a_donated_argument_is_read_before_it_is_overwritten() -> None:
+    ops = [Call("step", [0], [1], {}, {0: 0}), Call("sum", [0], [2])]
+    plan = check(Program(Block([0], ops, [1, 2]), {0: 64, 1: 64, 2: 8}, {0: (0,)}, {0: 0}))
+    assert copies(plan.steps) == []
 
 
 def test_donation_that_cannot_be_used_is_reported() -> None:
