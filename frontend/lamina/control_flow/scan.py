@@ -237,18 +237,22 @@ def _jvp(primals: list[Any], tangents: list[Any], *, reverse: bool, length: int,
 
 def _trace_scan_body(body: Any, operands: Sequence[Any], xs: Sequence[Any], like: ClosedJaxpr
                      ) -> ClosedJaxpr:  # fmt: skip
-    avals = [get_aval(x) for x in operands]
+    avals = [x.aval if is_undefined_primal(x) else get_aval(x) for x in operands]
     for x in xs:
-        aval = get_aval(x)
+        aval = x.aval if is_undefined_primal(x) else get_aval(x)
         avals.append(aval.update(shape=aval.shape[1:]))
     return trace_to_jaxpr(body, avals, like.jaxpr.debug_info)
 
 
-def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
-    """Two scans: the known one also stacks residuals, over which the unknown one then runs."""
+def _split_scan(args: Any, unknown: list[bool], params: dict[str, Any]
+                ) -> tuple[list[Any], list[Any], dict[str, Any], list[bool]]:  # fmt: skip
+    """Two scans: the known one also stacks residuals, over which the unknown one then runs.
+
+    Runs the first. Gives its results, the operands and parameters of the second, and which results
+    the second gives.
+    """
     jaxpr, length = params["jaxpr"], params["length"]
     num_consts, num_carry = params["num_consts"], params["num_carry"]
-    unknown = [trace.is_unknown(x) for x in args]
     const_uk, init_uk, xs_uk = _split(unknown, num_consts, num_carry)
     n_ys = len(jaxpr.out_avals) - num_carry
     no_ys = [False] * n_ys
@@ -302,13 +306,19 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     later_closed, later_extra = hoist_consts(
         _trace_scan_body(later_body, [*const_res, *u_consts, *u_init], [*scan_res, *u_xs], jaxpr)
     )
-    rest = trace.emit(
-        scan_p, [*later_extra, *const_res, *u_consts, *u_init, *scan_res, *u_xs],
-        dict(reverse=params["reverse"], length=length, jaxpr=later_closed,
-             num_consts=len(later_extra) + len(const_res) + len(u_consts), num_carry=len(u_init),
-             unroll=params["unroll"]),
+    later_args = [*later_extra, *const_res, *u_consts, *u_init, *scan_res, *u_xs]
+    later_params = dict(
+        reverse=params["reverse"], length=length, jaxpr=later_closed,
+        num_consts=len(later_extra) + len(const_res) + len(u_consts), num_carry=len(u_init),
+        unroll=params["unroll"],
     )  # fmt: skip
-    now, then = iter(outs[:n_known_out]), iter(rest)
+    return list(outs[:n_known_out]), later_args, later_params, out_uk
+
+
+def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
+    unknown = [trace.is_unknown(x) for x in args]
+    known, later_args, later_params, out_uk = _split_scan(args, unknown, params)
+    now, then = iter(known), iter(trace.emit(scan_p, later_args, later_params))
     return [next(then) if u else next(now) for u in out_uk]
 
 
@@ -317,8 +327,16 @@ def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: Cl
     """A scan the other way: carries the carry's cotangents and sums those of linear constants."""
     linear = [is_undefined_primal(x) for x in args]
     const_lin, carry_lin, xs_lin = _split(linear, num_consts, num_carry)
-    if not all(carry_lin):
-        raise NotImplementedError("transpose of a scan whose carry is not linear throughout")
+    no_ys = [False] * (len(jaxpr.out_avals) - num_carry)
+    # A carry can be linear although it starts from a known value, which then is zero.
+    reached = fixpoint(
+        carry_lin,
+        lambda lin: partial_eval_jaxpr(jaxpr, const_lin + lin + xs_lin, lin + no_ys)[2][:num_carry],
+    )
+    if not all(reached):
+        return _transpose_partly_linear(cts, args, linear, dict(
+            reverse=reverse, length=length, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry,
+            unroll=unroll))  # fmt: skip
     consts, init, xs = _split(args, num_consts, num_carry)
     res_consts = [x for x, lin in zip(consts, const_lin, strict=True) if not lin]
     res_xs = [x for x, lin in zip(xs, xs_lin, strict=True) if not lin]
@@ -370,8 +388,18 @@ def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: Cl
                        num_carry=len(ct_consts) + num_carry, unroll=unroll)  # fmt: skip
     it = iter(outs)
     by_const = [next(it) if lin else None for lin in const_lin]
-    by_carry = [next(it) for _ in range(num_carry)]
+    by_carry = [ct if lin else None for lin, ct in zip(carry_lin, it, strict=False)]
     return [*by_const, *by_carry, *(next(it) if lin else None for lin in xs_lin)]
+
+
+def _transpose_partly_linear(cts: list[Any], args: Any, linear: list[bool], params: dict[str, Any]
+                             ) -> list[Any]:  # fmt: skip
+    """Runs what is not linear (a counter, say), then transposes the rest."""
+    _, later_args, later_params, out_linear = _split_scan(args, linear, params)
+    later_cts = [ct for ct, lin in zip(cts, out_linear, strict=True) if lin]
+    later = _transpose(later_cts, *later_args, **later_params)
+    by_id = {id(x): ct for x, ct in zip(later_args, later, strict=True) if is_undefined_primal(x)}
+    return [by_id.get(id(x)) if lin else None for x, lin in zip(args, linear, strict=True)]
 
 
 def _batching(args: list[Any], dims: list[Any], *, reverse: bool, length: int, jaxpr: ClosedJaxpr,

@@ -9,12 +9,15 @@ import numpy as np
 from lamina.core import dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.tangents import Zero
+from lamina.core.trace import is_evaluating
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of this type; float0 zeros live in NumPy, for they hold nothing."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
+    if not aval.shape and not is_evaluating():
+        return np.zeros((), aval.dtype)[()]  # a literal of the program
     from lamina import lax
 
     return lax.full(aval.shape, 0, aval.dtype)

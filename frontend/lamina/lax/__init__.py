@@ -71,4 +71,7 @@ from lamina.lax.slicing import (
 from lamina.lax.sort import sort, sort_key_val, sort_p, top_k
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
+from lamina.control_flow import (
+    associative_scan, cond, fori_loop, map, scan, switch, while_loop,
+)  # fmt: skip
 # ---- end of control flow ------------------------------------------------------------------------

@@ -1,0 +1,45 @@
+"""The two injections that cut import cycles, and the threads between settings and runtime.
+
+- core's evaluation trace gets the compiler (an operation outside any transformation runs at once);
+- Array and Tracer get operators and methods, which stand above them in lamina.numpy.
+"""
+
+from __future__ import annotations
+
+from lamina import config, runtime
+from lamina.array import Array
+from lamina.core import trace
+from lamina.core.avals import ShapedArray
+from lamina.interpreters.evaluation import EvalTrace
+
+
+def _array_aval(x: Array) -> ShapedArray:
+    aval = x.aval_cache
+    if aval is None:
+        aval = x.aval_cache = ShapedArray(x.shape, x.dtype, x.weak_type)
+    return aval
+
+
+def _settings_changed(scope: str) -> None:
+    epoch = hash(config.trace_key()) & 0x7FFF_FFFF
+    x64 = config.enable_x64.value
+    if scope == "thread":
+        runtime.set_thread_config(epoch, x64)
+    elif scope == "thread ends":
+        runtime.clear_thread_config()
+    else:
+        runtime.set_config(epoch, x64)
+
+
+def connect() -> None:
+    """Called once, when lamina is imported."""
+    from lamina import stages
+    from lamina.numpy.array_methods import attach
+
+    trace.register_value_type(Array, _array_aval)
+    trace.set_eval_trace(EvalTrace(stages.compile_primitive))
+    trace.observe_tracing(runtime.set_tracing)
+    config.on_change(_settings_changed)
+    attach(Array)
+    attach(trace.Tracer)
+    Array.aval = property(_array_aval)  # type: ignore[attr-defined]
