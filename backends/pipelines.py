@@ -86,8 +86,11 @@ CPU_KERNEL_LLVM = (
     "convert-scf-to-cf",
     "convert-vector-to-llvm",
     "convert-complex-to-standard",
-    "linalg-widen-small-floats",
-    "arith-expand{include-bf16=true}",
+    "math-allow-contraction",
+    "math-expand-small-floats",
+    "math-saturate-conversions",
+    "math-expand-functions",
+    "arith-expand",
     "convert-complex-to-llvm",
     "convert-math-to-llvm{approximate-log1p=false}",
     "convert-math-to-libm",
@@ -103,3 +106,14 @@ CPU_KERNEL_LLVM = (
     "llvm-call-task-runner",
     "llvm-portable-float-constants",
 )
+
+ALL_PIPELINES = {
+    "input": STABLEHLO_INPUT,
+    "refine": STABLEHLO_REFINE,
+    "optimize": STABLEHLO_OPTIMIZE,
+    "fuse": STABLEHLO_FUSE,
+    "plan": STABLEHLO_PLAN,
+    "kernel-linalg": CPU_KERNEL_LINALG,
+    "kernel-loops": CPU_KERNEL_LOOPS,
+    "kernel-llvm": CPU_KERNEL_LLVM,
+}

@@ -97,7 +97,11 @@ class Term:
         return Term(op.result, self.lane, kind)
 
     def _term(self, operand: Operand) -> Term:
-        return operand if isinstance(operand, Term) else self.lane.constant(operand, self.kind)
+        return operand if isinstance(operand, Term) else self.like(operand)
+
+    def like(self, number: float | int) -> Term:
+        """A constant of this term's lane and kind."""
+        return self.lane.constant(number, self.kind)
 
     def _by_kind(self, float_op: str, int_op: str, other: Operand) -> Term:
         return self._emit(float_op if self.kind == "float" else int_op, other)

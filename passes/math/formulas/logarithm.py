@@ -73,7 +73,7 @@ def log(x: Term) -> Term:
 def _limits(x: Term, y: Term) -> Term:
     """y = log(x), put right for zero, negative numbers, infinity and NaN."""
     y = (x < float("inf")).select(y, x)
-    outside = x.equals(0.0).select(float("-inf"), x.lane.constant(float("nan"), "float"))
+    outside = x.equals(0.0).select(float("-inf"), x.like(float("nan")))
     return (x <= 0.0).select(outside, y)
 
 

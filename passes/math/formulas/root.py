@@ -35,7 +35,7 @@ def rsqrt(x: Term) -> Term:
     inverse = _rsqrt_step(x, inverse, exactly=True)
     inverse = (x < float("inf")).select(inverse, 0.0)
     inverse = (x >= 2.0**-126).select(inverse, float("nan"))
-    at_zero = x.lane.constant(float("inf"), "float").with_sign_of(x)
+    at_zero = x.like(float("inf")).with_sign_of(x)
     return (x.magnitude() < 2.0**-126).select(at_zero, inverse)
 
 

@@ -1,0 +1,26 @@
+// RUN: %lamina-opt %s --pass-pipeline=math-expand-functions | FileCheck %s
+
+// One function for both uses; it is inlined before loops are vectorised.
+// CHECK: func.func private @lamina_exp_f32(%arg0: f32) -> f32
+// CHECK-SAME: passthrough = ["alwaysinline"]
+// CHECK-NOT: math.exp
+// CHECK: math.fma
+// CHECK-LABEL: func.func @main
+func.func @main(%x: f32, %h: f16) -> (f32, f16) {
+  // CHECK: call @lamina_exp_f32(%arg0) : (f32) -> f32
+  %0 = math.exp %x : f32
+  // CHECK: %[[WIDE:.*]] = arith.extf %arg1 : f16 to f32
+  // CHECK: %[[EXP:.*]] = call @lamina_exp_f32(%[[WIDE]]) : (f32) -> f32
+  // CHECK: arith.truncf %[[EXP]] : f32 to f16
+  %1 = math.exp %h : f16
+  return %0, %1 : f32, f16
+}
+
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NEXT: math.sqrt
+// CHECK-NEXT: math.sin
+func.func @left_alone(%x: f64) -> f64 {
+  %0 = math.sqrt %x : f64
+  %1 = math.sin %0 : f64
+  return %1 : f64
+}
