@@ -1,0 +1,257 @@
+"""`Array`: an immutable array in memory of the runtime, and its ways to and from NumPy and Python.
+
+The attributes that need no Python (shape, dtype, block_until_ready, the buffer protocol, ...) come
+from `ArrayBase` in C++. Operators, indexing and methods that compute are attached in
+`lamina/__init__.py`, because they need the layers above this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from lamina import runtime
+
+_DLPACK_CPU = 1
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where arrays live and compiled code runs."""
+
+    platform: str
+    id: int
+
+    @property
+    def device_kind(self) -> str:
+        """What the hardware calls itself; the platform where that says enough."""
+        return self.platform
+
+    def __repr__(self) -> str:
+        return f"{self.platform.capitalize()}Device(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+
+CPU = Device("cpu", 0)
+
+
+class Array(runtime.ArrayBase):
+    """An immutable n-dimensional array.
+
+    Results of compiled functions are futures: shape and dtype are known at once, anything that
+    reads elements waits. `numpy.asarray(x)` shares the memory, read-only.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+
+    # --- NumPy and other libraries ---------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A read-only view without a copy, or a copy where dtype or `copy` ask for one."""
+        view = self.numpy_view()
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise ValueError(f"an array of {self.dtype} becomes {np.dtype(dtype)} only by copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule on the array's memory (or on a copy, where `copy` is true)."""
+        if stream is not None:
+            raise BufferError("[__dlpack__] an array on the CPU has no stream")
+        if dl_device is not None and tuple(dl_device) != (_DLPACK_CPU, 0):
+            raise BufferError(f"[__dlpack__] an array on the CPU cannot go to device {dl_device}")
+        array = self.copy() if copy else self
+        return runtime.to_dlpack(array, versioned=max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DLPACK_CPU, 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_numpy, (np.array(self.numpy_view()), self.weak_type)
+
+    def copy(self) -> Array:
+        """An array with equal content in memory of its own."""
+        return from_numpy(self.numpy_view(), self.weak_type)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self.copy()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The elements as bytes, as `numpy.ndarray.tobytes`."""
+        return self.numpy_view().tobytes(order)  # type: ignore[arg-type]
+
+    # --- Python scalars and sequences ------------------------------------------------------------
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python scalar: the only one, or the one at `index`."""
+        return self.numpy_view().item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python scalars."""
+        return self.numpy_view().tolist()
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        view, weak = self.numpy_view(), self.weak_type
+        return (from_numpy(view[i, ...], weak) for i in range(len(view)))
+
+    def __bool__(self) -> bool:
+        if self.size == 0:
+            raise ValueError(
+                "The truth value of an empty array is ambiguous. "
+                "Use `array.size > 0` to check that an array is not empty."
+            )
+        if self.size > 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+            )
+        return bool(self.numpy_view())
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self.ndim != 0 or not np.issubdtype(self.dtype, np.integer):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self.item())
+
+    def _scalar(self) -> Any:
+        if self.ndim != 0:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; "
+                f"got arr.ndim={self.ndim}"
+            )
+        return self.item()
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "lamina arrays are immutable and do not support in-place item assignment. "
+            "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method."
+        )
+
+    # --- Text ------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"<deleted array with shape={self.dtype.name}{list(self.shape)}>"
+        prefix, width = "Array(", np.get_printoptions()["linewidth"]
+        kind = f"dtype={self.dtype.name}" + (", weak_type=True" if self.weak_type else "")
+        if self.size == 0:
+            content = f"[], shape={self.shape}"
+        else:
+            content = np.array2string(
+                self.numpy_view(), prefix=prefix, suffix=",", separator=", ", max_line_width=width
+            )
+        last_line = len(content) - content.rfind("\n") + 1
+        fits = last_line + len(kind) + 1 <= width
+        return f"{prefix}{content},{' ' if fits else chr(10) + ' ' * len(prefix)}{kind})"
+
+    def __str__(self) -> str:
+        return repr(self) if self.is_deleted() else str(self.numpy_view())
+
+    def __format__(self, spec: str) -> str:
+        view = self.numpy_view()
+        return format(view[()] if self.ndim == 0 else view, spec)
+
+    # --- Placement -------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the array."""
+        return CPU
+
+    def devices(self) -> set[Device]:
+        """The devices that hold a part of the array."""
+        return {CPU}
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user placed the array on a device."""
+        return False
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all of the array."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device that holds a part holds all."""
+        return True
+
+    def addressable_data(self, index: int) -> Array:
+        """The part on the device of this index."""
+        if index != 0:
+            raise IndexError(f"the array lies on one device, there is no part {index}")
+        return self
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes of the array's memory."""
+        return self.nbytes
+
+
+runtime.set_array_type(Array)
+
+
+def from_numpy(array: np.ndarray, weak_type: bool = False) -> Array:
+    """A copy of an ndarray of any layout, with its dtype.
+
+    Raises:
+        TypeError: the dtype is none that arrays can have (object, str, structured, ...).
+        MemoryError: there is no memory for it.
+    """
+    return runtime.array_from_numpy(array, weak_type)
+
+
+def from_dlpack(external: Any, *, copy: bool | None = None) -> Array:
+    """An array on the memory of another library's array, through DLPack.
+
+    Shares the memory where that is dense and row-major, unless `copy` is true; a later write by
+    the other library then changes the array. Raises BufferError for memory that is not the CPU's,
+    for types that arrays do not have, and where `copy=False` cannot be.
+    """
+    device, _ = external.__dlpack_device__()
+    if device != _DLPACK_CPU:
+        raise BufferError(f"[from_dlpack] the array is on DLPack device type {device}, not the CPU")
+    try:
+        capsule = external.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a producer from before DLPack 1.0
+        capsule = external.__dlpack__()
+    array = runtime.from_dlpack(capsule)
+    shared = not array.buffer.owned
+    if copy is False and not shared:
+        raise BufferError("[from_dlpack] the memory is not dense: copy=False cannot be had")
+    return array.copy() if copy and shared else array

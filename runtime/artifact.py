@@ -1,0 +1,77 @@
+"""`Artifact`: a compiled program as data, which the store keeps and the loader makes callable.
+
+The file is a magic word, the length and BLAKE2 checksum of what follows, the manifest as JSON, and
+the object files it names. Nothing in it is executed by reading it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+ABI_VERSION = 1
+
+_MAGIC = b"LAMINA\x00\x01"
+_HEADER = struct.Struct("<8sQ32s")
+_LENGTH = struct.Struct("<Q")
+
+
+class ArtifactError(ValueError):
+    """Bytes that are not an artifact, not a whole one, or one for another ABI."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A manifest (JSON values only) and the object files it talks about, by name.
+
+    The keys that the loader reads: `abi_version`, `name`, `entry` (symbol), `inputs` and `outputs`
+    (lists of {"dtype", "shape"}; an output may have "alias_of": index of a donated input),
+    `arena_bytes`, `imports` (symbols from outside), `cost` ({"flops", "bytes accessed",
+    "transcendentals"}).
+    """
+
+    manifest: dict[str, Any]
+    objects: dict[str, bytes] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The artifact as one block; `from_bytes` gives an equal one back."""
+        index = {name: len(data) for name, data in self.objects.items()}
+        head = json.dumps({"manifest": self.manifest, "objects": index}).encode()
+        body = b"".join([_LENGTH.pack(len(head)), head, *self.objects.values()])
+        return _HEADER.pack(_MAGIC, len(body), _checksum(body)) + body
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Artifact:
+        """Reads what `to_bytes` wrote.
+
+        Raises:
+            ArtifactError: the bytes are damaged, cut off, or of another ABI version.
+        """
+        if len(data) < _HEADER.size:
+            raise ArtifactError("not an artifact: it is shorter than the header of one")
+        magic, length, checksum = _HEADER.unpack_from(data)
+        body = memoryview(data)[_HEADER.size :]
+        if magic != _MAGIC:
+            raise ArtifactError("not an artifact, or one of another format version")
+        if length != len(body) or checksum != _checksum(body):
+            raise ArtifactError("the artifact is damaged: its checksum does not match")
+        (head_length,) = _LENGTH.unpack_from(body)
+        offset = _LENGTH.size + head_length
+        head = json.loads(bytes(body[_LENGTH.size : offset]))
+        objects = {}
+        for name, size in head["objects"].items():
+            objects[name] = bytes(body[offset : offset + size])
+            offset += size
+        manifest = head["manifest"]
+        if manifest.get("abi_version") != ABI_VERSION:
+            raise ArtifactError(
+                f"the artifact is for ABI {manifest.get('abi_version')}, this is {ABI_VERSION}"
+            )
+        return Artifact(manifest, objects)
+
+
+def _checksum(data: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(data, digest_size=32).digest()

@@ -1,0 +1,158 @@
+"""Loads an artifact: links its object files in this process and gives an `Executable`.
+
+llvmlite's LLJIT does the linking. It is imported on the first load only: `import lamina` and calls
+of what is loaded already do without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from lamina.runtime import _runtime
+from lamina.runtime.artifact import Artifact
+
+# Calls estimated below this are run at once: handing them to another thread costs as much.
+_CHEAP_SECONDS = 20e-6
+# What the estimate takes a core to do in a second. On the slow side: a call that runs longer than
+# estimated holds the caller up, one that runs shorter only pays for the hand-over.
+_BYTES_PER_SECOND = 10e9
+_FLOPS_PER_SECOND = 10e9
+_TRANSCENDENTALS_PER_SECOND = 1e9
+
+_lock = threading.Lock()
+_names = itertools.count()
+_lljit: Any = None
+_blas: ctypes.CDLL | None = None
+
+
+class LoadError(RuntimeError):
+    """An artifact whose code cannot be linked into this process."""
+
+
+def load(artifact: Artifact) -> _runtime.Executable:
+    """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
+
+    Raises:
+        LoadError: a symbol it imports is unknown, or the objects do not link.
+    """
+    manifest = artifact.manifest
+    code = _Code(artifact)
+    outputs = manifest["outputs"]
+    return _runtime.Executable(
+        name=manifest["name"],
+        entry=code.entry,
+        inputs=[_spec(value) for value in manifest["inputs"]],
+        outputs=[_spec(value) for value in outputs],
+        aliases=[value.get("alias_of") for value in outputs],
+        arena_bytes=manifest["arena_bytes"],
+        cheap=estimated_seconds(manifest.get("cost", {})) < _CHEAP_SECONDS,
+        code=code,
+        manifest=manifest,
+    )
+
+
+def estimated_seconds(cost: dict[str, float]) -> float:
+    """About how long a call takes on one core, from the manifest's cost."""
+    return (
+        cost.get("bytes accessed", 0.0) / _BYTES_PER_SECOND
+        + cost.get("flops", 0.0) / _FLOPS_PER_SECOND
+        + cost.get("transcendentals", 0.0) / _TRANSCENDENTALS_PER_SECOND
+    )
+
+
+class _Code:
+    """Linked machine code; unloaded when the last reference goes."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        import llvmlite.binding as llvm
+
+        manifest = artifact.manifest
+        entry = manifest["entry"]
+        addresses = dict(_import(symbol) for symbol in manifest.get("imports", ()))
+        builder = llvm.JITLibraryBuilder()
+        for data in artifact.objects.values():
+            builder.add_object_img(data)
+        for symbol, address in addresses.items():
+            builder.import_symbol(symbol, address)
+        builder.export_symbol(entry)
+        try:
+            # Dropping the library frees its code.
+            self._library = builder.link(_linker(), f"lamina{next(_names)}")
+        except RuntimeError as error:
+            raise LoadError(f"[{manifest['name']}] does not link: {error}") from error
+        self.entry: int = self._library[entry]
+
+
+def _linker() -> Any:
+    """The process's LLJIT, which each artifact is a library of."""
+    import llvmlite.binding as llvm
+
+    global _lljit
+    with _lock:
+        if _lljit is None:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            machine = llvm.Target.from_default_triple().create_target_machine()
+            _lljit = llvm.create_lljit_compiler(machine, suppress_errors=True)
+    return _lljit
+
+
+def _spec(value: dict[str, Any]) -> tuple[np.dtype, tuple[int, ...]]:
+    return dtype_named(value["dtype"]), tuple(value["shape"])
+
+
+def dtype_named(name: str) -> np.dtype:
+    """The dtype of a NumPy or ml_dtypes name, such as "float32" or "bfloat16"."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def _import(symbol: str) -> tuple[str, int]:
+    """The address of a symbol that generated code calls."""
+    own = _runtime.symbols()
+    if symbol in own:
+        return symbol, own[symbol]
+    if symbol.startswith("scipy_"):
+        try:
+            return symbol, ctypes.cast(getattr(_openblas(), symbol), ctypes.c_void_p).value or 0
+        except AttributeError as error:
+            raise LoadError(f"OpenBLAS has no {symbol}") from error
+    return symbol, _process_symbol(symbol)
+
+
+def _openblas() -> ctypes.CDLL:
+    """OpenBLAS from the scipy-openblas32 wheel, loaded on first use."""
+    global _blas
+    with _lock:
+        if _blas is None:
+            import scipy_openblas32
+
+            path = f"{scipy_openblas32.get_lib_dir()}/{scipy_openblas32.get_library(fullname=True)}"
+            _blas = ctypes.CDLL(path)
+        _blas.scipy_openblas_set_num_threads(_runtime.get_num_threads())
+    return _blas
+
+
+def _process_symbol(symbol: str) -> int:
+    """The address of a function of the C or mathematics library."""
+    for library in _system_libraries():
+        try:
+            return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
+        except AttributeError:
+            continue
+    raise LoadError(f"compiled code needs the symbol {symbol}, which nothing here provides")
+
+
+def _system_libraries() -> Iterable[ctypes.CDLL]:
+    yield ctypes.CDLL(None)
+    yield ctypes.CDLL("libm.so.6")
