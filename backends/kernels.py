@@ -63,6 +63,4 @@ def _to_bytes(kernel: KernelObject) -> bytes:
 def _from_bytes(data: bytes) -> KernelObject:
     header, _, code = data.partition(b"\n")
     fields = json.loads(header)
-    return KernelObject(
-        fields["symbol"], code, fields["scratch_bytes"], tuple(fields["imports"])
-    )
+    return KernelObject(fields["symbol"], code, fields["scratch_bytes"], tuple(fields["imports"]))

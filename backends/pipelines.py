@@ -41,6 +41,9 @@ STABLEHLO_PLAN = (
 CPU_KERNEL_PREPARE = (
     ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
+    ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
+    ("i1>", "stablehlo-define-booleans"),
+    ("stablehlo.batch_norm", "stablehlo-expand-normalization"),
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),

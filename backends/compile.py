@@ -1,0 +1,222 @@
+"""From a StableHLO module to an artifact: look it up, or optimise, fuse, plan, generate code.
+
+The text of the module, without locations, names the artifact in the store together with the target
+and the compiler's version; each kernel is looked up there by its own content as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from lamina.backends import cost
+from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry
+from lamina.backends.cpu.kernel import KernelObject
+from lamina.backends.kernels import compiled_kernels
+from lamina.backends.pipelines import ALL_PIPELINES
+from lamina.backends.stages import (
+    Stages,
+    kernel_functions,
+    run_fuse,
+    run_optimize,
+    run_plan,
+    working_copy,
+)
+from lamina.backends.target import Target, TargetError
+from lamina.backends.versions import versions
+from lamina.dialects.serialize import to_text
+from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation
+from lamina.passes.base import CompileError
+from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
+from lamina.runtime.store import Store, default_store
+
+_KIND = "artifact"
+
+
+@dataclass
+class Compilation:
+    """A compiled program: its artifact, and its form at every stage on demand."""
+
+    artifact: Artifact
+    from_cache: bool
+    _stages: Stages | None = None
+
+    @classmethod
+    def of_artifact(cls, artifact: Artifact) -> Compilation:
+        """The compilation that gave this artifact, as one found in the store."""
+        return cls(artifact, from_cache=True)
+
+    def text(self, stage: str) -> str:
+        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm, hlo or
+        manifest. Forms are made again from the artifact's StableHLO; nothing is kept for them."""
+        if self._stages is None:
+            self._stages = Stages(self.artifact)
+        return self._stages.text(stage)
+
+
+def compile_module(
+    module: ir.Module, *, target: Target | None = None, name: str | None = None
+) -> Compilation:
+    """Machine code for a module whose public @main takes and gives back arrays.
+
+    The module is left as it is. Raises CompileError naming the op that can't be compiled.
+    """
+    target = target or Target.host()
+    if target.kind != "cpu":
+        raise TargetError(f"there is no backend for target {target} in this build")
+    store = default_store()
+    key = artifact_key(to_text(module), target)
+    found = _stored(store, key)
+    if found is not None:
+        return Compilation(found, from_cache=True)
+
+    name = name or _name_of(module)
+    with instrumentation.compiling(name) as watch:
+        work = working_copy(module)
+        signature = _signature(work)
+        run_optimize(work, watch)
+        counted = cost.Counter(work).main()
+        run_fuse(work, watch)
+        counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
+        run_plan(work, watch)
+        kernels = compiled_kernels(kernel_functions(work), target, store)
+        entry = build_entry(work, {name: kernel.symbol for name, kernel in kernels.items()}, target)
+
+    objects = {f"{kernel.symbol}.o": kernel.object for kernel in kernels.values()}
+    objects[f"{ENTRY_SYMBOL}.o"] = entry
+    manifest = {
+        "abi_version": ABI_VERSION,
+        "name": name,
+        "entry": ENTRY_SYMBOL,
+        "target": target.describe(),
+        "versions": versions(),
+        "pipeline": {stage: list(passes) for stage, passes in ALL_PIPELINES.items()},
+        **_memory(work, signature, kernels, objects),
+        "imports": sorted({symbol for kernel in kernels.values() for symbol in kernel.imports}),
+        "kernels": _kernel_rows(work, kernels),
+        "cost": counted.as_dict(),
+        "stablehlo": to_text(module, debug_info=True),
+    }
+    artifact = Artifact(manifest, objects)
+    if store is not None:
+        store.put(_KIND, key, artifact.to_bytes())
+    return Compilation(artifact, from_cache=False)
+
+
+def artifact_key(text: str, target: Target) -> str:
+    """The name in the store of what this StableHLO text (without locations) compiles to."""
+    parts = (text, repr(target), repr(sorted(versions().items())))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _stored(store: Store | None, key: str) -> Artifact | None:
+    data = store.get(_KIND, key) if store is not None else None
+    if data is None:
+        return None
+    try:
+        return Artifact.from_bytes(data)
+    except ArtifactError:  # of an older build, say: it is compiled again and replaced
+        return None
+
+
+def _name_of(module: ir.Module) -> str:
+    attributes = module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "module"
+
+
+# What the manifest says
+
+
+@dataclass(frozen=True)
+class _Signature:
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+
+
+def _signature(module: ir.Module) -> _Signature:
+    main = ir.SymbolTable(module.operation)["main"].operation
+    of = main.attributes["function_type"].value
+    inputs = [_array(kind, main) for kind in of.inputs]
+    outputs = [_array(kind, main) for kind in of.results]
+    for name, attributes in (("arg_attrs", inputs), ("res_attrs", outputs)):
+        if name in main.attributes:
+            for row, given in zip(attributes, main.attributes[name]):
+                if "jax.result_info" in given:
+                    row["name"] = given["jax.result_info"].value
+    return _Signature(inputs, outputs)
+
+
+def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
+    try:
+        return {"dtype": dtype_of(of).name, "shape": list(shape_of(of))}
+    except (TypeError, AttributeError):
+        raise CompileError.at(main, f"takes or returns {of}; only arrays are supported") from None
+
+
+def _memory(
+    planned: ir.Module,
+    signature: _Signature,
+    kernels: dict[str, KernelObject],
+    objects: dict[str, bytes],
+) -> dict[str, Any]:
+    main = ir.SymbolTable(planned.operation)["main"].operation
+    scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
+    arena = main.attributes["lamina.arena_bytes"].value + scratch
+    types = main.attributes["function_type"].value.inputs
+    sizes = [math.prod(of.shape) * dtype_of(of).itemsize for of in list(types)[:-1]]
+    count = len(signature.inputs)
+    aliased = 0
+    for position, given in enumerate(main.attributes["arg_attrs"]):
+        if "lamina.alias_of" in given:
+            signature.outputs[position - count]["alias_of"] = given["lamina.alias_of"].value
+            aliased += sizes[position]
+    return {
+        "inputs": signature.inputs,
+        "outputs": signature.outputs,
+        "arena_bytes": arena,
+        "unused_donations": list(main.attributes["lamina.unused_donations"]),
+        "memory": {
+            "argument": sum(sizes[:count]),
+            "output": sum(sizes[count:]),
+            "alias": aliased,
+            "temp": arena,
+            "generated_code": sum(map(len, objects.values())),
+        },
+    }
+
+
+def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[dict[str, Any]]:
+    """What each kernel does and why it is one, in the order in which they are first called."""
+    calls: Counter[str] = Counter()
+
+    def count(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call":
+            calls[op.attributes["callee"].value] += 1
+        return ir.WalkResult.ADVANCE
+
+    ir.SymbolTable(planned.operation)["main"].operation.walk(count)
+    rows = []
+    for name, function in kernel_functions(planned).items():
+        attributes = function.attributes
+        ops = [
+            op.operation.name.split(".", 1)[1] for op in function.regions[0].blocks[0].operations
+        ]
+        rows.append(
+            {
+                "name": name,
+                "symbol": kernels[name].symbol,
+                "calls": calls[name],
+                "ops": [op for op in ops if op not in ("return", "constant")],
+                **{
+                    word: attributes[f"lamina.{word}"].value
+                    for word in ("kind", "reason", "library")
+                    if f"lamina.{word}" in attributes
+                },
+            }
+        )
+    return rows

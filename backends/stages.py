@@ -1,0 +1,163 @@
+"""The hand-overs of a compilation: each form a module takes, run one after another or shown alone.
+
+`run_optimize`, `run_fuse` and `run_plan` take a module from form to form in place; `Stages` shows
+any of them for a program that is compiled already, made again from its StableHLO.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+
+from lamina.backends.cpu.entry import entry_text
+from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.hlo_text import hlo_text
+from lamina.backends.pipelines import (
+    STABLEHLO_FUSE,
+    STABLEHLO_INPUT,
+    STABLEHLO_OPTIMIZE,
+    STABLEHLO_PLAN,
+    STABLEHLO_REFINE,
+)
+from lamina.backends.target import Target
+from lamina.dialects.context import parse
+from lamina.dialects.serialize import to_bytecode, to_text
+from lamina.dialects.types import DYNAMIC
+from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation
+from lamina.passes.base import CompileError
+from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.pipeline import Pipeline
+from lamina.runtime.artifact import Artifact
+
+FORMS = ("stablehlo", "optimized", "fused", "planned")
+KERNEL_STAGES = ("linalg", "llvm", "asm")
+STAGES = (*FORMS, *KERNEL_STAGES, "hlo", "manifest")
+
+
+def working_copy(module: ir.Module) -> ir.Module:
+    """The module again, checked for what would bring an upstream pass down."""
+    with module.context:
+        copy = ir.Module.parse(to_bytecode(module))
+    functions = [op.operation for op in copy.body.operations if op.operation.name == "func.func"]
+    names = [function.attributes["sym_name"].value for function in functions]
+    if "main" not in names:
+        raise CompileError(
+            "builtin.module", None, f"has no function @main; it has {', '.join(names) or 'none'}"
+        )
+    for function, name in zip(functions, names):
+        if not function.regions[0].blocks:
+            raise CompileError.at(function, f"@{name} is declared but has no body")
+        if name != "main":
+            function.attributes["sym_visibility"] = ir.StringAttr.get("private", copy.context)
+    return copy
+
+
+def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
+    """Form 1 to form 2: one function, no more ops than the program needs, sizes known."""
+    _dump(watch, "stablehlo", module)
+    _pipeline(STABLEHLO_INPUT).run(module)
+    if _has_dynamic_sizes(module):
+        _pipeline(STABLEHLO_REFINE).run(module)
+    _pipeline(STABLEHLO_OPTIMIZE).run(module)
+    _dump(watch, "optimized", module)
+
+
+def run_fuse(module: ir.Module, watch: Instrumentation) -> None:
+    """Form 2 to form 3: kernels, and a @main that calls them."""
+    _pipeline(STABLEHLO_FUSE).run(module)
+    _dump(watch, "fused", module)
+
+
+def run_plan(module: ir.Module, watch: Instrumentation) -> None:
+    """Form 3 to form 4: every value has its place in memory."""
+    _pipeline(STABLEHLO_PLAN).run(module)
+    _dump(watch, "planned", module)
+
+
+def kernel_functions(planned: ir.Module) -> dict[str, ir.Operation]:
+    """Name -> function for the kernels of a planned module."""
+    nested = ir.SymbolTable(planned.operation)["kernels"].operation
+    return {
+        op.attributes["sym_name"].value: op.operation
+        for op in nested.regions[0].blocks[0].operations
+    }
+
+
+def _has_dynamic_sizes(module: ir.Module) -> bool:
+    dynamic = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal dynamic
+        for result in op.results:
+            of = result.type
+            if isinstance(of, ir.RankedTensorType) and DYNAMIC in of.shape:
+                dynamic = True
+                return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return dynamic
+
+
+@functools.cache
+def _pipeline(passes: tuple[str, ...]) -> Pipeline:
+    return Pipeline.of(*passes)
+
+
+def _dump(watch: Instrumentation, stage: str, module: ir.Module) -> None:
+    if watch.dump is not None:
+        watch.dump.write(f"{stage}.mlir", to_text(module, debug_info=True))
+
+
+class Stages:
+    """The forms of a compiled program as text."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+
+    def text(self, stage: str) -> str:
+        """The program at one of `STAGES`; raises ValueError for another."""
+        if stage == "stablehlo":
+            return self.artifact.manifest["stablehlo"]
+        if stage == "manifest":
+            return json.dumps(self._manifest(), indent=2)
+        if stage in KERNEL_STAGES:
+            return self._kernels(stage)
+        if stage == "hlo":
+            return hlo_text(self._form("fused"), self.artifact.manifest["name"])
+        if stage in FORMS:
+            return to_text(self._form(stage))
+        raise ValueError(f"no stage {stage!r}; there are {', '.join(STAGES)}")
+
+    def _manifest(self) -> dict[str, object]:
+        return {k: v for k, v in self.artifact.manifest.items() if k != "stablehlo"}
+
+    def _form(self, stage: str) -> ir.Module:
+        module = working_copy(parse(self.artifact.manifest["stablehlo"]))
+        with instrumentation.off():
+            watch = Instrumentation()
+            for run, form in (
+                (run_optimize, "optimized"),
+                (run_fuse, "fused"),
+                (run_plan, "planned"),
+            ):
+                run(module, watch)
+                if form == stage:
+                    break
+        return module
+
+    def _kernels(self, stage: str) -> str:
+        planned = self._form("planned")
+        target = Target(**self.artifact.manifest["target"])
+        parts, symbols = [], {}
+        comment = {"linalg": "//", "llvm": ";", "asm": "#"}[stage]
+        with instrumentation.off():
+            for name, kernel in kernel_functions(planned).items():
+                compiled = compile_kernel(kernel, target, keep_texts=True)
+                if compiled.symbol not in symbols.values():
+                    parts.append(f"{comment} kernel {name}\n{compiled.texts[stage]}")
+                symbols[name] = compiled.symbol
+        if stage == "llvm":
+            parts.append(f"{comment} entry\n{entry_text(planned, symbols)}")
+        return "\n".join(parts)
