@@ -114,7 +114,7 @@ def _reduce_window(op: ir.Operation) -> list[str]:
 
 
 def _window(op: ir.Operation, size: list[int], stride: str, base: str, dilation: str) -> str:
-    """`window={size=2x2 stride=2x2 pad=0_0x0_0 lhs_dilate=1x1 rhs_dilate=1x1}`, defaults left out."""
+    """`window={size=2x2 stride=2x2 pad=0_0x0_0 lhs_dilate=1x1 rhs_dilate=1x1}` less defaults."""
     parts = [f"size={_times(size)}"]
     for label, word in (("stride", stride), ("lhs_dilate", base), ("rhs_dilate", dilation)):
         if word in op.attributes and any(n != 1 for n in op.attributes[word]):

@@ -164,13 +164,26 @@ class _Printer:
             operands = ", ".join(inside.names[value] for value in op.operands)
         notes = attributes_of(op)
         if word == "constant":
-            operands = _literal(op)
+            self._constant(inside, op)
+            return
         if word == "select_and_scatter":
             notes += [f"select=%{self._reducer(op.regions[0])}"]
             notes += [f"scatter=%{self._reducer(op.regions[1])}"]
         elif len(op.regions):
             notes += [f"to_apply=%{self._reducer(op.regions[0])}"]
         self._define(inside, op, opcode, operands, notes)
+
+    def _constant(self, inside: _Computation, op: ir.Operation) -> None:
+        array, value = array_of(op), op.results[0]
+        if array.size > 1 and not any(array.strides):  # one element everywhere
+            scalar = self._name("constant")
+            element = _plain(value.type).partition("[")[0]
+            literal = _nested(array.reshape(-1)[0])
+            inside.lines.append(f"{scalar} = {element}[] constant({literal})")
+            self._instruction(inside, value, "broadcast", f"{scalar}), dimensions={{}}")
+            return
+        literal = _nested(array) if array.size <= _SHOWN_ELEMENTS else "{...}"
+        self._define(inside, op, "constant", literal, [])
 
     def _call(self, inside: _Computation, op: ir.Operation) -> None:
         callee = op.attributes["callee"].value
@@ -301,11 +314,6 @@ def _shape(of: ir.Type) -> str:
 
 def _tuple(parts: list[str], *, always: bool = False) -> str:
     return parts[0] if len(parts) == 1 and not always else f"({', '.join(parts)})"
-
-
-def _literal(constant: ir.Operation) -> str:
-    array = array_of(constant)
-    return _nested(array) if array.size <= _SHOWN_ELEMENTS else "{...}"
 
 
 def _nested(array: np.ndarray) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
-    "stablehlo-legalize-composite-to-call",
+    "func.func(stablehlo-legalize-composite-to-call)",
     "inline{default-pipeline=}",  # what it would simplify on the way is simplified below, once
     "symbol-dce",
 )
@@ -15,7 +15,7 @@ STABLEHLO_INPUT = (
 # Only for modules with dynamic sizes: what the arguments' sizes imply, then static ops for dynamic.
 STABLEHLO_REFINE = (
     "stablehlo-refine-shapes",
-    "stablehlo-canonicalize-dynamism",
+    "func.func(stablehlo-canonicalize-dynamism)",
 )
 
 # The same program, smaller: nothing here knows what will run it.
@@ -45,6 +45,9 @@ CPU_KERNEL_PREPARE = (
     ("i1>", "stablehlo-define-booleans"),
     ("stablehlo.batch_norm", "stablehlo-expand-normalization"),
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
+    ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
+    ("stablehlo.triangular_solve", "stablehlo-lower-solvers"),
+    ("stablehlo.cholesky", "stablehlo-lower-solvers"),
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),
 )

@@ -38,11 +38,11 @@ class Writer:
         self.views: dict[tuple[Slot, ir.Type], ir.Value] = {}
         self.used: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {}
         self.declared: dict[str, ir.Operation] = {}
+        self.declared_data: set[int] = set()
 
     def write(self) -> None:
         main, plan = self.main, self.plan
         with main.location, ir.InsertionPoint(main):
-            self._globals()
             new = self._main()
             block = new.regions[0].blocks[0]
             with ir.InsertionPoint(block):
@@ -78,14 +78,15 @@ class Writer:
         new.regions[0].blocks.append(*inputs)
         return new
 
-    def _globals(self) -> None:
-        for number, op in self.reader.constants.items():
-            text = _printed_value(op)
-            of = self.memrefs[self.reader.types[number]]
-            made = ir.Operation.parse(
-                f'memref.global "private" constant @constant_{number} : {of} = {text}'
-            )
-            ir.InsertionPoint(self.main).insert(made)
+    def _global(self, number: int) -> None:
+        """Declare the data of a constant, before @main."""
+        of = self.memrefs[self.reader.types[number]]
+        made = ir.Operation.parse(
+            f'memref.global "private" constant @constant_{number} : {of} = '
+            + _printed_value(self.reader.constants[number])
+        )
+        ir.InsertionPoint(self.main).insert(made)
+        self.declared_data.add(number)
 
     # Views, all at the top, in the order of their addresses.
 
@@ -113,6 +114,8 @@ class Writer:
                     attributes={"lamina.live": ir.StringAttr.get(_spans(spans))},
                 ).result
             elif slot.space == "constant":
+                if slot.index not in self.declared_data:
+                    self._global(slot.index)
                 name = ir.FlatSymbolRefAttr.get(f"constant_{slot.index}")
                 made = ir.Operation.create(
                     "memref.get_global", results=[memref], attributes={"name": name}
@@ -320,7 +323,7 @@ def _as_type(buffer: ir.Value, wanted: ir.MemRefType) -> ir.Value:
 
 def _printed_value(constant: ir.Operation) -> str:
     """The dense value as text: handling the attribute itself fails for complex elements."""
-    text = constant.get_asm()
+    text = constant.get_asm(assume_verified=True)  # the module around it is half rewritten
     return text[text.index("dense") : text.rindex(" : ")]
 
 
