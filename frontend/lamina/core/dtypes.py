@@ -193,7 +193,8 @@ _LATTICE: dict[Any, tuple[Any, ...]] = {
     _b: (int,), int: (uint4, _u1, int4, _i1),
     uint4: (), int4: (), _u1: (_i2, _u2), _u2: (_i4, _u4), _u4: (_i8, _u8), _u8: (float,),
     _i1: (_i2,), _i2: (_i4,), _i4: (_i8,), _i8: (float,),
-    float: (bfloat16, _f2, complex), bfloat16: (_f4,), _f2: (_f4,), _f4: (_f8, _c8), _f8: (_c16,),
+    float: (*FLOAT8, bfloat16, _f2, complex), **dict.fromkeys(FLOAT8, ()),
+    bfloat16: (_f4,), _f2: (_f4,), _f4: (_f8, _c8), _f8: (_c16,),
     complex: (_c8,), _c8: (_c16,), _c16: (),
 }  # fmt: skip
 
@@ -213,15 +214,7 @@ def _upper_bounds(node: Any) -> frozenset:
 def _join(nodes: frozenset) -> Any:
     if len(nodes) == 1:
         return next(iter(nodes))
-    special = [n for n in nodes if n in FLOAT8]
-    if special:
-        rest = [n for n in nodes if n not in FLOAT8]
-        if len(set(special)) == 1 and all(n in (int, float, _b) for n in rest):
-            return special[0]
-        raise TypePromotionError(_no_join(nodes))
     common = frozenset.intersection(*(_upper_bounds(n) for n in nodes))
-    if {int4, uint4} & nodes and not common:
-        raise TypePromotionError(_no_join(nodes))
     least = [c for c in common if common <= _upper_bounds(c)]
     if len(least) != 1:
         raise TypePromotionError(_no_join(nodes))
@@ -247,14 +240,11 @@ def _node(dtype: np.dtype, weak: bool) -> Any:
 @functools.lru_cache(maxsize=4096)
 def _promote(types: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dtype, bool]:
     dtypes = {d for d, _ in types}
-    if len(dtypes) == 1:
-        # All of one dtype: it stays, and is weak only if every operand is.
-        dtype = next(iter(dtypes))
-        return dtype, all(w for _, w in types) and dtype != _b
+    if len(dtypes) == 1 and not all(weak for _, weak in types):
+        return next(iter(dtypes)), False
     node = _join(frozenset(_node(d, w) for d, w in types))
     if isinstance(node, type):
         return _canonicalize(PYTHON_SCALARS[node], x64), True
-    # A weak float64 etc. under x64 must not be lost when everything is weak; handled by `node`.
     return _canonicalize(node, x64), False
 
 
