@@ -89,9 +89,9 @@ def default_dtype(kind: type) -> np.dtype:
     return canonicalize(PYTHON_SCALARS[kind])
 
 
+# NumPy does not know the category of ml_dtypes' types.
 _EXTENDED = {
     "floating": (bfloat16, *FLOAT8),
-    "integer": (int4, uint4),
     "signedinteger": (int4,),
     "unsignedinteger": (uint4,),
 }
@@ -106,14 +106,9 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
         ):
             return issubclass(dtype, kind)
         dtype = np.dtype(dtype)
-        if dtype in _EXTENDED["floating"]:
-            return kind in (np.floating, np.inexact, np.number, np.generic) or dtype.type is kind
-        if dtype == int4:
-            return kind in (np.signedinteger, np.integer, np.number, np.generic) or kind is dtype.type
-        if dtype == uint4:
-            return (
-                kind in (np.unsignedinteger, np.integer, np.number, np.generic) or kind is dtype.type
-            )
+        for category, members in _EXTENDED.items():
+            if dtype in members:
+                return kind is dtype.type or issubclass(getattr(np, category), kind)
         return bool(np.issubdtype(dtype, kind))
     return np.dtype(dtype) == np.dtype(kind)
 
