@@ -43,7 +43,7 @@ class Writer:
     def write(self) -> None:
         main, plan = self.main, self.plan
         with main.location, ir.InsertionPoint(main):
-            new = self._main()
+            new = self.new = self._main()
             block = new.regions[0].blocks[0]
             with ir.InsertionPoint(block):
                 self._write_views(block)
@@ -85,7 +85,7 @@ class Writer:
             f'memref.global "private" constant @constant_{number} : {of} = '
             + _printed_value(self.reader.constants[number])
         )
-        ir.InsertionPoint(self.main).insert(made)
+        ir.InsertionPoint(self.new).insert(made)
         self.declared_data.add(number)
 
     # Views, all at the top, in the order of their addresses.

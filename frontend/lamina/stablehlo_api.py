@@ -1,0 +1,168 @@
+"""`compile_stablehlo`: any StableHLO program, from wherever it comes, as a callable on arrays.
+
+    run = lamina.compile_stablehlo("model.mlir")       # text, bytecode, a portable artifact, a path
+    y = run(x)
+
+MLIR is imported when the first program is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lamina.runtime import array_from_numpy
+
+if TYPE_CHECKING:
+    from lamina.backends.compile import Compilation
+    from lamina.backends.target import Target
+
+Source = str | bytes | os.PathLike[str] | Any
+
+_SUFFIXES = (".mlir", ".stablehlo", ".mlirbc", ".bc", ".txt")
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """The shape and dtype of an argument or a result of a compiled program."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class LoadedStableHLO:
+    """A compiled StableHLO program. Call it with as many arrays as @main has arguments.
+
+    It gives back an array, or a list of arrays where @main has other than one result. Arguments
+    are NumPy or lamina arrays (or Python scalars) of exactly the shapes and dtypes of `inputs`.
+    """
+
+    def __init__(self, compilation: Compilation) -> None:
+        from lamina.runtime.executable import load
+
+        self.compilation = compilation
+        manifest = compilation.artifact.manifest
+        self.name: str = manifest["name"]
+        self.inputs = tuple(_spec(row) for row in manifest["inputs"])
+        self.outputs = tuple(_spec(row) for row in manifest["outputs"])
+        self._executable = load(compilation.artifact)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if len(arguments) != len(self.inputs):
+            raise TypeError(
+                f"[{self.name}] takes {len(self.inputs)} arguments, {len(arguments)} were given"
+            )
+        arrays = [
+            _as_array(self.name, position, given, spec)
+            for position, (given, spec) in enumerate(zip(arguments, self.inputs))
+        ]
+        results = self._executable(arrays)
+        return results[0] if len(results) == 1 else list(results)
+
+    def __repr__(self) -> str:
+        given = ", ".join(map(str, self.inputs))
+        made = ", ".join(map(str, self.outputs))
+        return f"<{self.name}: ({given}) -> ({made})>"
+
+    def as_text(self, stage: str = "stablehlo") -> str:
+        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm, hlo or
+        manifest."""
+        return self.compilation.text(stage)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """flops, transcendentals and "bytes accessed" of one call."""
+        return dict(self.compilation.artifact.manifest["cost"])
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results, results in donated arguments, temporaries and code."""
+        return dict(self.compilation.artifact.manifest["memory"])
+
+
+def compile_stablehlo(
+    source: Source, *, target: Target | str | None = None, name: str | None = None
+) -> LoadedStableHLO:
+    """A StableHLO program compiled for `target` (by default this machine's processor).
+
+    `source` is MLIR text, MLIR bytecode or a StableHLO portable artifact as bytes, the path of a
+    file with one of these, or an MLIR module. Its public function @main is what a call runs.
+
+    Raises:
+        ParseError: it is no program, with the line that is wrong.
+        CompileError: it can't be compiled, with the operation and its line.
+        TargetError: there is no backend for the target.
+    """
+    from lamina.backends.compile import compile_module
+    from lamina.backends.target import Target
+
+    chosen = Target.parse(target) if isinstance(target, str) else target
+    return LoadedStableHLO(compile_module(_module(source), target=chosen, name=name))
+
+
+def _module(source: Source) -> Any:
+    """The MLIR module in any of the forms that compile_stablehlo takes."""
+    from lamina.dialects.context import parse
+    from lamina.dialects.shardy import without_shardings
+    from lamina.dialects.vendors import ir
+
+    if isinstance(source, ir.Module):
+        return source
+    name = "<input>"
+    if isinstance(source, os.PathLike) or _is_path(source):
+        name, source = os.fspath(source), Path(source).read_bytes()
+    if isinstance(source, (bytearray, memoryview)):
+        source = bytes(source)
+    if isinstance(source, bytes) and not source.startswith(b"ML\xefR"):
+        try:
+            source = source.decode()
+        except UnicodeDecodeError:
+            pass  # the parser says what it is not
+    if isinstance(source, str):
+        source = without_shardings(source)
+    if isinstance(source, (str, bytes)):
+        return parse(source, name=name)
+    raise TypeError(
+        "compile_stablehlo takes MLIR text, bytes, a path or an MLIR module, not "
+        f"{type(source).__name__}"
+    )
+
+
+def _is_path(source: Any) -> bool:
+    """Whether text names a file: a program has a line break or a brace, a file name has not."""
+    return isinstance(source, str) and "\n" not in source and source.endswith(_SUFFIXES)
+
+
+def _spec(row: dict[str, Any]) -> ArraySpec:
+    from lamina.runtime.executable import dtype_named
+
+    return ArraySpec(tuple(row["shape"]), dtype_named(row["dtype"]), row.get("name", ""))
+
+
+def _as_array(program: str, position: int, given: Any, spec: ArraySpec) -> Any:
+    """The argument as an array, which must be of the type that the program takes."""
+    from lamina.array import Array
+
+    if not isinstance(given, Array):
+        if isinstance(given, (bool, int, float, complex)):
+            given = _scalar(program, position, given, spec)
+        given = np.asarray(given)
+    if tuple(given.shape) != spec.shape or given.dtype != spec.dtype:
+        got = ArraySpec(tuple(given.shape), np.dtype(given.dtype))
+        raise TypeError(f"[{program}] argument {position}: {spec} expected, got {got}")
+    return given if isinstance(given, Array) else array_from_numpy(given)
+
+
+def _scalar(program: str, position: int, given: Any, spec: ArraySpec) -> np.ndarray:
+    try:
+        return np.asarray(given, dtype=spec.dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            f"[{program}] argument {position}: {spec} expected, got {given!r} ({error})"
+        ) from None
