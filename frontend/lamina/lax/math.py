@@ -216,7 +216,7 @@ asinh_p = _function(
 )  # fmt: skip
 acosh_p = _function(
     "acosh", chlo_lowering("acosh"),
-    lambda ans, x: lax.mul(rsqrt(lax.sub(x, _one(x))), rsqrt(lax.add(x, _one(x)))),
+    lambda ans, x: rsqrt(lax.mul(lax.sub(x, _one(x)), lax.add(x, _one(x)))),
 )  # fmt: skip
 atanh_p = _function(
     "atanh", chlo_lowering("atanh"), lambda ans, x: lax.reciprocal(_one_minus_square(x)),
@@ -226,7 +226,9 @@ logistic_p = _function(
 )  # fmt: skip
 sqrt_p = _function("sqrt", builder("sqrt"), lambda ans, x: lax.div(scalar_like(x, 0.5), ans))
 rsqrt_p = _function("rsqrt", builder("rsqrt"), lambda ans, x: _times(-0.5, lax.div(ans, x)))
-cbrt_p = _function("cbrt", builder("cbrt"), lambda ans, x: _times(1 / 3, lax.div(ans, x)), FLOAT)
+cbrt_p = _function(
+    "cbrt", builder("cbrt"), lambda ans, x: lax.div(scalar_like(x, 1 / 3), lax.square(ans)), FLOAT,
+)  # fmt: skip
 
 
 def _gaussian(scale: float, x: Any) -> Any:

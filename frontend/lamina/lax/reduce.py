@@ -16,6 +16,7 @@ from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import (
     ANY, BITS, NUMBER, Accepted, accepted, canonical_axes, check_accepted, dtype_of,
+    scalar_like,
 )  # fmt: skip
 
 
@@ -199,7 +200,7 @@ def _exclusive_products(x: Any, *, reverse: bool) -> Any:
         return x
     shift = (-1, 1, 0) if reverse else (1, -1, 0)
     config = (shift, *((0, 0, 0),) * (len(x.shape) - 1))
-    return lax.cumprod(lax.pad(x, lax.scalar_like(x, 1), config), 0, reverse)
+    return lax.cumprod(lax.pad(x, scalar_like(x, 1), config), 0, reverse)
 
 
 # ---- primitives --------------------------------------------------------------------------------
