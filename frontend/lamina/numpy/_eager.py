@@ -1,0 +1,39 @@
+"""Functions of many operations, as one compiled program when called outside any transformation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lamina import config
+from lamina.core.trace import is_evaluating
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(fun: F | None = None, *, static: Sequence[str] = ()) -> Any:
+    """Makes calls of `fun` outside transformations run as one `jit` program.
+
+    While tracing, the function simply runs: its operations appear in the trace as they are.
+    `static` names the arguments that are not arrays; they must be hashable.
+    """
+    if fun is None:
+        return functools.partial(compiled, static=static)
+    known = inspect.signature(fun).parameters
+    unknown = [name for name in static if name not in known]
+    assert not unknown, f"{fun.__name__} has no argument {unknown}"
+    jitted: list[Callable[..., Any]] = []
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not is_evaluating() or config.disable_jit.value:
+            return fun(*args, **kwargs)
+        if not jitted:
+            from lamina.api import jit
+
+            jitted.append(jit(fun, static_argnames=tuple(static)))
+        return jitted[0](*args, **kwargs)
+
+    return call

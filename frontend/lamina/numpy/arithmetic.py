@@ -1,0 +1,361 @@
+"""Arithmetic, elementwise: sums and products, division in its forms, powers, extrema, sign."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import (
+    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, literal, pick, promote_args,
+    promote_args_inexact, promote_args_numeric, promote_numeric, promote_shapes, shape_of,
+)  # fmt: skip
+
+
+def _is_integer(x: Any) -> bool:
+    return dtypes.is_integer(get_aval(x).dtype)
+
+
+def add(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x + y; logical or of booleans."""
+    x, y = promote_args("add", x, y)
+    return lax.bitwise_or(x, y) if get_aval(x).dtype == np.bool_ else lax.add(x, y)
+
+
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x - y. Booleans are refused."""
+    return lax.sub(*promote_args("subtract", x, y))
+
+
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x * y; logical and of booleans."""
+    x, y = promote_args("multiply", x, y)
+    return lax.bitwise_and(x, y) if get_aval(x).dtype == np.bool_ else lax.mul(x, y)
+
+
+def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x / y, inexact also for integers."""
+    return lax.div(*promote_args_inexact("true_divide", x, y))
+
+
+divide = true_divide
+
+
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x / y rounded down. Of integers by zero: as two's complement division by -1 less rounding."""
+    x, y = promote_args_numeric("floor_divide", x, y)
+    if get_aval(x).dtype.kind == "c":
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    return _floor_divide(x, y)
+
+
+@compiled
+def _floor_divide(x: Any, y: Any) -> Array:
+    dtype = get_aval(x).dtype
+    if dtypes.is_unsigned(dtype):
+        return lax.div(x, y)
+    if dtypes.is_integer(dtype):
+        quotient = lax.div(x, y)
+        inexact = lax.ne(lax.rem(x, y), literal(x, 0))
+        lower = lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), inexact)
+        return pick(lower, lax.sub(quotient, literal(x, 1)), quotient)
+    return lax.round(_float_divmod(x, y)[0])
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
+    """Quotient (not yet rounded) and remainder of floats, with the sign of the divisor."""
+    rest = lax.rem(x, y)
+    zero = literal(x, 0)
+    # x - rest is exactly a multiple of y; where y is 0, x / 0 gives the infinity or NaN wanted.
+    quotient = lax.div(pick(lax.eq(y, zero), x, lax.sub(x, rest)), y)
+    lower = lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.sign(y), lax.sign(rest)))
+    rest = pick(lower, lax.add(rest, y), rest)
+    return pick(lower, lax.sub(quotient, literal(x, 1)), quotient), rest
+
+
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x modulo y, with the sign of y. Of integers by zero: zero."""
+    return _remainder(*promote_args_numeric("remainder", x, y))
+
+
+mod = remainder
+
+
+@compiled
+def _remainder(x: Any, y: Any) -> Array:
+    zero = literal(x, 0)
+    if _is_integer(x):
+        y = pick(lax.eq(y, zero), literal(y, 1), y)
+    rest = lax.rem(x, y)
+    lower = lax.ne(lax.lt(rest, zero), lax.lt(y, zero))
+    return pick(lax.bitwise_and(lower, lax.ne(rest, zero)), lax.add(rest, y), rest)
+
+
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x modulo y, with the sign of x. Of integers by zero: zero."""
+    return _fmod(*promote_args_numeric("fmod", x, y))
+
+
+@compiled
+def _fmod(x: Any, y: Any) -> Array:
+    if _is_integer(x):
+        y = pick(lax.eq(y, literal(y, 0)), literal(y, 1), y)
+    return lax.rem(x, y)
+
+
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
+    """(floor_divide(x, y), remainder(x, y))."""
+    x, y = promote_args_numeric("divmod", x, y)
+    if get_aval(x).dtype.kind == "c":
+        raise TypeError("divmod does not support complex-valued inputs")
+    return _floor_divide(x, y), _remainder(x, y)
+
+
+def power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x ** y. A concrete integer y is unrolled into products, exact for integer x.
+
+    Raises TypeError for integer x to a negative concrete integer power.
+    """
+    check_arraylike("power", x, y)
+    exponent = _static_integer(y)
+    if exponent is not None:
+        (x,) = promote_numeric(x)
+        return lax.integer_pow(x, exponent)
+    base_dtype, exponent_dtype = get_aval(x).dtype, get_aval(y).dtype
+    if dtypes.is_integer(exponent_dtype) and dtypes.is_inexact(base_dtype):
+        return lax.pow(*promote_shapes("power", x, y))  # differentiable in x at 0
+    x, y = promote_args_numeric("power", x, y)
+    return _integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
+
+
+pow = power
+
+
+def _static_integer(y: Any) -> int | None:
+    """The value of an integer scalar exponent that is known now."""
+    if isinstance(y, bool) or isinstance(y, Tracer) or not dtypes.is_integer(get_aval(y).dtype):
+        return None
+    return operator.index(y) if np.ndim(y) == 0 else None
+
+
+@compiled
+def _integer_power(x: Any, y: Any) -> Array:
+    """Integer powers by repeated squaring over the bits of y; x ** negative is 0 as in C, but for
+    x in (-1, 1)."""
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
+    x, y = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
+    dtype = get_aval(x).dtype
+    zero, one = literal(x, 0), literal(x, 1)
+    result = lax.full(shape, 1, dtype)
+    for _ in range(dtype.itemsize * 8 - dtypes.is_signed(dtype)):
+        odd = lax.ne(lax.bitwise_and(y, one), zero)
+        result = lax.select(odd, lax.mul(result, x), result)
+        x, y = lax.mul(x, x), lax.shift_right_logical(y, one)
+    return result
+
+
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x ** y, inexact also for integers."""
+    return lax.pow(*promote_args_inexact("float_power", x, y))
+
+
+def negative(x: ArrayLike, /) -> Array:
+    """-x. Booleans are refused."""
+    return lax.neg(*promote_args("negative", x))
+
+
+def positive(x: ArrayLike, /) -> Array:
+    """x."""
+    from lamina.numpy.creation import asarray
+
+    return asarray(*promote_args("positive", x))
+
+
+def absolute(x: ArrayLike, /) -> Array:
+    """|x|; real for complex x."""
+    (x,) = promote_args("absolute", x)
+    dtype = get_aval(x).dtype
+    if dtype == np.bool_ or dtypes.is_unsigned(dtype):
+        return positive(x)
+    return lax.abs(x)
+
+
+abs = absolute
+
+
+def fabs(x: ArrayLike, /) -> Array:
+    """|x| as a float. Complex x is refused."""
+    (x,) = promote_args_inexact("fabs", x)
+    if get_aval(x).dtype.kind == "c":
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(x)
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1 (x / |x| of complex x); NaN of NaN."""
+    return lax.sign(*promote_args("sign", x))
+
+
+def sqrt(x: ArrayLike, /) -> Array:
+    """Square root; NaN of negative reals."""
+    return lax.sqrt(*promote_args_inexact("sqrt", x))
+
+
+def cbrt(x: ArrayLike, /) -> Array:
+    """Real cube root."""
+    return lax.cbrt(*promote_args_inexact("cbrt", x))
+
+
+def square(x: ArrayLike, /) -> Array:
+    """x * x."""
+    return lax.square(*promote_args_numeric("square", x))
+
+
+def reciprocal(x: ArrayLike, /) -> Array:
+    """1 / x."""
+    (x,) = promote_args_inexact("reciprocal", x)
+    return lax.integer_pow(x, -1)
+
+
+# ---- extrema -----------------------------------------------------------------------------------
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of x and y; NaN if either is NaN."""
+    return lax.max(*promote_args("maximum", x, y))
+
+
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of x and y; NaN if either is NaN."""
+    return lax.min(*promote_args("minimum", x, y))
+
+
+def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of x and y, ignoring a NaN beside a number."""
+    return _skip_nan(lax.gt, *promote_args("fmax", x, y))
+
+
+def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of x and y, ignoring a NaN beside a number."""
+    return _skip_nan(lax.lt, *promote_args("fmin", x, y))
+
+
+def _skip_nan(better: Any, x: Any, y: Any) -> Array:
+    take_x = better(x, y)
+    if dtypes.is_inexact(get_aval(y).dtype):
+        take_x = lax.bitwise_or(take_x, lax.ne(y, y))
+    return pick(take_x, x, y)
+
+
+_NOTHING = object()
+
+
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
+         max: ArrayLike | None = None, *, a: Any = _NOTHING, a_min: Any = _NOTHING,
+         a_max: Any = _NOTHING) -> Array:  # fmt: skip
+    """arr with values below min raised to it, then values above max lowered to it."""
+    arr = arr if a is _NOTHING else a
+    low = min if a_min is _NOTHING else a_min
+    high = max if a_max is _NOTHING else a_max
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    bounds = [b for b in (low, high) if b is not None]
+    check_arraylike("clip", arr, *bounds)
+    if any(get_aval(x).dtype.kind == "c" for x in (arr, *bounds)):
+        raise ValueError(
+            "Clip received a complex value either through the input or the min/max keywords. "
+            "Complex values have no ordering and cannot be clipped."
+        )
+    from lamina.numpy.creation import asarray
+
+    arr = asarray(arr)
+    if low is not None:
+        arr = maximum(low, arr)
+    if high is not None:
+        arr = minimum(high, arr)
+    return arr
+
+
+# ---- parts of numbers --------------------------------------------------------------------------
+def real(val: ArrayLike, /) -> Array:
+    """The real part; real arrays are given back as they are."""
+    (val,) = promote_args("real", val)
+    return lax.real(val) if get_aval(val).dtype.kind == "c" else positive(val)
+
+
+def imag(val: ArrayLike, /) -> Array:
+    """The imaginary part; zeros of real arrays."""
+    from lamina.numpy.creation import zeros_like
+
+    (val,) = promote_args("imag", val)
+    return lax.imag(val) if get_aval(val).dtype.kind == "c" else zeros_like(val)
+
+
+def conjugate(x: ArrayLike, /) -> Array:
+    """The complex conjugate; real arrays are given back as they are."""
+    (x,) = promote_args("conjugate", x)
+    return lax.conj(x) if get_aval(x).dtype.kind == "c" else positive(x)
+
+
+conj = conjugate
+
+
+def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """|x| with the sign of y (of -0.0 too)."""
+    from lamina.numpy.classification import signbit
+
+    x, y = promote_args_inexact("copysign", x, y)
+    if get_aval(x).dtype.kind == "c":
+        raise TypeError("copysign does not support complex-valued inputs")
+    size = lax.abs(x)
+    return pick(signbit(y), lax.neg(size), size)
+
+
+def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """0 where x < 0, y where x is 0, 1 where x > 0."""
+    x, y = promote_args_inexact("heaviside", x, y)
+    zero, one = literal(x, 0), literal(x, 1)
+    step = pick(lax.lt(x, zero), zero, pick(lax.gt(x, zero), one, y))
+    return pick(lax.ne(x, x), x, step)
+
+
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The next number from x towards y."""
+    return lax.nextafter(*promote_args_inexact("nextafter", x, y))
+
+
+def gcd(x: ArrayLike, y: ArrayLike) -> Array:
+    """The greatest common divisor of integers, by absolute value."""
+    x, y = promote_args("gcd", x, y)
+    if not _is_integer(x):
+        raise ValueError("Arguments to gcd must be integers.")
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
+    return _gcd(broadcast_to_shape(absolute(x), shape), broadcast_to_shape(absolute(y), shape))
+
+
+@compiled
+def _gcd(x: Any, y: Any) -> Array:
+    from lamina.numpy.reductions import any as any_
+
+    def step(pair: Any) -> Any:
+        big, small = pair
+        done = lax.eq(small, literal(small, 0))
+        rest = lax.rem(big, pick(done, literal(small, 1), small))
+        return pick(done, big, small), pick(done, small, rest)
+
+    return lax.while_loop(lambda pair: any_(lax.ne(pair[1], literal(y, 0))), step, (x, y))[0]
+
+
+def lcm(x: ArrayLike, y: ArrayLike) -> Array:
+    """The least common multiple of integers, by absolute value; 0 if either is 0."""
+    x, y = promote_args("lcm", x, y)
+    if not _is_integer(x):
+        raise ValueError("Arguments to lcm must be integers.")
+    x, y = absolute(x), absolute(y)
+    divisor = gcd(x, y)
+    none = lax.eq(divisor, literal(divisor, 0))
+    safe = pick(none, literal(divisor, 1), divisor)
+    return pick(none, literal(divisor, 0), lax.mul(x, lax.div(y, safe)))

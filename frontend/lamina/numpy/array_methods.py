@@ -1,0 +1,175 @@
+"""Operators and methods of arrays. `attach` puts them on Array and on Tracer, which know nothing of
+the functions that stand above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, is_array_like
+from lamina.numpy import (
+    arithmetic, creation, cumulative, indexing, logic, manipulation, products, reductions, rounding,
+    searching, sorting,
+)  # fmt: skip
+from lamina.numpy.updating import IndexUpdateHelper
+
+_FOREIGN = (list, tuple, dict, str, bytes, type(None))
+
+
+def _accepts(other: Any) -> bool:
+    """Whether an operator computes with `other`; else Python asks the other operand's type."""
+    return not isinstance(other, _FOREIGN) and is_array_like(other)
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return function(self, other) if _accepts(other) else NotImplemented
+
+    return operator
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return function(other, self) if _accepts(other) else NotImplemented
+
+    return operator
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply,
+    "truediv": arithmetic.true_divide, "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder, "divmod": arithmetic.divmod, "pow": arithmetic.power,
+    "matmul": products.matmul, "and": logic.bitwise_and, "or": logic.bitwise_or,
+    "xor": logic.bitwise_xor, "lshift": logic.left_shift, "rshift": logic.right_shift,
+}  # fmt: skip
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal,
+    "gt": logic.greater, "ge": logic.greater_equal,
+}  # fmt: skip
+
+
+def _operators() -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {
+        "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute,
+        "__invert__": logic.invert, "__getitem__": indexing.getitem, "__round__": _round,
+    }  # fmt: skip
+    for name, function in _ARITHMETIC.items():
+        found[f"__{name}__"] = _binary(function)
+        found[f"__r{name}__"] = _reflected(function)
+    for name, function in _COMPARISONS.items():
+        found[f"__{name}__"] = _binary(function)
+    return found
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    return rounding.round(self, 0 if ndigits is None else ndigits)
+
+
+# ---- methods that take their arguments otherwise than the functions do ---------------------------
+def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
+    """The elements in another shape, given as one tuple or as sizes."""
+    return manipulation.reshape(self, _only(shape), order)
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    """The array with its axes reversed, or in the order given as one tuple or as axes."""
+    return manipulation.transpose(self, None if not axes or axes == (None,) else _only(axes))
+
+
+def _only(args: tuple[Any, ...]) -> Any:
+    return args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
+
+
+def _flatten(self: Any, order: str = "C") -> Any:
+    """The elements along one axis."""
+    return manipulation.ravel(self, order)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False) -> Any:
+    """The values in another dtype (None: the default float)."""
+    return creation.astype_array(self, dtypes.default_dtype(float) if dtype is None else dtype)
+
+
+def _view(self: Any, dtype: Any = None) -> Any:
+    """The bits as another dtype; the last axis grows or shrinks with the width."""
+    if dtype is None:
+        return self
+    to = dtypes.canonicalize(dtype)
+    if self.dtype == to:
+        return self
+    if self.dtype == np.bool_:
+        self = lax.convert_element_type(self, np.uint8)
+    wide, narrow = to.itemsize, self.dtype.itemsize
+    target = np.dtype(np.uint8) if to == np.bool_ else to
+    if wide == narrow:
+        out = lax.bitcast_convert_type(self, target)
+    elif wide > narrow:
+        ratio = wide // narrow
+        if not self.shape or self.shape[-1] % ratio:
+            raise ValueError("When changing to a larger dtype, its size must be a divisor of the "
+                             "total size in bytes of the last axis of the array.")  # fmt: skip
+        grouped = lax.reshape(self, (*self.shape[:-1], self.shape[-1] // ratio, ratio))
+        out = lax.bitcast_convert_type(grouped, target)
+    else:
+        parts = lax.bitcast_convert_type(self, target)
+        out = lax.reshape(parts, (*self.shape[:-1], self.shape[-1] * (narrow // wide))) if (
+            self.shape) else parts  # fmt: skip
+    return lax.ne(out, np.uint8(0)) if to == np.bool_ else out
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """The values kept between min and max."""
+    return arithmetic.clip(self, min, max)
+
+
+def _sort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Any:
+    """The elements in order along an axis."""
+    return sorting.sort(self, axis, stable=stable, descending=descending)
+
+
+def _argsort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Any:
+    """The indices that put the elements in order along an axis."""
+    return sorting.argsort(self, axis, stable=stable, descending=descending)
+
+
+def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where to put v in this sorted array."""
+    return searching.searchsorted(self, v, side, sorter)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "all": reductions.all, "any": reductions.any, "argmax": reductions.argmax,
+    "argmin": reductions.argmin, "argsort": _argsort, "astype": _astype, "clip": _clip,
+    "conj": arithmetic.conj, "conjugate": arithmetic.conj, "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum, "diagonal": creation.diagonal, "dot": products.dot,
+    "flatten": _flatten, "max": reductions.max, "mean": reductions.mean, "min": reductions.min,
+    "nonzero": searching.nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
+    "ravel": manipulation.ravel, "repeat": manipulation.repeat, "reshape": _reshape,
+    "round": rounding.round, "searchsorted": _searchsorted, "sort": _sort,
+    "squeeze": manipulation.squeeze, "std": reductions.std, "sum": reductions.sum,
+    "swapaxes": manipulation.swapaxes, "take": indexing.take, "trace": products.trace,
+    "transpose": _transpose, "var": reductions.var, "view": _view,
+}  # fmt: skip
+_PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "at": IndexUpdateHelper,
+    "T": manipulation.transpose,
+    "mT": manipulation.matrix_transpose,
+    "real": arithmetic.real,
+    "imag": arithmetic.imag,
+}
+
+
+def attach(cls: type) -> None:
+    """Gives a class of arrays the operators, methods and properties of NumPy's arrays."""
+    for name, function in _operators().items():
+        setattr(cls, name, function)
+    for name, function in _METHODS.items():
+        setattr(cls, name, function)
+    for name, function in _PROPERTIES.items():
+        setattr(cls, name, property(function))
+    if issubclass(cls, Tracer):
+        cls.copy = creation.copy  # type: ignore[attr-defined]

@@ -1,0 +1,127 @@
+"""Kinds of numbers, elementwise: isnan, isinf, isfinite, signbit, and nan_to_num."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray, full_like
+from lamina.numpy.promotion import (
+    Array, ArrayLike, check_arraylike, convert, literal, pick, promote_args,
+    promote_args_inexact,
+)  # fmt: skip
+
+
+def _all(x: ArrayLike, value: bool) -> Array:
+    return full_like(x, value, dtype=bool)
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Whether a value is NaN (either part of a complex value)."""
+    (x,) = promote_args_inexact("isnan", x)
+    return lax.ne(x, x)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Whether a value is an infinity (either part of a complex value)."""
+    check_arraylike("isinf", x)
+    dtype = get_aval(x).dtype
+    if dtype.kind == "c":
+        return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
+    return _isinf(x) if dtypes.is_float(dtype) else _all(x, False)
+
+
+@compiled
+def _isinf(x: Any) -> Array:
+    return lax.eq(lax.abs(x), literal(x, np.inf))
+
+
+def isposinf(x: ArrayLike, /) -> Array:
+    """Whether a value is positive infinity."""
+    return _is_infinity("isposinf", x, np.inf)
+
+
+def isneginf(x: ArrayLike, /) -> Array:
+    """Whether a value is negative infinity."""
+    return _is_infinity("isneginf", x, -np.inf)
+
+
+def _is_infinity(name: str, x: ArrayLike, value: float) -> Array:
+    check_arraylike(name, x)
+    dtype = get_aval(x).dtype
+    if dtype.kind == "c":
+        raise ValueError(f"{name} is not well defined for complex-valued inputs")
+    return lax.eq(x, literal(x, value)) if dtypes.is_float(dtype) else _all(x, False)
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Whether a value is neither NaN nor an infinity (both parts of a complex value)."""
+    check_arraylike("isfinite", x)
+    dtype = get_aval(x).dtype
+    if dtype.kind == "c":
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.is_finite(x) if dtypes.is_float(dtype) else _all(x, True)
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Whether the imaginary part is zero."""
+    check_arraylike("isreal", x)
+    if get_aval(x).dtype.kind != "c":
+        return _all(x, True)
+    part = lax.imag(x)
+    return lax.eq(part, literal(part, 0))
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Whether the imaginary part is not zero."""
+    return lax.bitwise_not(isreal(x))
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Whether the sign bit is set: negative values, -0.0 and negative NaNs."""
+    (x,) = promote_args("signbit", x)
+    dtype = get_aval(x).dtype
+    if dtype.kind == "c":
+        raise ValueError("signbit is not well-defined for complex values.")
+    if dtype == np.bool_ or dtypes.is_unsigned(dtype):
+        return _all(x, False)
+    if dtypes.is_integer(dtype):
+        return lax.lt(x, literal(x, 0))
+    return _signbit(x)
+
+
+@compiled
+def _signbit(x: Any) -> Array:
+    dtype = get_aval(x).dtype
+    if dtype in dtypes.FLOAT8:  # exact in float32, which has an integer type of its size
+        x, dtype = lax.convert_element_type(x, np.float32), np.dtype(np.float32)
+    bits = lax.bitcast_convert_type(x, np.dtype(f"int{dtype.itemsize * 8}"))
+    return lax.lt(bits, literal(bits, 0))
+
+
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
+               posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:  # fmt: skip
+    """x with NaN replaced by 0 and infinities by the largest finite numbers, or by those given."""
+    check_arraylike("nan_to_num", x)
+    x = asarray(x)
+    dtype = x.dtype
+    if not dtypes.is_inexact(dtype):
+        return x
+    if dtype.kind == "c":
+        return lax.complex(*(nan_to_num(p, copy, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))))
+    limits = dtypes.finfo(dtype)
+    return _nan_to_num(x, nan, float(limits.max) if posinf is None else posinf,
+                       float(limits.min) if neginf is None else neginf)  # fmt: skip
+
+
+@compiled
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Array:
+    dtype = get_aval(x).dtype
+    x = pick(lax.ne(x, x), convert(nan, dtype), x)
+    x = pick(lax.eq(x, literal(x, np.inf)), convert(posinf, dtype), x)
+    return pick(lax.eq(x, literal(x, -np.inf)), convert(neginf, dtype), x)

@@ -1,0 +1,239 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions. Integers become floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import Array, ArrayLike, literal, pick, promote_args_inexact
+
+
+def exp(x: ArrayLike, /) -> Array:
+    """e ** x."""
+    return lax.exp(*promote_args_inexact("exp", x))
+
+
+def exp2(x: ArrayLike, /) -> Array:
+    """2 ** x."""
+    return lax.exp2(*promote_args_inexact("exp2", x))
+
+
+def expm1(x: ArrayLike, /) -> Array:
+    """e ** x - 1, exact for small x."""
+    return lax.expm1(*promote_args_inexact("expm1", x))
+
+
+def log(x: ArrayLike, /) -> Array:
+    """Natural logarithm."""
+    return lax.log(*promote_args_inexact("log", x))
+
+
+def log1p(x: ArrayLike, /) -> Array:
+    """log(1 + x), exact for small x."""
+    return lax.log1p(*promote_args_inexact("log1p", x))
+
+
+def log2(x: ArrayLike, /) -> Array:
+    """Logarithm to base 2."""
+    (x,) = promote_args_inexact("log2", x)
+    return _log2(x)
+
+
+@compiled
+def _log2(x: Any) -> Array:
+    return lax.div(lax.log(x), lax.log(literal(x, 2)))
+
+
+def log10(x: ArrayLike, /) -> Array:
+    """Logarithm to base 10."""
+    (x,) = promote_args_inexact("log10", x)
+    return _log10(x)
+
+
+@compiled
+def _log10(x: Any) -> Array:
+    return lax.mul(lax.log(x), literal(x, 1 / np.log(10)))
+
+
+def sin(x: ArrayLike, /) -> Array:
+    """Sine of radians."""
+    return lax.sin(*promote_args_inexact("sin", x))
+
+
+def cos(x: ArrayLike, /) -> Array:
+    """Cosine of radians."""
+    return lax.cos(*promote_args_inexact("cos", x))
+
+
+def tan(x: ArrayLike, /) -> Array:
+    """Tangent of radians."""
+    return lax.tan(*promote_args_inexact("tan", x))
+
+
+def sinh(x: ArrayLike, /) -> Array:
+    """Hyperbolic sine."""
+    return lax.sinh(*promote_args_inexact("sinh", x))
+
+
+def cosh(x: ArrayLike, /) -> Array:
+    """Hyperbolic cosine."""
+    return lax.cosh(*promote_args_inexact("cosh", x))
+
+
+def tanh(x: ArrayLike, /) -> Array:
+    """Hyperbolic tangent."""
+    return lax.tanh(*promote_args_inexact("tanh", x))
+
+
+def arcsin(x: ArrayLike, /) -> Array:
+    """Inverse sine, in radians; NaN outside [-1, 1]."""
+    return lax.asin(*promote_args_inexact("arcsin", x))
+
+
+def arccos(x: ArrayLike, /) -> Array:
+    """Inverse cosine, in radians; NaN outside [-1, 1]."""
+    return lax.acos(*promote_args_inexact("arccos", x))
+
+
+def arctan(x: ArrayLike, /) -> Array:
+    """Inverse tangent, in radians."""
+    return lax.atan(*promote_args_inexact("arctan", x))
+
+
+def arcsinh(x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic sine."""
+    return lax.asinh(*promote_args_inexact("arcsinh", x))
+
+
+def arccosh(x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic cosine; NaN below 1."""
+    return lax.acosh(*promote_args_inexact("arccosh", x))
+
+
+def arctanh(x: ArrayLike, /) -> Array:
+    """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
+    return lax.atanh(*promote_args_inexact("arctanh", x))
+
+
+def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
+    """The angle of the point (x, y), in (-pi, pi]."""
+    return lax.atan2(*promote_args_inexact("arctan2", y, x))
+
+
+asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
+
+
+def deg2rad(x: ArrayLike, /) -> Array:
+    """Degrees to radians."""
+    (x,) = promote_args_inexact("deg2rad", x)
+    return lax.mul(x, literal(x, np.pi / 180))
+
+
+def rad2deg(x: ArrayLike, /) -> Array:
+    """Radians to degrees."""
+    (x,) = promote_args_inexact("rad2deg", x)
+    return lax.mul(x, literal(x, 180 / np.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """sqrt(x**2 + y**2) without overflow on the way; inf beside an inf, even with NaN."""
+    x, y = promote_args_inexact("hypot", x, y)
+    if get_aval(x).dtype.kind == "c":
+        raise ValueError("lamina.numpy.hypot is not well defined for complex-valued inputs")
+    return _hypot(x, y)
+
+
+@compiled
+def _hypot(x: Any, y: Any) -> Array:
+    x, y = lax.abs(x), lax.abs(y)
+    inf, one = literal(x, np.inf), literal(x, 1)
+    infinite = lax.bitwise_or(lax.eq(x, inf), lax.eq(y, inf))
+    big, small = lax.max(x, y), lax.min(x, y)
+    none = lax.eq(big, literal(x, 0))
+    ratio = lax.div(small, pick(none, one, big))
+    out = pick(none, big, lax.mul(big, lax.sqrt(lax.add(one, lax.square(ratio)))))
+    return pick(infinite, inf, out)
+
+
+def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """log(exp(x) + exp(y)) without overflow on the way."""
+    return _logaddexp(*promote_args_inexact("logaddexp", x, y))
+
+
+def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """log2(2**x + 2**y) without overflow on the way."""
+    x, y = promote_args_inexact("logaddexp2", x, y)
+    ln2 = literal(x, np.log(2))
+    return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
+
+
+@compiled
+def _logaddexp(x: Any, y: Any) -> Array:
+    return _logaddexp_rule()(x, y)
+
+
+_rules: list[Any] = []
+
+
+def _logaddexp_rule() -> Any:
+    """logaddexp with its derivative, built on first use: control_flow stands above numpy."""
+    if not _rules:
+        from lamina.control_flow.custom_jvp import custom_jvp
+
+        def logaddexp(x: Any, y: Any) -> Array:
+            delta = lax.sub(x, y)
+            out = lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(delta)))))
+            # inf - inf is NaN: the sum is the infinity, or the NaN, that is wanted.
+            return pick(lax.ne(delta, delta), lax.add(x, y), out)
+
+        def derivative(primals: Any, tangents: Any) -> tuple[Array, Array]:
+            (x, y), (dx, dy) = primals, tangents
+            out = rule(x, y)
+
+            def share(z: Any) -> Array:
+                finite = [pick(lax.eq(w, literal(w, np.inf)), literal(w, 0), w) for w in (z, out)]
+                return lax.exp(lax.sub(*finite))
+
+            return out, lax.add(lax.mul(dx, share(x)), lax.mul(dy, share(y)))
+
+        rule = custom_jvp(logaddexp)
+        rule.defjvp(derivative)
+        _rules.append(rule)
+    return _rules[0]
+
+
+def sinc(x: ArrayLike, /) -> Array:
+    """sin(pi x) / (pi x), and 1 at 0."""
+    (x,) = promote_args_inexact("sinc", x)
+    return _sinc(x)
+
+
+@compiled
+def _sinc(x: Any) -> Array:
+    angle = lax.mul(x, literal(x, np.pi))
+    # Near 0 the series: equal to the last bit, and its derivatives exist at 0.
+    near = lax.lt(lax.abs(angle), np.asarray(1e-2).astype(lax.abs(angle).dtype)[()])
+    one = literal(x, 1)
+    safe = pick(near, one, angle)
+    t = lax.square(pick(near, angle, literal(x, 0)))
+    series = one
+    for k in (9, 7, 5, 3):  # 1 - t/6 (1 - t/20 (1 - t/42 (1 - t/72)))
+        series = lax.sub(one, lax.mul(lax.mul(t, literal(x, 1 / (k * (k - 1)))), series))
+    return pick(near, series, lax.div(lax.sin(safe), safe))
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """The angle of complex numbers with the positive real axis; 0 or pi of reals."""
+    from lamina.numpy.arithmetic import imag, real
+
+    (z,) = promote_args_inexact("angle", z)
+    out = lax.atan2(imag(z), real(z))
+    return rad2deg(out) if deg else out

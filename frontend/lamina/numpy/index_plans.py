@@ -1,0 +1,241 @@
+"""What x[...] means: an index expression becomes a plan, which is static, and index arrays.
+
+A plan is a tuple of entries in the order of the expression. `NEW` adds an axis; every other entry
+takes one axis of the array. Integers and slices known now are in the plan itself; traced ones, and
+in eager mode all that move a window of fixed size, are arguments of the program, so that a loop
+over x[i] compiles once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lamina import errors
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval, is_array_like
+
+
+class Entry(NamedTuple):
+    """One step of an index expression.
+
+    kind    "new"; "slice" (start, size and step known); "int" (start known, in bounds);
+            "window" (size known, start an argument, in bounds); "moved" (an integer known to be in
+            bounds, an argument); "scalar" and "array" (arguments that may be anything).
+    """
+
+    kind: str
+    start: int = 0
+    size: int = 1
+    step: int = 1
+
+    def is_whole(self, n: int) -> bool:
+        """Whether a slice takes an axis of size n as it is."""
+        return self.kind == "slice" and self.start == 0 and self.size == n and self.step == 1
+
+
+# The kinds that take one element, or one for each of an index array.
+INDEXED = ("moved", "scalar", "array")
+ARGUMENTS = (*INDEXED, "window")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The static part of an index expression."""
+
+    entries: tuple[Entry, ...]
+    expanded: tuple[int, ...] = ()  # positions where the array first gets axes of size 1 (x[True])
+
+    @property
+    def has_arrays(self) -> bool:
+        return any(e.kind == "array" for e in self.entries)
+
+
+class OutOfBounds(Exception):
+    """A static index lies outside its axis, and the mode gives such indices a meaning of their own."""
+
+
+def make_plan(index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool
+              ) -> tuple[Plan, list[Any]]:  # fmt: skip
+    """The plan and index arrays for index on an array of this shape.
+
+    clamp     static integers out of bounds move to the nearest in bounds; without it they raise
+              OutOfBounds.
+    movable   static integers and slices of step 1 become arguments.
+    Raises IndexError or TypeError for index expressions that lamina has not.
+    """
+    items = list(index) if isinstance(index, tuple) else [index]
+    if isinstance(index, list) or any(isinstance(i, (list, tuple)) for i in items):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            "`arr[array(seq)]` instead of `arr[seq]`."
+        )
+    items, expanded = _expand_masks(items, shape)
+    shape = _with_ones(shape, expanded)
+    items = _expand_ellipsis(items, len(shape))
+    entries: list[Entry] = []
+    arrays: list[Any] = []
+    axis = 0
+    for position, item in enumerate(items):
+        if item is None:
+            entries.append(Entry("new"))
+            continue
+        entry, argument = _entry(item, shape[axis], axis, position, clamp)
+        if movable and entry.kind == "int":
+            entry, argument = Entry("moved"), np.int32(entry.start)
+        elif movable and entry.kind == "slice" and entry.step == 1 and entry.size != shape[axis]:
+            entry, argument = Entry("window", size=entry.size), np.int32(entry.start)
+        entries.append(entry)
+        if argument is not None:
+            arrays.append(argument)
+        axis += 1
+    if any(e.kind == "array" for e in entries):
+        # Among index arrays an integer is an index array too (NumPy's rule for where axes go).
+        mixed, given = [], iter(arrays)
+        arrays = []
+        for e in entries:
+            if e.kind == "int":
+                arrays.append(np.int32(e.start))
+                e = Entry("moved")
+            elif e.kind in ARGUMENTS:
+                arrays.append(next(given))
+            mixed.append(e)
+        entries = mixed
+    return Plan(tuple(entries), expanded), arrays
+
+
+def _with_ones(shape: tuple[int, ...], positions: tuple[int, ...]) -> tuple[int, ...]:
+    out = list(shape)
+    for p in positions:
+        out.insert(p, 1)
+    return tuple(out)
+
+
+# ---- booleans and the ellipsis -----------------------------------------------------------------
+def _is_boolean(item: Any) -> bool:
+    if isinstance(item, (bool, np.bool_)):
+        return True
+    return hasattr(item, "dtype") and hasattr(item, "shape") and item.dtype == np.bool_
+
+
+def axes_taken(item: Any) -> int:
+    """How many axes of the array an item takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    return len(getattr(item, "shape", ())) if _is_boolean(item) else 1
+
+
+def _expand_masks(items: list[Any], shape: tuple[int, ...]) -> tuple[list[Any], tuple[int, ...]]:
+    """Boolean masks as the integer arrays of where they hold. A scalar mask takes no axis: the
+    array gets one of size 1 for it, from which 1 or 0 elements are taken."""
+    total = sum(map(axes_taken, items))
+    if sum(i is Ellipsis for i in items) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if total > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {total} were indexed"
+        )
+    if not any(map(_is_boolean, items)):
+        return items, ()
+    out: list[Any] = []
+    expanded: list[int] = []
+    axis = 0
+    for position, item in enumerate(items):
+        if item is Ellipsis:
+            axis += len(shape) - total
+            out.append(item)
+            continue
+        if not _is_boolean(item):
+            axis += axes_taken(item)
+            out.append(item)
+            continue
+        mask = _concrete_mask(item)
+        if mask.ndim == 0:
+            expanded.append(axis + len(expanded))
+            out.append(np.zeros(1 if mask else 0, np.int32))
+            continue
+        expected = shape[axis : axis + mask.ndim]
+        if mask.shape != expected and any(m not in (n, 0) for m, n in zip(mask.shape, expected, strict=True)):
+            raise IndexError(
+                f"boolean index did not match shape of indexed array in index {position}: got "
+                f"{mask.shape}, expected {list(expected)}"
+            )
+        out += [i.astype(np.int32) for i in mask.nonzero()]
+        axis += mask.ndim
+    return out, tuple(expanded)
+
+
+def _concrete_mask(mask: Any) -> np.ndarray:
+    if isinstance(mask, Tracer):
+        value = mask.concrete()
+        if value is None:
+            raise errors.NonConcreteBooleanIndexError(mask)
+        mask = value
+    return np.asarray(mask)
+
+
+def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
+    missing = ndim - sum(i is not None and i is not Ellipsis for i in items)
+    at = next((k for k, i in enumerate(items) if i is Ellipsis), None)
+    if at is None:
+        return [*items, *[slice(None)] * missing]
+    return [*items[:at], *[slice(None)] * missing, *items[at + 1 :]]
+
+
+# ---- entries -----------------------------------------------------------------------------------
+def _entry(item: Any, n: int, axis: int, position: int, clamp: bool) -> tuple[Entry, Any]:
+    if isinstance(item, slice):
+        return _slice_entry(item, n, position), None
+    if isinstance(item, (int, np.integer)):
+        return _int_entry(int(item), n, axis, clamp), None
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"lamina does not support string indexing; got idx={item!r}")
+    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+        return _int_entry(int(item), n, axis, clamp), None
+    if not is_array_like(item):
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer of type {type(item).__name__}"
+        )
+    aval = get_aval(item)
+    if not dtypes.is_integer(aval.dtype):
+        name = getattr(getattr(item, "dtype", None), "name", None) or np.asarray(item).dtype.name
+        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {name}")
+    if n == 0 and aval.size:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    return Entry("array" if aval.shape else "scalar"), item
+
+
+def _int_entry(i: int, n: int, axis: int, clamp: bool) -> Entry:
+    if n == 0:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    i = i + n if i < 0 else i
+    if not 0 <= i < n:
+        if not clamp:
+            raise OutOfBounds
+        i = 0 if i < 0 else n - 1
+    return Entry("int", i)
+
+
+def _slice_entry(s: slice, n: int, position: int) -> Entry:
+    bounds = []
+    for part in (s.start, s.stop, s.step):
+        if part is None:
+            bounds.append(None)
+            continue
+        if isinstance(part, Tracer) and part.concrete() is not None:
+            part = part.concrete()
+        try:
+            if isinstance(part, Tracer):
+                raise TypeError
+            bounds.append(operator.index(part))
+        except TypeError:
+            raise IndexError(
+                f"Slice entries must be static integers. Got {s} at position {position}. To take a "
+                "slice of static size at a traced position, use lamina.lax.dynamic_slice."
+            ) from None
+    start, stop, step = slice(*bounds).indices(n)
+    size = len(range(start, stop, step))
+    return Entry("slice", start if size else 0, size, step if size > 1 else 1)

@@ -1,0 +1,311 @@
+"""Reading elements by index: x[...] in all its forms, take, take_along_axis.
+
+Static integers and slices are slices of the array, traced integers dynamic slices, index arrays
+one gather. Integers out of bounds are clamped in x[...]; take fills by default.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.lax.indexing import GatherDimensionNumbers, GatherScatterMode
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.index_plans import (
+    ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, axes_taken, make_plan,
+)  # fmt: skip
+from lamina.numpy.promotion import (
+    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, canonical_axis, check_arraylike,
+    literal, refuse_out, shape_of,
+)  # fmt: skip
+
+_CLAMPING = (None, "clip", "promise_in_bounds", GatherScatterMode.CLIP,
+             GatherScatterMode.PROMISE_IN_BOUNDS)  # fmt: skip
+
+
+def getitem(x: Array, index: Any, *, mode: Any = None, fill_value: Any = None,
+            indices_are_sorted: bool = False, unique_indices: bool = False) -> Array:  # fmt: skip
+    """x[index]. mode says what indices out of bounds give: "clip", "fill" (fill_value), "wrap" or
+    "promise_in_bounds"; by default they are clamped."""
+    clamp = mode in _CLAMPING
+    check_mode(mode)
+    movable = is_evaluating() and not isinstance(x, Tracer)
+    index = wrapped(index, x.shape) if mode == "wrap" else index
+    try:
+        plan, arrays = make_plan(index, tuple(x.shape), clamp=clamp, movable=movable)
+    except OutOfBounds:
+        # Only a gather knows of elements that are not there.
+        plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=clamp, movable=movable)
+    if all(e.is_whole(n) for e, n in zip(plan.entries, x.shape, strict=False)) and not plan.expanded and (
+        len(plan.entries) == len(x.shape)
+    ):
+        return x
+    if mode in ("wrap", "clip", GatherScatterMode.CLIP):
+        mode = GatherScatterMode.CLIP
+    elif mode is None:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    return take_by_plan(x, arrays, plan=plan, mode=mode, fill_value=fill_value,
+                        sorted_=bool(indices_are_sorted), unique=bool(unique_indices))  # fmt: skip
+
+
+def check_mode(mode: Any) -> None:
+    """Raises ValueError for a mode that there is not."""
+    if mode != "wrap":
+        GatherScatterMode.from_any(mode)
+
+
+def as_arrays(index: Any) -> Any:
+    """An index expression with its integers as arrays."""
+    items = index if isinstance(index, tuple) else (index,)
+    return tuple(_lifted(i) for i in items)
+
+
+def _lifted(item: Any) -> Any:
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return asarray(np.int32(item))
+    return item
+
+
+def wrapped(index: Any, shape: tuple[int, ...]) -> Any:
+    """An index expression with its integers and index arrays taken modulo the axes' sizes."""
+    from lamina.numpy.arithmetic import remainder
+
+    items = list(index) if isinstance(index, tuple) else [index]
+    taken = sum(map(axes_taken, items))
+    axis, out = 0, []
+    for item in items:
+        if item is Ellipsis:
+            axis += len(shape) - taken
+        elif item is not None:
+            n = shape[axis] if axis < len(shape) else 1
+            if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+                item = int(item) % n if n else item
+            elif hasattr(item, "dtype") and dtypes.is_integer(item.dtype):
+                item = remainder(item, literal(item, n))
+            axis += axes_taken(item)
+        out.append(item)
+    return tuple(out)
+
+
+@compiled(static=("plan", "mode", "fill_value", "sorted_", "unique"))
+def take_by_plan(x: Any, arrays: list[Any], *, plan: Plan, mode: Any, fill_value: Any,
+                 sorted_: bool, unique: bool) -> Array:  # fmt: skip
+    """The elements that a plan names."""
+    if plan.expanded:
+        x = lax.expand_dims(x, plan.expanded)
+    filling = GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP
+    x = _take_slices(x, plan)
+    if plan.has_arrays or (filling and any(e.kind == "scalar" for e in plan.entries)):
+        return _gather(x, arrays, plan, mode, fill_value, sorted_, unique)
+    if arrays:
+        x = _take_windows(x, arrays, plan)
+    dropped = [a for a, e in enumerate(_axes(plan)) if e.kind in ("int", "moved", "scalar")]
+    x = lax.squeeze(x, dropped) if dropped else x
+    added, position = [], 0
+    for e in plan.entries:
+        if e.kind == "new":
+            added.append(position)
+        position += e.kind in ("new", "slice", "window")
+    return lax.expand_dims(x, added) if added else x
+
+
+def _axes(plan: Plan) -> list[Entry]:
+    """The entries that take an axis, in the order of axes."""
+    return [e for e in plan.entries if e.kind != "new"]
+
+
+def _take_slices(x: Array, plan: Plan) -> Array:
+    """The static slices and integers of a plan; integers leave their axis with size 1."""
+    starts, limits, strides, turned = [], [], [], []
+    for axis, e in enumerate(_axes(plan)):
+        n = x.shape[axis]
+        if e.kind not in ("slice", "int"):
+            start, limit, step = 0, n, 1
+        elif e.step > 0:
+            start, limit, step = e.start, e.start + (e.size - 1) * e.step + 1 if e.size else e.start, e.step
+        else:  # read forwards, then reversed
+            start, limit, step = e.start + (e.size - 1) * e.step, e.start + 1, -e.step
+            turned.append(axis)
+        starts.append(start)
+        limits.append(limit)
+        strides.append(step)
+    if starts != [0] * len(starts) or limits != list(x.shape) or strides != [1] * len(starts):
+        x = lax.slice(x, starts, limits, None if set(strides) == {1} else strides)
+    return lax.rev(x, turned) if turned else x
+
+
+def _take_windows(x: Array, arrays: list[Any], plan: Plan) -> Array:
+    """The windows at traced positions, integers among them with size 1."""
+    given = iter(arrays)
+    starts: list[Any] = []
+    sizes = []
+    for axis, e in enumerate(_axes(plan)):
+        moved = e.kind in ARGUMENTS
+        starts.append(next(given) if moved else 0)
+        sizes.append(e.size if moved else x.shape[axis])
+    return lax.dynamic_slice(x, starts, sizes)
+
+
+# ---- gather ------------------------------------------------------------------------------------
+def index_dtype(arrays: list[Any], shape: tuple[int, ...]) -> np.dtype:
+    """The dtype in which indices are computed: at least int32, 64 bits where they are needed."""
+    wide = any(get_aval(i).dtype.itemsize == 8 for i in arrays) or any(n >= 2**31 for n in shape)
+    return np.dtype(np.int64 if wide else np.int32)
+
+
+def normalized(index: Any, n: int, dtype: np.dtype) -> Any:
+    """An index array with negative entries counted from the end."""
+    if isinstance(index, (np.ndarray, np.generic, int)):
+        values = np.asarray(index).astype(dtype)
+        return np.where(values < 0, values + dtype.type(n), values)
+    signed = not dtypes.is_unsigned(index.dtype)
+    index = lax.convert_element_type(index, dtype)
+    if not signed:
+        return index
+    return lax.select(lax.lt(index, literal(index, 0)), lax.add(index, literal(index, n)), index)
+
+
+def stacked_indices(indices: list[Any], shape: tuple[int, ...]) -> Any:
+    """Index arrays as components along a last axis, broadcast to `shape`."""
+    if len(indices) == 1:
+        return lax.broadcast_in_dim(broadcast_to_shape(indices[0], shape), (*shape, 1),
+                                    tuple(range(len(shape))))  # fmt: skip
+    return lax.concatenate(
+        [lax.broadcast_in_dim(broadcast_to_shape(i, shape), (*shape, 1), tuple(range(len(shape))))
+         for i in indices], len(shape),
+    )  # fmt: skip
+
+
+def arrays_in_front(plan: Plan) -> bool:
+    """NumPy's rule: the axes of index arrays stand where the arrays are if these are neighbours,
+    else in front."""
+    at = [k for k, e in enumerate(plan.entries) if e.kind in INDEXED]
+    return at[-1] - at[0] + 1 != len(at)
+
+
+def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any, sorted_: bool,
+            unique: bool) -> Array:  # fmt: skip
+    axes = _axes(plan)
+    windows = [(a, e) for a, e in enumerate(axes) if e.kind == "window"]
+    if windows:  # first the windows, then the index arrays in them
+        moving = [i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind == "window"]
+        starts: list[Any] = [0] * len(axes)
+        sizes = list(x.shape)
+        for (axis, e), start in zip(windows, moving, strict=True):
+            starts[axis], sizes[axis] = start, e.size
+        x = lax.dynamic_slice(x, starts, sizes)
+    indexed = [a for a, e in enumerate(axes) if e.kind in INDEXED]
+    arrays = [i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind != "window"]
+    dtype = index_dtype(arrays, x.shape)
+    shape = broadcast_shapes(*map(shape_of, arrays))
+    indices = stacked_indices([normalized(i, x.shape[a], dtype) for i, a in zip(arrays, indexed, strict=True)], shape)
+    front = arrays_in_front(plan)
+    at = 0 if front else sum(e.kind not in INDEXED for e in axes[: indexed[0]])
+    rank = len(shape) + len(axes) - len(indexed)
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(d for d in range(rank) if not at <= d < at + len(shape)),
+        collapsed_slice_dims=tuple(indexed), start_index_map=tuple(indexed),
+    )  # fmt: skip
+    sizes = tuple(1 if a in indexed else n for a, n in enumerate(x.shape))
+    out = lax.gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value,
+                     indices_are_sorted=sorted_, unique_indices=unique)  # fmt: skip
+    return _with_new_axes(out, plan, len(shape), front)
+
+
+def _with_arguments(plan: Plan) -> list[Entry]:
+    return [e for e in plan.entries if e.kind in ARGUMENTS]
+
+
+def _with_new_axes(out: Array, plan: Plan, batch_rank: int, front: bool) -> Array:
+    position, added, placed = 0, [], False
+    if front:
+        position, placed = batch_rank, True
+    for e in plan.entries:
+        if e.kind in INDEXED:
+            if not placed:
+                position, placed = position + batch_rank, True
+        else:
+            if e.kind == "new":
+                added.append(position)
+            position += 1
+    return lax.expand_dims(out, added) if added else out
+
+
+# ---- take --------------------------------------------------------------------------------------
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+         mode: str | None = None, unique_indices: bool = False, indices_are_sorted: bool = False,
+         fill_value: Any = None) -> Array:  # fmt: skip
+    """The slices of a with these indices along an axis (None: of the flattened array).
+
+    Indices out of bounds give fill_value, by default NaN for floats, the least integer for signed
+    and the greatest for unsigned ones; other modes are "clip" and "wrap".
+    """
+    refuse_out("take", out)
+    check_arraylike("take", a, indices)
+    a, indices = asarray(a), asarray(indices)
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"take requires indices to be of integer dtype, got {indices.dtype.name}")
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to lamina.numpy.take is not supported.")
+    if axis is None:
+        a, at = lax.reshape(a, (a.size,)), 0
+    else:
+        at = canonical_axis(axis, len(a.shape))
+    if a.shape[at] == 0 and math.prod(indices.shape):
+        raise IndexError("cannot do a non-empty take from an empty axis")
+    index = (*(slice(None),) * at, indices)
+    return getitem(a, index, mode=mode or "fill", fill_value=fill_value,
+                   unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)  # fmt: skip
+
+
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+                    fill_value: Any = None, *, wrap_negative_indices: bool | None = None) -> Array:  # fmt: skip
+    """arr[..., indices[..., i, ...], ...]: indices along an axis, other axes going together.
+
+    Indices out of bounds are filled as by `take`.
+    """
+    check_arraylike("take_along_axis", arr, indices)
+    arr, indices = asarray(arr), asarray(indices)
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError("take_along_axis indices must be of integer type, got "
+                        f"{indices.dtype.name}")  # fmt: skip
+    if axis is None:
+        if len(indices.shape) != 1:
+            raise ValueError("take_along_axis indices must be 1D if axis=None, got shape "
+                             f"{indices.shape}")  # fmt: skip
+        arr, axis = lax.reshape(arr, (arr.size,)), 0
+    if len(arr.shape) != len(indices.shape):
+        raise ValueError("indices and arr must have the same number of dimensions; "
+                         f"{len(indices.shape)} vs. {len(arr.shape)}")  # fmt: skip
+    at = canonical_axis(axis, len(arr.shape))
+    check_mode(mode)
+    return _take_along_axis(arr, indices, axis=at, mode=mode or "fill", fill_value=fill_value,
+                            wrap=wrap_negative_indices is not False)  # fmt: skip
+
+
+@compiled(static=("axis", "mode", "fill_value", "wrap"))
+def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: Any, wrap: bool
+                     ) -> Array:  # fmt: skip
+    ndim = len(x.shape)
+    others = [i for i in range(ndim) if i != axis]
+    for i in others:
+        if x.shape[i] != indices.shape[i] and 1 not in (x.shape[i], indices.shape[i]):
+            raise ValueError(f"take_along_axis: sizes of axis {i} differ: {x.shape} and {indices.shape}")
+    sizes = tuple(indices.shape[i] if i == axis or x.shape[i] == 1 else x.shape[i] for i in range(ndim))
+    indices = broadcast_to_shape(indices, sizes)
+    x = broadcast_to_shape(x, tuple(x.shape[i] if i == axis else sizes[i] for i in range(ndim)))
+    dtype = index_dtype([indices], x.shape)
+    if mode == "wrap":
+        from lamina.numpy.arithmetic import remainder
+
+        indices, mode = remainder(indices, literal(indices, x.shape[axis])), "clip"
+    index = normalized(indices, x.shape[axis], dtype) if wrap else lax.convert_element_type(indices, dtype)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), tuple(others), tuple(others))
+    return lax.gather(x, lax.expand_dims(index, (ndim,)), numbers,
+                      tuple(1 for _ in range(ndim)), mode=mode, fill_value=fill_value)  # fmt: skip

@@ -1,0 +1,204 @@
+"""Comparisons and logic, elementwise; closeness and equality of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval, is_array_like
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import (
+    Array, ArrayLike, check_arraylike, convert, literal, pick, promote_args,
+    promote_args_numeric, promote_shapes,
+)  # fmt: skip
+
+
+# ---- comparisons -------------------------------------------------------------------------------
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x == y."""
+    return lax.eq(*promote_args("equal", x, y))
+
+
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x != y."""
+    return lax.ne(*promote_args("not_equal", x, y))
+
+
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x < y. Complex numbers compare by real part, then by imaginary part."""
+    return _ordered(lax.lt, *promote_args("less", x, y))
+
+
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x <= y. Complex numbers compare by real part, then by imaginary part."""
+    return _ordered(lax.le, *promote_args("less_equal", x, y))
+
+
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x > y. Complex numbers compare by real part, then by imaginary part."""
+    return _ordered(lax.gt, *promote_args("greater", x, y))
+
+
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x >= y. Complex numbers compare by real part, then by imaginary part."""
+    return _ordered(lax.ge, *promote_args("greater_equal", x, y))
+
+
+def _ordered(compare: Callable[..., Array], x: Any, y: Any) -> Array:
+    if get_aval(x).dtype.kind != "c":
+        return compare(x, y)
+    first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+    return pick(lax.eq(*first), compare(*second), compare(*first))
+
+
+# ---- logic -------------------------------------------------------------------------------------
+def truth(x: ArrayLike) -> Any:
+    """x as booleans: whether it is not zero."""
+    return x if get_aval(x).dtype == np.bool_ else lax.ne(x, literal(x, 0))
+
+
+def _truths(name: str, *args: ArrayLike) -> list[Any]:
+    check_arraylike(name, *args)
+    return promote_shapes(name, *(convert(truth(x), np.dtype(bool)) for x in args))
+
+
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether both x and y are nonzero."""
+    return lax.bitwise_and(*_truths("logical_and", x, y))
+
+
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x or y is nonzero."""
+    return lax.bitwise_or(*_truths("logical_or", x, y))
+
+
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether exactly one of x and y is nonzero."""
+    return lax.bitwise_xor(*_truths("logical_xor", x, y))
+
+
+def logical_not(x: ArrayLike, /) -> Array:
+    """Whether x is zero."""
+    return lax.bitwise_not(*_truths("logical_not", x))
+
+
+# ---- bits --------------------------------------------------------------------------------------
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x & y of integers or booleans."""
+    return lax.bitwise_and(*promote_args("bitwise_and", x, y))
+
+
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x | y of integers or booleans."""
+    return lax.bitwise_or(*promote_args("bitwise_or", x, y))
+
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x ^ y of integers or booleans."""
+    return lax.bitwise_xor(*promote_args("bitwise_xor", x, y))
+
+
+def invert(x: ArrayLike, /) -> Array:
+    """~x of integers or booleans."""
+    return lax.bitwise_not(*promote_args("invert", x))
+
+
+bitwise_not = bitwise_invert = invert
+
+
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x << y; 0 once y reaches the width of the type."""
+    return lax.shift_left(*_shift_args("left_shift", x, y))
+
+
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x >> y, keeping the sign of signed x."""
+    x, y = _shift_args("right_shift", x, y)
+    if dtypes.is_unsigned(get_aval(x).dtype):
+        return lax.shift_right_logical(x, y)
+    return lax.shift_right_arithmetic(x, y)
+
+
+def _shift_args(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    return promote_args_numeric(name, x, y)
+
+
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+
+
+def bitwise_count(x: ArrayLike, /) -> Array:
+    """The number of bits set in |x|, as uint8."""
+    from lamina.numpy.arithmetic import absolute
+
+    (x,) = promote_args("bitwise_count", x)
+    return lax.convert_element_type(lax.population_count(absolute(x)), np.uint8)
+
+
+# ---- closeness ---------------------------------------------------------------------------------
+def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+            equal_nan: bool = False) -> Array:  # fmt: skip
+    """Whether |a - b| <= atol + rtol |b|, elementwise; infinities are close to themselves."""
+    a, b = promote_args("isclose", a, b)
+    dtype = get_aval(a).dtype
+    if not dtypes.is_inexact(dtype):
+        to = dtypes.inexact_dtype(dtypes.promote_types((dtype, False), (np.dtype(np.int8), False))[0]
+                                  if dtype == np.bool_ else dtype)  # fmt: skip
+        a, b = convert(a, to), convert(b, to)
+    return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+
+
+@compiled(static=("equal_nan",))
+def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
+    from lamina.numpy.classification import isfinite
+
+    real = dtypes.real_dtype(get_aval(a).dtype)
+    allowed = lax.add(convert(atol, real), lax.mul(convert(rtol, real), lax.abs(b)))
+    close = lax.bitwise_and(isfinite(b), lax.le(lax.abs(lax.sub(a, b)), allowed))
+    close = lax.bitwise_or(lax.eq(a, b), close)
+    if equal_nan:
+        close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+    return close
+
+
+def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+             equal_nan: bool = False) -> Array:  # fmt: skip
+    """Whether all elements are close (see isclose)."""
+    from lamina.numpy.reductions import all as all_
+
+    return all_(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays have one shape and equal elements."""
+    from lamina.numpy.classification import isnan
+    from lamina.numpy.creation import asarray
+    from lamina.numpy.reductions import all as all_
+
+    if not (is_array_like(a1) and is_array_like(a2)):
+        try:
+            a1, a2 = asarray(a1), asarray(a2)
+        except Exception:
+            return asarray(False)
+    if np.shape(a1) != np.shape(a2):
+        return asarray(False)
+    same = equal(a1, a2)
+    if equal_nan:
+        same = logical_or(same, logical_and(isnan(a1), isnan(a2)))
+    return all_(same)
+
+
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays broadcast to one shape and have equal elements there."""
+    from lamina.numpy.creation import asarray
+    from lamina.numpy.reductions import all as all_
+
+    try:
+        a1, a2 = asarray(a1), asarray(a2)
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except Exception:
+        return asarray(False)
+    return all_(equal(a1, a2))

@@ -1,0 +1,148 @@
+"""Reductions that leave NaN out: nansum nanprod nanmax nanmin nanmean nanvar nanstd nanargmax ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy import reductions
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.logic import logical_and
+from lamina.numpy.promotion import (
+    Array, ArrayLike, Axis, DTypeLike, check_arraylike, convert, literal, pick, refuse_out,
+    requested_dtype,
+)  # fmt: skip
+
+
+def _with(name: str, a: ArrayLike, value: Any) -> tuple[Array, Any]:
+    """a with NaN replaced, and where it was (None for dtypes without NaN)."""
+    check_arraylike(name, a)
+    x = asarray(a)
+    if not dtypes.is_inexact(x.dtype):
+        return x, None
+    nan = lax.ne(x, x)
+    return pick(nan, literal(x, value), x), nan
+
+
+def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+           ) -> Array:  # fmt: skip
+    """The sum of the elements that are not NaN."""
+    refuse_out("nansum", out)
+    x, _ = _with("nansum", a, 0)
+    return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+            ) -> Array:  # fmt: skip
+    """The product of the elements that are not NaN."""
+    refuse_out("nanprod", out)
+    x, _ = _with("nanprod", a, 1)
+    return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The largest element that is not NaN; NaN where all are."""
+    return _extremum("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The smallest element that is not NaN; NaN where all are."""
+    return _extremum("nanmin", reductions.min, np.inf, a, axis, out, keepdims, initial, where)
+
+
+def _extremum(name: str, op: Callable[..., Array], worst: float, a: ArrayLike, axis: Axis, out: None,
+              keepdims: bool, initial: Any, where: Any) -> Array:  # fmt: skip
+    refuse_out(name, out)
+    x, nan = _with(name, a, worst)
+    found = op(x, axis, keepdims=keepdims, initial=initial, where=where)
+    if nan is None or initial is not None:
+        return found
+    return pick(reductions.all(nan, axis, keepdims=keepdims), literal(found, np.nan), found)
+
+
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Array:  # fmt: skip
+    """The index of the first largest element that is not NaN; -1 where all are NaN."""
+    return _position("nanargmax", reductions.argmax, -np.inf, a, axis, out, keepdims)
+
+
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Array:  # fmt: skip
+    """The index of the first smallest element that is not NaN; -1 where all are NaN."""
+    return _position("nanargmin", reductions.argmin, np.inf, a, axis, out, keepdims)
+
+
+def _position(name: str, op: Callable[..., Array], worst: float, a: ArrayLike, axis: int | None,
+              out: None, keepdims: bool | None) -> Array:  # fmt: skip
+    refuse_out(name, out)
+    x, nan = _with(name, a, worst)
+    found = op(x, axis, keepdims=keepdims)
+    if nan is None:
+        return found
+    nothing = reductions.all(nan, axis, keepdims=bool(keepdims))
+    return pick(nothing, literal(found, -1), found)
+
+
+def _valid(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Any]:
+    """a as an array, and which of its elements count."""
+    check_arraylike(name, a)
+    x = asarray(a)
+    valid = lax.eq(x, x)
+    return x, valid if where is None else logical_and(valid, where)
+
+
+def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The mean of the elements that are not NaN; NaN where all are."""
+    refuse_out("nanmean", out)
+    check_arraylike("nanmean", a)
+    if not dtypes.is_inexact(get_aval(a).dtype):
+        return reductions.mean(a, axis, dtype, out, keepdims, where=where)
+    x, valid = _valid("nanmean", a, where)
+    to = requested_dtype(dtype, "nanmean", keep=x.dtype)
+    count = reductions.sum(valid, axis, dtype=dtypes.real_dtype(to), keepdims=keepdims)
+    total = nansum(x, axis, dtype=to, keepdims=keepdims, where=where)
+    return lax.div(total, convert(count, to))
+
+
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The variance of the elements that are not NaN; NaN where no more than ddof are left."""
+    refuse_out("nanvar", out)
+    x, valid = _valid("nanvar", a, where)
+    to = requested_dtype(dtype, "nanvar", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
+    if not dtypes.is_inexact(x.dtype):
+        return reductions.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where)
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    return _nanvar(x, valid, axis=axes, dtype=to, ddof=ddof, keepdims=bool(keepdims))
+
+
+@compiled(static=("axis", "dtype", "ddof", "keepdims"))
+def _nanvar(x: Any, valid: Any, *, axis: Any, dtype: np.dtype, ddof: Any, keepdims: bool) -> Array:
+    work = dtypes.promote_types((x.dtype, False), (dtype, False))[0]
+    x = convert(x, work)
+    middle = reductions.mean(x, axis, keepdims=True, where=valid)
+    distance = pick(valid, lax.sub(x, middle), literal(x, 0))
+    squares = lax.real(lax.mul(distance, lax.conj(distance))) if work.kind == "c" else lax.square(distance)
+    real = dtypes.real_dtype(work)
+    freedom = lax.sub(reductions.sum(valid, axis, dtype=real, keepdims=keepdims),
+                      np.asarray(ddof).astype(real)[()])  # fmt: skip
+    total = reductions.sum(squares, axis, keepdims=keepdims)
+    out = pick(lax.gt(freedom, literal(freedom, 0)), lax.div(total, freedom), literal(freedom, np.nan))
+    return lax.convert_element_type(out, dtype)
+
+
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The square root of nanvar."""
+    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))

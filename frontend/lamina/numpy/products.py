@@ -1,0 +1,236 @@
+"""Linear algebra products: dot matmul vdot inner outer tensordot trace kron cross.
+
+All are `dot_general` with axes chosen, so that each is one library call or one kernel.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core.trace import get_aval
+from lamina.lax.convert import convert as convert_weakly
+from lamina.numpy.creation import asarray, diagonal
+from lamina.numpy.manipulation import moveaxis, ravel
+from lamina.numpy.promotion import (
+    Array, ArrayLike, DTypeLike, broadcast_shapes, broadcast_to_shape, canonical_axes,
+    check_arraylike,
+    promote_args, promote_dtypes, refuse_out, requested_dtype,
+)  # fmt: skip
+
+Precision = Any
+
+
+def _operands(name: str, a: ArrayLike, b: ArrayLike, preferred: DTypeLike | None
+              ) -> tuple[Array, Array, np.dtype | None]:  # fmt: skip
+    check_arraylike(name, a, b)
+    a, b = (asarray(x) for x in promote_dtypes(a, b))
+    return a, b, None if preferred is None else requested_dtype(preferred, name)
+
+
+def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred: np.dtype | None
+                 ) -> Array:  # fmt: skip
+    """The product; weakly typed if both operands are, with the accumulation type asked for."""
+    dtype = a.dtype
+    out = lax.dot_general(a, b, dims, precision=precision, preferred_element_type=preferred or dtype)
+    weak = get_aval(a).weak_type and get_aval(b).weak_type and preferred is None
+    return convert_weakly(out, out.dtype, True) if weak else out
+
+
+def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
+        preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The product of vectors or matrices; of other ranks, over a's last and b's second last axis."""
+    a, b, preferred = _operands("dot", a, b, preferred_element_type)
+    if not a.shape or not b.shape:
+        contracted: Any = ((), ())
+    else:
+        contracted = ((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))
+    return _dot_general(a, b, (contracted, ((), ())), precision, preferred)
+
+
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The matrix product over the last two axes, others broadcast. Scalars are refused."""
+    a, b, preferred = _operands("matmul", a, b, preferred_element_type)
+    for i, x in enumerate((a, b)):
+        if not x.shape:
+            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+    a_vector, b_vector = len(a.shape) == 1, len(b.shape) == 1
+    a_batch = () if a_vector else a.shape[:-2]
+    b_batch = () if b_vector else b.shape[:-2]
+    batch = broadcast_shapes(a_batch, b_batch)
+    # Each outer axis is shared by both operands, or free in one of them: then nothing is repeated.
+    shared: tuple[list[int], list[int]] = ([], [])
+    dropped: tuple[list[int], list[int]] = ([], [])
+    order: list[tuple[str, int]] = []  # where each outer axis of the result comes from
+    for i in range(len(batch)):
+        j, k = i - len(batch) + len(a_batch), i - len(batch) + len(b_batch)
+        in_a, in_b = j >= 0, k >= 0
+        if in_a and in_b and a_batch[j] == b_batch[k]:
+            order.append(("shared", len(shared[0])))
+            shared[0].append(j)
+            shared[1].append(k)
+        elif not in_b or (in_a and a_batch[j] != 1):
+            order.append(("a", j))
+            if in_b:
+                dropped[1].append(k)
+        else:
+            order.append(("b", k))
+            if in_a:
+                dropped[0].append(j)
+    a, shared_a, free_a = _without(a, dropped[0], shared[0], [n for o, n in order if o == "a"])
+    b, shared_b, free_b = _without(b, dropped[1], shared[1], [n for o, n in order if o == "b"])
+    contracted = ((len(a.shape) - 1,), (len(b.shape) - (1 if b_vector else 2),))
+    out = _dot_general(a, b, (contracted, (shared_a, shared_b)), precision, preferred)
+    # The result has the shared axes, a's free ones, a's rows, b's free ones, b's columns.
+    rows, columns = (not a_vector), (not b_vector)
+    start_b = len(shared_a) + len(free_a) + rows
+    position = {"shared": 0, "a": len(shared_a), "b": start_b}
+    seen = {"shared": 0, "a": 0, "b": 0}
+    permutation = []
+    for origin, _ in order:
+        permutation.append(position[origin] + seen[origin])
+        seen[origin] += 1
+    permutation += [start_b - 1] * rows + [len(out.shape) - 1] * columns
+    return lax.transpose(out, permutation)
+
+
+def _without(x: Array, dropped: list[int], shared: list[int], free: list[int]
+             ) -> tuple[Array, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """x without some axes of size 1, and the new numbers of the shared and free ones."""
+    kept = [i for i in range(len(x.shape)) if i not in dropped]
+    return (lax.squeeze(x, dropped) if dropped else x,
+            tuple(kept.index(i) for i in shared), tuple(kept.index(i) for i in free))  # fmt: skip
+
+
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The dot product of the flattened arrays, the first one conjugated."""
+    from lamina.numpy.arithmetic import conj
+
+    check_arraylike("vdot", a, b)
+    if get_aval(a).dtype.kind == "c":
+        a = conj(a)
+    return dot(ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precision = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The dot products of vectors along an axis, the first conjugated, other axes broadcast."""
+    from lamina.numpy.arithmetic import conj
+
+    check_arraylike("vecdot", x1, x2)
+    x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(f"vecdot requires that the axis has matching sizes, got {x1.shape[-1]} and {x2.shape[-1]}")
+    out = matmul(lax.expand_dims(conj(x1), (len(x1.shape) - 1,)), lax.expand_dims(x2, (len(x2.shape),)),
+                 precision=precision, preferred_element_type=preferred_element_type)  # fmt: skip
+    return lax.squeeze(out, (len(out.shape) - 2, len(out.shape) - 1))
+
+
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The products of matrices and vectors in the last axes, other axes broadcast."""
+    check_arraylike("matvec", x1, x2)
+    out = matmul(x1, lax.expand_dims(x2, (np.ndim(x2),)))
+    return lax.squeeze(out, (len(out.shape) - 1,))
+
+
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The products of conjugated vectors and matrices in the last axes, other axes broadcast."""
+    from lamina.numpy.arithmetic import conj
+
+    check_arraylike("vecmat", x1, x2)
+    out = matmul(lax.expand_dims(conj(x1), (np.ndim(x1) - 1,)), x2)
+    return lax.squeeze(out, (len(out.shape) - 2,))
+
+
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
+          preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The sum of products over the last axes of both."""
+    a, b, preferred = _operands("inner", a, b, preferred_element_type)
+    dims = ((len(a.shape) - 1,), (len(b.shape) - 1,)) if a.shape and b.shape else ((), ())
+    return _dot_general(a, b, (dims, ((), ())), precision, preferred)
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """The products of all pairs of elements, as a matrix."""
+    refuse_out("outer", out)
+    a, b = promote_args("outer", ravel(a), ravel(b))
+    return lax.mul(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
+
+
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision = None,
+              preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The sum of products over axes: the last n of a and first n of b, or two lists of axes."""
+    a, b, preferred = _operands("tensordot", a, b, preferred_element_type)
+    if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
+        count = operator.index(axes)
+        if count > min(len(a.shape), len(b.shape)):
+            raise TypeError(
+                f"Number of tensordot axes (axes {count}) exceeds input ranks "
+                f"({a.shape} and {b.shape})"
+            )
+        first = tuple(range(len(a.shape) - count, len(a.shape)))
+        second = tuple(range(count))
+    elif isinstance(axes, (tuple, list)) and len(axes) == 2:
+        first, second = (
+            canonical_axes(tuple(i) if isinstance(i, Sequence) else i, len(x.shape))
+            for i, x in zip(axes, (a, b), strict=True)
+        )
+        if len(first) != len(second):
+            raise TypeError(f"tensordot requires both axes lists to have equal length, got {first} and {second}.")
+    else:
+        raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
+    return _dot_general(a, b, ((first, second), ((), ())), precision, preferred)
+
+
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
+          dtype: DTypeLike | None = None, out: None = None) -> Array:  # fmt: skip
+    """The sum over a diagonal (see `diagonal`)."""
+    from lamina.numpy.reductions import sum as sum_
+
+    refuse_out("trace", out)
+    check_arraylike("trace", a)
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype=dtype)
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
+    """The Kronecker product: a with each element replaced by its product with b."""
+    a, b = (asarray(x) for x in promote_args("kron", a, b))
+    ndim = max(len(a.shape), len(b.shape))
+    a_sizes, b_sizes = ((1,) * (ndim - len(x.shape)) + tuple(x.shape) for x in (a, b))
+    wide_a = lax.reshape(a, tuple(n for m in a_sizes for n in (m, 1)))
+    wide_b = lax.reshape(b, tuple(n for m in b_sizes for n in (1, m)))
+    product = lax.mul(wide_a, wide_b)
+    return lax.reshape(product, tuple(m * n for m, n in zip(a_sizes, b_sizes, strict=True)))
+
+
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: int | None = None) -> Array:  # fmt: skip
+    """The cross product of vectors of 2 or 3 components (of two 2-vectors: its third component)."""
+    check_arraylike("cross", a, b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (asarray(x) for x in promote_dtypes(a, b))
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise ValueError("Dimension must be either 2 or 3 for cross product")
+    planar = a.shape[-1] == 2 and b.shape[-1] == 2
+    outer_shape = broadcast_shapes(a.shape[:-1], b.shape[:-1])
+
+    def component(x: Array, i: int) -> Array:
+        if i >= x.shape[-1]:
+            return lax.full(outer_shape, 0, x.dtype)
+        return broadcast_to_shape(lax.index_in_dim(x, i, len(x.shape) - 1, keepdims=False), outer_shape)
+
+    def minor(i: int, j: int) -> Array:
+        return lax.sub(lax.mul(component(a, i), component(b, j)), lax.mul(component(a, j), component(b, i)))
+
+    if planar:
+        return minor(0, 1)
+    parts = [lax.expand_dims(minor(i, j), (len(outer_shape),)) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return moveaxis(lax.concatenate(parts, len(outer_shape)), -1, axisc)

@@ -1,0 +1,273 @@
+"""What the arguments of a function become before its operation runs: one dtype, one rank.
+
+Python scalars stay scalars (they become literals in jaxprs), NumPy scalars and arrays keep their
+own dtypes, and nothing is broadcast further than rank: `lax` broadcasts scalars and size-1 axes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import config, lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval, is_array_like
+from lamina.lax.convert import convert as convert_weakly
+
+Array = Any  # an Array or a tracer
+ArrayLike = Any  # what check_arraylike accepts
+DTypeLike = Any
+Axis = int | Sequence[int] | None
+
+_SCALARS = (bool, int, float, complex)
+_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """Raises TypeError unless each argument is an array, a NumPy or a Python scalar."""
+    for position, x in enumerate(args):
+        if not is_array_like(x):
+            if isinstance(x, (np.ndarray, np.generic)):
+                get_aval(x)  # raises the error that names the dtype
+            raise TypeError(
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+            )
+
+
+def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None) -> np.dtype:
+    """The dtype that `dtype=` asks for, warning where 64 bits are truncated; `keep` for None."""
+    if dtype is None:
+        assert keep is not None
+        return keep
+    if type(dtype) is type and dtype in dtypes.PYTHON_SCALARS:
+        return dtypes.canonicalize(dtype)
+    asked = np.dtype(dtype)
+    got = dtypes.canonicalize(asked)
+    if got != asked:
+        warnings.warn(
+            f"Explicitly requested dtype {asked.name} requested in {name} is not available, and "
+            f"will be truncated to dtype {got.name}. To enable more dtypes, set the enable_x64 "
+            "configuration option or the LAMINA_ENABLE_X64 environment variable.",
+            stacklevel=_user_depth(),
+        )
+    return got
+
+
+def _user_depth() -> int:
+    """The stack level of the caller outside lamina, for warnings."""
+    import sys
+
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lamina"):
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def type_of(x: ArrayLike) -> tuple[np.dtype, bool]:
+    """The dtype of an array-like, and whether it is weak."""
+    aval = get_aval(x)
+    return aval.dtype, aval.weak_type
+
+
+def common_type(*args: ArrayLike) -> tuple[np.dtype, bool]:
+    """The dtype (and weakness) that the arguments have together."""
+    return dtypes.promote_types(*[type_of(x) for x in args])
+
+
+def python_kind(dtype: np.dtype) -> type:
+    """The Python scalar type of a dtype's category."""
+    if dtypes.is_float(dtype):
+        return float
+    if dtypes.is_integer(dtype):
+        return int
+    return _KIND[dtype.kind]
+
+
+def convert(x: ArrayLike, dtype: np.dtype, weak_type: bool = False) -> ArrayLike:
+    """x with this dtype. Scalars stay scalars; an array that has the dtype is given back as is,
+    unless it is weak and the result must not be."""
+    kind = type(x)
+    if kind in _SCALARS:
+        if weak_type:
+            to = python_kind(dtype)
+            if dtype == dtypes.canonicalize(dtypes.PYTHON_SCALARS[to]):
+                return to(x)
+        return np.asarray(x).astype(dtype)[()]
+    if kind is np.ndarray or isinstance(x, np.generic):
+        if x.dtype == dtype:
+            return x
+        source = dtypes.canonicalize(x.dtype)
+        if not (dtypes.is_inexact(source) and not dtypes.is_inexact(dtype)):
+            out = np.asarray(x).astype(source, copy=False).astype(dtype, copy=False)
+            return out[()] if out.ndim == 0 else out
+    aval = get_aval(x)
+    if aval.dtype == dtype and (weak_type or not aval.weak_type):
+        return x
+    return convert_weakly(x, dtype, weak_type)
+
+
+def promote_dtypes(*args: ArrayLike) -> list[ArrayLike]:
+    """The arguments in their common dtype."""
+    dtype, weak = common_type(*args)
+    return [_to_common(x, dtype, weak) for x in args]
+
+
+def promote_inexact(*args: ArrayLike) -> list[ArrayLike]:
+    """The arguments in their common dtype, at least a floating one."""
+    dtype, weak = common_type(*args)
+    to = dtypes.inexact_dtype(dtype)
+    return [_to_common(x, to, weak) for x in args]
+
+
+def promote_numeric(*args: ArrayLike) -> list[ArrayLike]:
+    """The arguments in their common dtype, booleans as integers."""
+    dtype, weak = common_type(*args)
+    if dtype == np.bool_:
+        dtype = dtypes.canonicalize(int)
+    return [_to_common(x, dtype, weak) for x in args]
+
+
+def _to_common(x: ArrayLike, dtype: np.dtype, weak: bool) -> ArrayLike:
+    # A weak array among strong ones of its dtype needs no conversion: the operation's result is
+    # strong as soon as one operand is.
+    return convert(x, dtype, weak or not isinstance(x, _SCALARS))
+
+
+def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
+    """The arguments in one rank, apart from scalars, which lax broadcasts."""
+    shapes = [shape_of(x) for x in args]
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) < 2:
+        return list(args)
+    if config.numpy_rank_promotion.value != "allow":
+        _complain_of_ranks(name, shapes)
+    rank = max(ranks)
+    broadcast_shapes(*shapes)  # raises where they do not fit
+    return [
+        x if len(s) in (0, rank) else raise_rank(x, rank) for x, s in zip(args, shapes, strict=True)
+    ]
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to; ValueError if there is none."""
+    try:
+        return np.broadcast_shapes(*(tuple(s) for s in shapes))
+    except ValueError:
+        shown = [tuple(s) for s in shapes]
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={shown}") from None
+
+
+def shape_of(x: ArrayLike) -> tuple[int, ...]:
+    """The shape of an array-like; () of scalars."""
+    return () if type(x) in _SCALARS else tuple(x.shape)
+
+
+def raise_rank(x: ArrayLike, rank: int) -> Array:
+    """x with axes of size 1 put in front."""
+    missing = rank - len(x.shape)
+    if missing == 0:
+        return x
+    return lax.broadcast_in_dim(
+        x, (1,) * missing + tuple(x.shape), tuple(range(missing, rank))
+    )
+
+
+def _complain_of_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
+    text = (
+        f"Operands could not be broadcast together for {name} on shapes "
+        f"{' '.join(map(str, shapes))} and with the config option numpy_rank_promotion="
+        f"'{config.numpy_rank_promotion.value}'."
+    )
+    if config.numpy_rank_promotion.value == "raise":
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=_user_depth())
+
+
+def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
+    """Checked arguments in one dtype and one rank."""
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_dtypes(*args))
+
+
+def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_inexact(*args))
+
+
+def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_numeric(*args))
+
+
+def broadcast_to_shape(x: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """x broadcast to a shape by NumPy's rules. Raises ValueError where it does not fit."""
+    have = shape_of(x)
+    if have == shape:
+        return x if type(x) not in _SCALARS else lax.full((), x)
+    extra = len(shape) - len(have)
+    if extra < 0 or any(h not in (1, s) for h, s in zip(have, shape[extra:], strict=True)):
+        short = get_aval(x)
+        raise ValueError(
+            f"Incompatible types for broadcasting: input type={short.str_long().lstrip('~')} and "
+            f"requested type={short.dtype.name}[{','.join(map(str, shape))}]"
+        )
+    return lax.broadcast_in_dim(x, shape, tuple(range(extra, len(shape))))
+
+
+def literal(like: ArrayLike, value: Any) -> Any:
+    """A scalar of the dtype of `like`, which jaxprs write as a literal."""
+    return np.asarray(value).astype(get_aval(like).dtype)[()]
+
+
+def pick(which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+    """lax.select of operands of one dtype that broadcast."""
+    cases = broadcast_shapes(shape_of(on_true), shape_of(on_false))
+    shape = broadcast_shapes(cases, shape_of(which))
+    if shape_of(which) or shape != cases:
+        which = broadcast_to_shape(which, shape)
+    return lax.select(which, broadcast_to_shape(on_true, shape), broadcast_to_shape(on_false, shape))
+
+
+def canonical_axis(axis: Any, ndim: int) -> int:
+    """A nonnegative axis. ValueError if it is out of range, TypeError if it is no integer."""
+    try:
+        index = axis.__index__()
+    except AttributeError:
+        raise TypeError(f"axis must be an integer, got {axis!r} of type {type(axis)}") from None
+    if not -ndim <= index < ndim:
+        raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+    return index + ndim if index < 0 else index
+
+
+def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Nonnegative, distinct axes; None means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)) or (isinstance(axis, np.ndarray) and axis.ndim == 1):
+        axes = tuple(canonical_axis(a, ndim) for a in axis)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"duplicate value in 'axis': {tuple(axis)}")
+        return axes
+    return (canonical_axis(axis, ndim),)
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Arrays are immutable: the `out` argument must be None."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to lamina.numpy.{name} is not supported.")
+
+
+def concrete_or_error(x: Any, message: str) -> np.ndarray:
+    """The value of x; ConcretizationTypeError with this message where it is traced."""
+    from lamina.core.trace import Tracer
+    from lamina.errors import ConcretizationTypeError
+
+    if isinstance(x, Tracer):
+        value = x.concrete()
+        if value is None:
+            raise ConcretizationTypeError(x, message)
+        x = value
+    return np.asarray(x)

@@ -1,0 +1,313 @@
+"""Reductions over axes: sum prod max min all any argmax argmin count_nonzero ptp.
+
+`axis` is an int, a tuple or None for all; `keepdims` keeps reduced axes with size 1; `where` says
+which elements count; `initial` takes part in the reduction.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.logic import truth
+from lamina.numpy.promotion import (
+    Array, ArrayLike, Axis, DTypeLike, canonical_axes, canonical_axis, check_arraylike, convert,
+    literal, pick, promote_dtypes, refuse_out, requested_dtype,
+)  # fmt: skip
+
+
+def _prepared(name: str, a: ArrayLike, out: None) -> Array:
+    check_arraylike(name, a)
+    refuse_out(name, out)
+    return asarray(a)
+
+
+def _reduce(name: str, op: Callable[..., Array], x: Array, axis: Axis, keepdims: bool,
+            where: ArrayLike | None, neutral: Any) -> Array:  # fmt: skip
+    """x reduced by op, elements that do not count replaced by the neutral value."""
+    axes = canonical_axes(axis, len(x.shape))
+    if where is not None:
+        check_arraylike(name, where)
+        x = pick(truth(where), x, literal(x, neutral))
+        axes = canonical_axes(axis, len(x.shape))
+    out = op(x, axes) if axes else x
+    return keep_axes(out, axes) if keepdims else out
+
+
+def keep_axes(x: Array, axes: tuple[int, ...]) -> Array:
+    """The result of a reduction with the reduced axes put back, with size 1."""
+    return lax.expand_dims(x, sorted(axes)) if axes else x
+
+
+# ---- sums and products -------------------------------------------------------------------------
+def sum_dtype(name: str, x: Array, dtype: DTypeLike | None, widen: bool = True) -> np.dtype:
+    """The dtype of a sum or product: small integers and booleans become default ones."""
+    if dtype is not None:
+        return requested_dtype(dtype, name)
+    have = x.dtype
+    if not widen or dtypes.is_inexact(have):
+        return have
+    default = dtypes.canonicalize(np.uint64 if dtypes.is_unsigned(have) else np.int64)
+    return default if have == np.bool_ or have.itemsize < default.itemsize else have
+
+
+def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike, axis: Axis,
+                 dtype: DTypeLike | None, keepdims: bool, initial: Any, where: Any,
+                 promote_integers: bool) -> Array:  # fmt: skip
+    x = asarray(a)
+    to = sum_dtype(name, x, dtype, promote_integers)
+    # 16-bit floats accumulate in float32 and are rounded once.
+    work = np.dtype(np.float32) if dtypes.is_float(to) and to.itemsize < 4 else to
+    weak = get_aval(x).weak_type
+    x = convert(x, work, weak and dtype is None and work == x.dtype)
+    out = _reduce(name, op, x, axis, keepdims, where, neutral)
+    if initial is not None:
+        check_arraylike(name, initial)
+        combine = lax.add if neutral == 0 else lax.mul
+        out = combine(convert(initial, work), out)
+    return out if work == to else lax.convert_element_type(out, to)
+
+
+def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+        promote_integers: bool = True) -> Array:  # fmt: skip
+    """The sum over axes; 0 of nothing. Small integers are summed as int32 (int64 with x64)."""
+    x = _prepared("sum", a, out)
+    return _accumulated("sum", lax.reduce_sum, 0, x, axis, dtype, keepdims, initial, where,
+                        promote_integers)  # fmt: skip
+
+
+def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+         promote_integers: bool = True) -> Array:  # fmt: skip
+    """The product over axes; 1 of nothing. Small integers are multiplied as int32."""
+    x = _prepared("prod", a, out)
+    return _accumulated("prod", lax.reduce_prod, 1, x, axis, dtype, keepdims, initial, where,
+                        promote_integers)  # fmt: skip
+
+
+# ---- extrema -----------------------------------------------------------------------------------
+def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The largest element over axes, NaN if any is. ValueError of nothing without initial."""
+    x = _prepared("max", a, out)
+    return _extremum("max", lax.reduce_max, lax.max, x, axis, keepdims, initial, where)
+
+
+def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The smallest element over axes, NaN if any is. ValueError of nothing without initial."""
+    x = _prepared("min", a, out)
+    return _extremum("min", lax.reduce_min, lax.min, x, axis, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """The value that no value of dtype is below."""
+    if dtype == np.bool_:
+        return False
+    return dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else -np.inf
+
+
+def highest(dtype: np.dtype) -> Any:
+    """The value that no value of dtype is above."""
+    if dtype == np.bool_:
+        return True
+    return dtypes.iinfo(dtype).max if dtypes.is_integer(dtype) else np.inf
+
+
+def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array], x: Array,
+              axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:  # fmt: skip
+    axes = canonical_axes(axis, len(x.shape))
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"reduction operation {name} does not have an identity, so to use a "
+                             "where mask one has to specify 'initial'")  # fmt: skip
+        if axes and np.prod([x.shape[i] for i in axes]) == 0 and (
+            np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0
+        ):
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    neutral = lowest(x.dtype) if name == "max" else highest(x.dtype)
+    out = _reduce(name, op, x, axis, keepdims, where, neutral)
+    if initial is not None:
+        check_arraylike(name, initial)
+        out = combine(convert(initial, x.dtype), out)
+    return out
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """max(a) - min(a) over axes."""
+    x = _prepared("ptp", a, out)
+    return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+# ---- truth -------------------------------------------------------------------------------------
+def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """Whether all elements over axes are nonzero; True of nothing."""
+    x = truth(_prepared("all", a, out))
+    return _reduce("all", lax.reduce_and, x, axis, keepdims, where, True)
+
+
+def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """Whether an element over axes is nonzero; False of nothing."""
+    x = truth(_prepared("any", a, out))
+    return _reduce("any", lax.reduce_or, x, axis, keepdims, where, False)
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The number of nonzero elements over axes."""
+    x = truth(_prepared("count_nonzero", a, None))
+    return sum(x, axis, dtype=dtypes.canonicalize(np.int64), keepdims=keepdims)
+
+
+# ---- positions ---------------------------------------------------------------------------------
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+           ) -> Array:  # fmt: skip
+    """The index of the first largest element (of the first NaN, if there is one)."""
+    return _position("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+           ) -> Array:  # fmt: skip
+    """The index of the first smallest element (of the first NaN, if there is one)."""
+    return _position("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+def _position(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None,
+              keepdims: bool | None) -> Array:  # fmt: skip
+    x = _prepared(name, a, out)
+    ndim = len(x.shape)
+    if axis is None:
+        x, at = lax.reshape(x, (x.size,)), 0
+    else:
+        at = canonical_axis(axis, ndim)
+    if x.shape[at] == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    found = op(x, at, dtypes.canonicalize(np.int64))
+    if not keepdims:
+        return found
+    return lax.reshape(found, (1,) * ndim) if axis is None else lax.expand_dims(found, (at,))
+
+
+# ---- means -------------------------------------------------------------------------------------
+def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The mean over axes; NaN of nothing. Integers give floats; 16-bit floats sum in float32."""
+    x = _prepared("mean", a, out)
+    to = requested_dtype(dtype, "mean", keep=dtypes.inexact_dtype(x.dtype))
+    work = np.dtype(np.float32) if dtypes.is_float(to) and to.itemsize < 4 else to
+    total = sum(x, axis, dtype=work, keepdims=keepdims, where=where)
+    divisor = lax.div(total, count_as(work, x, axis, where, keepdims))
+    return lax.convert_element_type(divisor, to)
+
+
+def count_as(dtype: np.dtype, x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool) -> Any:
+    """The number of elements that a reduction covers, as a literal where it is known."""
+    axes = canonical_axes(axis, len(x.shape))
+    if where is None:
+        return np.asarray(np.prod([x.shape[i] for i in axes], dtype=np.int64)).astype(dtype)[()]
+    from lamina.numpy.manipulation import broadcast_to
+
+    counted = broadcast_to(truth(where), x.shape)
+    return sum(counted, axis, dtype=dtype, keepdims=keepdims)
+
+
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Any:  # fmt: skip
+    """The weighted mean over axes; with returned also the sum of the weights."""
+    x = _prepared("average", a, None)
+    if weights is None:
+        out = mean(x, axis, keepdims=keepdims)
+        counted = lax.full(out.shape, count_as(out.dtype, x, axis, None, keepdims))
+        return (out, counted) if returned else out
+    check_arraylike("average", weights)
+    w = asarray(weights)
+    if axis is not None and w.shape != x.shape:
+        axes = canonical_axes(axis, len(x.shape))
+        if tuple(x.shape[i] for i in axes) != w.shape:
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        w = lax.broadcast_in_dim(w, x.shape, axes) if list(axes) == sorted(axes) else (
+            lax.broadcast_in_dim(lax.transpose(w, [axes.index(i) for i in sorted(axes)]),
+                                 x.shape, tuple(sorted(axes)))
+        )  # fmt: skip
+    elif w.shape != x.shape:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    x, w = promote_dtypes(x, w)
+    if not dtypes.is_inexact(x.dtype):
+        to = dtypes.inexact_dtype(x.dtype)
+        x, w = convert(x, to), convert(w, to)
+    total = sum(w, axis, keepdims=keepdims)
+    out = lax.div(sum(lax.mul(x, w), axis, keepdims=keepdims), total)
+    return (out, total) if returned else out
+
+
+def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:  # fmt: skip
+    """The mean squared distance from the mean, over n - ddof elements."""
+    x = _prepared("var", a, out)
+    if correction is not None:
+        if ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction  # type: ignore[assignment]
+    to = requested_dtype(dtype, "var", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
+    return _var(x, where, mean, axis=_hashable(axis), dtype=to, ddof=ddof, keepdims=bool(keepdims))
+
+
+def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:  # fmt: skip
+    """The square root of `var`."""
+    check_arraylike("std", a)
+    refuse_out("std", out)
+    if dtype is not None and not dtypes.is_inexact(np.dtype(dtype)):
+        raise ValueError(f"dtype argument to lamina.numpy.std must be inexact; got {dtype}")
+    return lax.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
+                        correction=correction))  # fmt: skip
+
+
+def _hashable(axis: Axis) -> Any:
+    return tuple(operator.index(i) for i in axis) if isinstance(axis, (list, np.ndarray)) else axis
+
+
+@compiled(static=("axis", "dtype", "ddof", "keepdims"))
+def _var(x: Any, where: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof: Any, keepdims: bool
+         ) -> Array:  # fmt: skip
+    work = dtypes.inexact_dtype(x.dtype)
+    if dtypes.is_float(work) and work.itemsize < 4:
+        work = np.dtype(np.float32)
+    if dtypes.real_dtype(work).itemsize < dtype.itemsize:
+        work = dtypes.complex_dtype(dtype) if work.kind == "c" else dtype
+    x = lax.convert_element_type(x, work)
+    middle = convert(center, work) if center is not None else (
+        mean(x, axis, keepdims=True, where=where)
+    )
+    distance = lax.sub(x, middle)
+    if work.kind == "c":
+        squares = lax.add(lax.square(lax.real(distance)), lax.square(lax.imag(distance)))
+    else:
+        squares = lax.square(distance)
+    real = dtypes.real_dtype(work)
+    count = count_as(real, x, axis, where, keepdims)
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    # With no degrees of freedom there is no variance: NaN, not an infinity.
+    nan = np.asarray(np.nan).astype(real)[()]
+    if where is None:
+        freedom = np.asarray(count - ddof).astype(real)[()]
+        out = lax.div(total, freedom) if freedom > 0 else lax.full_like(total, nan)
+    else:
+        freedom = lax.sub(count, np.asarray(ddof).astype(real)[()])
+        out = pick(lax.gt(freedom, np.zeros((), real)[()]), lax.div(total, freedom), nan)
+    return lax.convert_element_type(out, dtype)

@@ -1,0 +1,81 @@
+"""Choice between arrays: where with three arguments, select, choose, piecewise choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core.trace import get_aval
+from lamina.numpy.logic import truth
+from lamina.numpy.promotion import (
+    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, concrete_or_error,
+    convert, pick,
+    promote_dtypes, refuse_out, shape_of,
+)  # fmt: skip
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> Any:  # fmt: skip
+    """x where condition holds, else y, all broadcast together; gradients flow to both.
+
+    With condition alone: the indices at which it holds, as `nonzero` gives them.
+    """
+    if x is None and y is None:
+        from lamina.numpy.searching import nonzero
+
+        check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("Either both or neither of the x and y arguments should be provided to "
+                         "lamina.numpy.where.")  # fmt: skip
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in the three-term where.")
+    check_arraylike("where", condition, x, y)
+    x, y = promote_dtypes(x, y)
+    return pick(convert(truth(condition), np.dtype(bool)), x, y)
+
+
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+           ) -> Array:  # fmt: skip
+    """The choice of the first condition that holds; default where none does."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("condlist must have length equal to choicelist "
+                         f"({len(condlist)} vs {len(choicelist)})")  # fmt: skip
+    if not condlist:
+        raise ValueError("condlist must be non-empty")
+    check_arraylike("select", *condlist, *choicelist, default)
+    *choices, out = promote_dtypes(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        if get_aval(condition).dtype != np.bool_:
+            raise TypeError(f"select conditions must be boolean, got {get_aval(condition).dtype}")
+        out = pick(condition, choice, out)
+    return out
+
+
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "clip") -> Array:
+    """For each element of the integer array a, that of the choice with this number.
+
+    Numbers out of range are clipped, or wrapped with mode="wrap"; "raise" needs a concrete array.
+    """
+    refuse_out("choose", out)
+    check_arraylike("choose", a, *choices)
+    values = promote_dtypes(*choices)
+    count = len(values)
+    index = convert(a, np.dtype(np.int32))
+    if mode == "raise":
+        known = concrete_or_error(index, "The index must be known for choose with mode='raise'.")
+        if known.size and (known.min() < 0 or known.max() >= count):
+            raise ValueError("invalid entry in choice array")
+    elif mode == "wrap":
+        from lamina.numpy.arithmetic import remainder
+
+        index = remainder(index, np.int32(count))
+    elif mode == "clip":
+        index = lax.clamp(np.int32(0), index, np.int32(count - 1))
+    else:
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap' or 'clip'")
+    shape = broadcast_shapes(shape_of(index), *map(shape_of, values))
+    return lax.select_n(broadcast_to_shape(index, shape), *(broadcast_to_shape(v, shape) for v in values))

@@ -1,0 +1,220 @@
+"""Set operations: unique isin union1d intersect1d setdiff1d setxor1d.
+
+Results have as many elements as the values say, so the arrays must be concrete, or `size=` says
+how many to give; what is missing is filled up with fill_value, by default the least element.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.indexing import take
+from lamina.numpy.joining import concatenate
+from lamina.numpy.logic import logical_and, not_equal
+from lamina.numpy.manipulation import moveaxis, ravel
+from lamina.numpy.promotion import (
+    Array, ArrayLike, canonical_axis, check_arraylike, concrete_or_error, convert, literal, pick,
+    promote_dtypes,
+)  # fmt: skip
+from lamina.numpy.searching import nonzero, searchsorted
+from lamina.numpy.sorting import sort
+
+
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:  # fmt: skip
+    """The distinct elements in order (or slices along an axis), and if asked for: where each first
+    occurs, which of them each element is, how often each occurs."""
+    check_arraylike("unique", ar)
+    x = asarray(ar)
+    if size is None:
+        concrete_or_error(
+            x, "The error arose for the first argument of lamina.numpy.unique(). To make it "
+               "compatible with JIT and other transforms, you can specify a concrete value for the "
+               "size argument, which will determine the output size.",
+        )  # fmt: skip
+    else:
+        size = operator.index(concrete_or_error(size, "the size of unique must be known")[()])
+    if axis is None:
+        rows, at, shape = lax.reshape(x, (x.size, 1)), 0, x.shape
+    else:
+        at = canonical_axis(axis, len(x.shape))
+        front = moveaxis(x, at, 0)
+        rows, shape = lax.reshape(front, (front.shape[0], _rest(front))), front.shape
+    order, first = _groups(rows, equal_nan=bool(equal_nan))
+    count = int(np.asarray(first).sum()) if size is None else size
+    starts = nonzero(first, size=count, fill_value=rows.shape[0])[0]
+    index = take(order, starts, mode="clip") if rows.shape[0] else starts
+    values = take(rows, index, axis=0, mode="clip")
+    if size is not None and rows.shape[0]:
+        values = _filled(values, starts, rows.shape[0], fill_value)
+        index = pick(lax.lt(starts, literal(starts, rows.shape[0])), index, take(index, 0, mode="clip"))
+    out = lax.reshape(values, (count,)) if axis is None else (
+        moveaxis(lax.reshape(values, (count, *shape[1:])), 0, at)
+    )  # fmt: skip
+    results: list[Any] = [out]
+    to = dtypes.canonicalize(np.int64)
+    if return_index:
+        results.append(lax.convert_element_type(index, to))
+    if return_inverse:
+        number = lax.sub(lax.cumsum(lax.convert_element_type(first, to), 0), np.ones((), to)[()])
+        inverse = lax.sort((order, number), 0)[1] if rows.shape[0] else number
+        results.append(lax.reshape(inverse, shape) if axis is None else inverse)
+    if return_counts:
+        n = np.asarray(rows.shape[0]).astype(to)[()]
+        ends = concatenate([starts, lax.reshape(asarray(n), (1,))])
+        if size is not None:
+            ends = lax.min(ends, n)
+        lower, upper = lax.slice(ends, (0,), (count,)), lax.slice(ends, (1,), (count + 1,))
+        results.append(lax.convert_element_type(lax.sub(upper, lower), to))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _rest(x: Array) -> int:
+    return int(np.prod(x.shape[1:], dtype=np.int64))
+
+
+def _filled(values: Array, starts: Array, n: int, fill_value: Any) -> Array:
+    if fill_value is None:
+        fill: Any = lax.slice_in_dim(values, 0, 1, axis=0) if values.shape[0] else literal(values, 0)
+    else:
+        fill = convert(asarray(fill_value), values.dtype)
+    return pick(lax.expand_dims(lax.lt(starts, literal(starts, n)), (1,)), values, fill)
+
+
+@compiled(static=("equal_nan",))
+def _groups(rows: Any, *, equal_nan: bool) -> tuple[Array, Array]:
+    """The stable sorting order of rows, and which of the sorted rows differ from the one before."""
+    n, width = rows.shape
+    index = lax.iota(dtypes.canonicalize(np.int64), n)
+    columns = [lax.index_in_dim(rows, k, 1, keepdims=False) for k in range(width)]
+    if not columns or not n:
+        return index, lax.eq(index, literal(index, 0))
+    *columns, order = lax.sort((*columns, index), 0, num_keys=width)
+    differs = None
+    for c in columns:
+        now, before = lax.slice(c, (1,), (n,)), lax.slice(c, (0,), (n - 1,))
+        new = lax.ne(now, before)
+        if equal_nan and dtypes.is_inexact(c.dtype):
+            both = lax.bitwise_and(lax.ne(now, now), lax.ne(before, before))
+            new = lax.bitwise_and(new, lax.bitwise_not(both))
+        differs = new if differs is None else lax.bitwise_or(differs, new)
+    return order, lax.concatenate([lax.full((1,), True), differs], 0)
+
+
+class UniqueAll(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+    """unique with everything it knows."""
+    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """unique with counts."""
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """unique with the inverse."""
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """unique without more."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# ---- of two arrays -----------------------------------------------------------------------------
+def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+         invert: bool = False, *, method: str = "auto") -> Array:  # fmt: skip
+    """For each element whether it is among test_elements."""
+    check_arraylike("isin", element, test_elements)
+    x, tests = (asarray(a) for a in promote_dtypes(element, test_elements))
+    out = _isin(x, ravel(tests))
+    return lax.bitwise_not(out) if invert else out
+
+
+@compiled
+def _isin(x: Any, tests: Any) -> Array:
+    n = tests.shape[0]
+    if n == 0:
+        return lax.full(x.shape, False)
+    ordered = lax.sort(tests, 0)
+    at = lax.min(lax.convert_element_type(searchsorted(ordered, x), np.int32), np.int32(n - 1))
+    return lax.eq(take(ordered, at, mode="clip"), x)
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The distinct elements of both arrays, in order."""
+    check_arraylike("union1d", ar1, ar2)
+    return unique(concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+              fill_value: Any = None) -> Array:  # fmt: skip
+    """The distinct elements of ar1 that are not in ar2."""
+    check_arraylike("setdiff1d", ar1, ar2)
+    first = ravel(ar1) if assume_unique else unique(ar1, size=None if size is None else asarray(ar1).size)
+    return _chosen(first, isin(first, ar2, invert=True), size, fill_value)
+
+
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:  # fmt: skip
+    """The distinct elements that both arrays have, and if asked for where each first has them."""
+    check_arraylike("intersect1d", ar1, ar2)
+    a, b = (ravel(x) for x in promote_dtypes(asarray(ar1), asarray(ar2)))
+    values, where = unique(a, return_index=True, size=None if size is None else a.size)
+    common = isin(values, b)
+    if size is not None:  # repetitions that only fill up are not members again
+        position = lax.iota(np.int32, values.shape[0])
+        first = not_equal(take(values, lax.sub(position, np.int32(1)), mode="clip"), values)
+        common = logical_and(common, lax.bitwise_or(first, lax.eq(position, np.int32(0))))
+    out = _chosen(values, common, size, fill_value)
+    if not return_indices:
+        return out
+    order = lax.sort((b, lax.iota(dtypes.canonicalize(np.int64), b.shape[0])), 0)
+    at_b = take(order[1], searchsorted(order[0], out), mode="clip")
+    return out, _chosen(where, common, size, a.size), at_b
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+             fill_value: Any = None) -> Array:  # fmt: skip
+    """The distinct elements that exactly one of the arrays has."""
+    check_arraylike("setxor1d", ar1, ar2)
+    a = setdiff1d(ar1, ar2, size=size, fill_value=fill_value)
+    b = setdiff1d(ar2, ar1, size=size, fill_value=fill_value)
+    if size is not None:
+        return unique(concatenate([a, b]), size=size, fill_value=fill_value)
+    return sort(concatenate([a, b]))
+
+
+def _chosen(values: Array, mask: Array, size: int | None, fill_value: Any) -> Array:
+    n = values.shape[0]
+    at = nonzero(mask, size=size, fill_value=n)[0]
+    out = take(values, at, mode="clip") if n else values
+    if size is None or not n:
+        return out
+    fill = take(out, 0, mode="clip") if fill_value is None else convert(asarray(fill_value), out.dtype)
+    return pick(lax.lt(at, literal(at, n)), out, fill)

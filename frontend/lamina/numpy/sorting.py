@@ -1,0 +1,234 @@
+"""Sorting: sort argsort lexsort partition; median and quantiles, which sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.promotion import (
+    Array, ArrayLike, Axis, DTypeLike, canonical_axes, canonical_axis, check_arraylike, convert,
+    literal, pick, refuse_out, requested_dtype,
+)  # fmt: skip
+
+
+def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+         stable: bool = True, descending: bool = False) -> Array:  # fmt: skip
+    """The elements in ascending order along an axis (None: of all), NaN last; descending: first."""
+    x, at = _sorted_axis("sort", a, axis, kind, order)
+    return _sort(x, axis=at, stable=bool(stable), descending=bool(descending))
+
+
+@compiled(static=("axis", "stable", "descending"))
+def _sort(x: Any, *, axis: int, stable: bool, descending: bool) -> Array:
+    out = lax.sort(x, axis, is_stable=stable)
+    return lax.rev(out, (axis,)) if descending else out
+
+
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The indices that put the elements in order; equal ones keep theirs, also descending."""
+    x, at = _sorted_axis("argsort", a, axis, kind, order)
+    to = requested_dtype(dtype, "argsort", keep=dtypes.canonicalize(np.int64))
+    return _argsort(x, axis=at, stable=bool(stable), descending=bool(descending), dtype=to)
+
+
+@compiled(static=("axis", "stable", "descending", "dtype"))
+def _argsort(x: Any, *, axis: int, stable: bool, descending: bool, dtype: np.dtype) -> Array:
+    index = lax.broadcasted_iota(dtype, x.shape, axis)
+    if not descending:
+        return lax.sort((x, index), axis, is_stable=stable)[1]
+    # Sorting the reversed array and reversing the result keeps ties in order.
+    found = lax.sort((lax.rev(x, (axis,)), lax.rev(index, (axis,))), axis, is_stable=stable)[1]
+    return lax.rev(found, (axis,))
+
+
+def _sorted_axis(name: str, a: ArrayLike, axis: int | None, kind: Any, order: Any) -> tuple[Array, int]:
+    check_arraylike(name, a)
+    if kind is not None:
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False "
+                        "to specify sort stability.")  # fmt: skip
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+    x = asarray(a)
+    if axis is None or not x.shape:
+        if axis is not None:
+            canonical_axis(axis, 1)
+        return lax.reshape(x, (x.size,)), 0
+    return x, canonical_axis(axis, len(x.shape))
+
+
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """The indices that sort by several keys, the last of them first in importance."""
+    parts = [asarray(k) for k in keys]
+    if not parts:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if len({p.shape for p in parts}) > 1:
+        raise ValueError("all keys need to be the same shape")
+    if not parts[0].shape:
+        return asarray(np.zeros((), dtypes.canonicalize(np.int64)))
+    at = canonical_axis(axis, len(parts[0].shape))
+    return _lexsort(parts, axis=at)
+
+
+@compiled(static=("axis",))
+def _lexsort(keys: Sequence[Any], *, axis: int) -> Array:
+    index = lax.broadcasted_iota(dtypes.canonicalize(np.int64), keys[0].shape, axis)
+    return lax.sort((*keys[::-1], index), axis, num_keys=len(keys))[-1]
+
+
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """a with what is below its kth element before it, and the rest behind (here: sorted)."""
+    _check_kth(a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The indices that partition a (see partition)."""
+    _check_kth(a, kth, axis)
+    return argsort(a, axis)
+
+
+def _check_kth(a: ArrayLike, kth: int, axis: int) -> None:
+    check_arraylike("partition", a)
+    shape = get_aval(a).shape
+    n = shape[canonical_axis(axis, len(shape))]
+    if not -n <= kth < n:
+        raise ValueError(f"kth={kth} is out of bounds for an axis of size {n}")
+
+
+# ---- quantiles ---------------------------------------------------------------------------------
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+           keepdims: bool = False) -> Array:  # fmt: skip
+    """The middle of the sorted elements over axes; the mean of the two middles of an even number."""
+    check_arraylike("median", a)
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def quantile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
+             overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+    """The elements below which the fraction q lies, interpolated; q's axes come first in the result.
+
+    NaN where an element is NaN. Methods: linear, lower, higher, midpoint, nearest.
+    """
+    refuse_out("quantile", out)
+    return _quantiles("quantile", a, q, axis, method, keepdims, skip_nan=False)
+
+
+def percentile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
+               overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+    """quantile, with q in percent."""
+    refuse_out("percentile", out)
+    return _quantiles("percentile", a, _percent(q), axis, method, keepdims, skip_nan=False)
+
+
+def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
+              keepdims: bool = False) -> Array:  # fmt: skip
+    """median of the elements that are not NaN."""
+    refuse_out("nanmedian", out)
+    return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, skip_nan=True)
+
+
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
+                overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+    """quantile of the elements that are not NaN."""
+    refuse_out("nanquantile", out)
+    return _quantiles("nanquantile", a, q, axis, method, keepdims, skip_nan=True)
+
+
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
+                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+    """percentile of the elements that are not NaN."""
+    refuse_out("nanpercentile", out)
+    return _quantiles("nanpercentile", a, _percent(q), axis, method, keepdims, skip_nan=True)
+
+
+def _percent(q: ArrayLike) -> Any:
+    from lamina.numpy.arithmetic import true_divide
+
+    check_arraylike("percentile", q)
+    return true_divide(q, 100)
+
+
+def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, method: str, keepdims: bool,
+               skip_nan: bool) -> Array:  # fmt: skip
+    check_arraylike(name, a, q)
+    if method not in _METHODS:
+        raise ValueError(f"interpolation can only be {', '.join(map(repr, _METHODS))}; got {method!r}")
+    x = asarray(a)
+    if x.dtype.kind == "c":
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+    axes = canonical_axes(axis, len(x.shape))
+    return _quantile(x, q, axes=axes, method=method, keepdims=bool(keepdims), skip_nan=skip_nan)
+
+
+@compiled(static=("axes", "method", "keepdims", "skip_nan"))
+def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: bool, skip_nan: bool
+              ) -> Array:  # fmt: skip
+    from lamina.numpy.indexing import take_along_axis
+    from lamina.numpy.reductions import any as any_
+    from lamina.numpy.reductions import sum as sum_
+
+    dtype = dtypes.inexact_dtype(x.dtype)
+    x = convert(x, dtype)
+    q = convert(q, dtype)
+    rest = tuple(i for i in range(len(x.shape)) if i not in axes)
+    outer = tuple(x.shape[i] for i in rest)
+    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    flat = lax.reshape(lax.transpose(x, (*rest, *axes)), (*outer, n))
+    nan = lax.ne(flat, flat)
+    q_shape = np.shape(q)
+    q = lax.reshape(asarray(q), (1,) * len(outer) + (int(np.prod(q_shape, dtype=np.int64)),))
+    if skip_nan:
+        counts = convert(sum_(lax.bitwise_not(nan), -1, keepdims=True), dtype)
+        last = lax.max(lax.sub(counts, literal(counts, 1)), literal(counts, 0))
+        spoiled = lax.eq(counts, literal(counts, 0))
+    else:
+        last = np.asarray(max(n - 1, 0)).astype(dtype)[()]
+        spoiled = any_(nan, -1, keepdims=True)
+    position = lax.mul(q, last)
+    low, high = lax.floor(position), lax.ceil(position)
+    weight = lax.sub(position, low)
+    ordered = lax.sort(flat, len(outer))
+    below, above = (
+        take_along_axis(ordered, _index(i, outer), axis=-1, mode="clip") for i in (low, high)
+    )
+    half = literal(weight, 0.5)
+    if method == "linear":
+        weight_low = lax.sub(literal(weight, 1), weight)
+        out = lax.add(lax.mul(below, pick_weight(weight_low, below)), lax.mul(above, pick_weight(weight, above)))
+    elif method == "midpoint":
+        out = lax.mul(lax.add(below, above), literal(below, 0.5))
+    elif method == "nearest":  # ties go to the even position
+        even = lax.eq(lax.rem(low, literal(low, 2)), literal(low, 0))
+        take_low = lax.bitwise_or(lax.lt(weight, half), lax.bitwise_and(lax.eq(weight, half), even))
+        out = pick(take_low, below, above)
+    else:
+        out = below if method == "lower" else above
+    out = pick(spoiled, literal(out, np.nan), out)
+    out = lax.transpose(out, (len(outer), *range(len(outer))))
+    shape = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else outer
+    return lax.reshape(out, (*q_shape, *shape))
+
+
+def pick_weight(weight: Any, like: Any) -> Array:
+    """A weight for each of several values, in their shape."""
+    from lamina.numpy.promotion import broadcast_to_shape
+
+    return broadcast_to_shape(weight, tuple(like.shape))
+
+
+def _index(position: Any, outer: tuple[int, ...]) -> Array:
+    from lamina.numpy.promotion import broadcast_to_shape
+
+    index = lax.convert_element_type(position, np.int32)
+    return broadcast_to_shape(index, (*outer, index.shape[-1]))

@@ -1,0 +1,214 @@
+"""Statistics that are more than a reduction: histogram bincount cov corrcoef convolve correlate."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.numpy import products, reductions
+from lamina.numpy.creation import asarray, linspace
+from lamina.numpy.manipulation import ravel
+from lamina.numpy.promotion import (
+    Array, ArrayLike, check_arraylike, concrete_or_error, convert, literal, pick, promote_args_inexact,
+    promote_dtypes,
+)  # fmt: skip
+from lamina.numpy.searching import searchsorted
+
+
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
+             length: int | None = None) -> Array:  # fmt: skip
+    """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
+
+    The result has as many entries as `length` says; without it, as the greatest value needs.
+    """
+    check_arraylike("bincount", x)
+    x = asarray(x)
+    if x.dtype == np.bool_:
+        x = lax.convert_element_type(x, np.int32)
+    if not dtypes.is_integer(x.dtype):
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype.name}")
+    if len(x.shape) != 1:
+        raise ValueError("only 1-dimensional input supported.")
+    least = operator.index(concrete_or_error(minlength, "'minlength' argument of bincount")[()])
+    if length is None:
+        known = concrete_or_error(x, "The error occurred because argument 'x' of bincount is traced. To "
+                                     "avoid this error, pass a static `length` argument.")  # fmt: skip
+        length = max(least, int(known.max()) + 1 if known.size else 0)
+    if weights is None:
+        counted: Any = np.ones((), dtypes.canonicalize(np.int64))[()]
+    else:
+        counted = asarray(weights)
+        if counted.shape != x.shape:
+            raise ValueError("shape of weights must match shape of x.")
+        if not dtypes.is_inexact(counted.dtype):
+            counted = convert(counted, dtypes.canonicalize(np.int64))
+    zero = lax.full((int(length),), 0, counted.dtype)
+    x = lax.max(x, literal(x, 0)) if dtypes.is_signed(x.dtype) else x
+    return zero.at[x].add(counted, mode="drop")
+
+
+def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """The edges of `bins` equal bins over range, by default over the values; or the edges given."""
+    check_arraylike("histogram_bin_edges", a)
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    x = ravel(a)
+    to = dtypes.inexact_dtype(x.dtype)
+    if np.ndim(bins) == 1:
+        return convert(asarray(bins), to)
+    count = operator.index(concrete_or_error(bins, "bins argument of histogram_bin_edges")[()])
+    if range is None:
+        low: Any = reductions.min(x) if x.size else np.zeros((), x.dtype)
+        high: Any = reductions.max(x) if x.size else np.ones((), x.dtype)
+    else:
+        low, high = range
+    low, high = convert(asarray(low), to), convert(asarray(high), to)
+    same = lax.eq(low, high)
+    half = literal(low, 0.5)
+    low, high = pick(same, lax.sub(low, half), low), pick(same, lax.add(high, half), high)
+    return linspace(low, high, count + 1, dtype=to)
+
+
+def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
+              density: bool | None = None) -> tuple[Array, Array]:  # fmt: skip
+    """How many values lie in each bin (or the sum of their weights), and the edges of the bins."""
+    check_arraylike("histogram", a, *([] if weights is None else [weights]))
+    x = ravel(a)
+    counted = lax.full(x.shape, 1, dtypes.canonicalize(float)) if weights is None else ravel(weights)
+    if counted.shape != x.shape:
+        raise ValueError("weights should have the same shape as a.")
+    edges = histogram_bin_edges(x, bins, range, weights)
+    x, edges = promote_dtypes(x, edges)
+    n = edges.shape[0]
+    place = searchsorted(edges, x, side="right")
+    last = lax.index_in_dim(edges, n - 1, keepdims=False)
+    place = pick(lax.eq(x, last), literal(place, n - 1), place)  # the last bin holds its upper edge
+    counts = lax.full((n + 1,), 0, counted.dtype).at[place].add(counted)
+    counts = lax.slice(counts, (1,), (n,))
+    if density:
+        width = lax.sub(lax.slice(edges, (1,), (n,)), lax.slice(edges, (0,), (n - 1,)))
+        counts = convert(counts, edges.dtype)
+        counts = lax.div(lax.div(counts, width), reductions.sum(counts))
+    return counts, edges
+
+
+def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
+        ddof: int | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None
+        ) -> Array:  # fmt: skip
+    """The covariance matrix of variables, one a row (a column without rowvar)."""
+    from lamina.numpy.arithmetic import conj
+    from lamina.numpy.joining import concatenate
+    from lamina.numpy.manipulation import atleast_2d
+
+    if y is not None:
+        m, y = promote_args_inexact("cov", m, y)
+        if np.ndim(y) > 2:
+            raise ValueError("y has more than 2 dimensions")
+    else:
+        (m,) = promote_args_inexact("cov", m)
+    if np.ndim(m) > 2:
+        raise ValueError("m has more than 2 dimensions")
+    x = atleast_2d(m)
+    if not rowvar and x.shape[0] != 1:
+        x = lax.transpose(x, (1, 0))
+    if y is not None:
+        other = atleast_2d(y)
+        if not rowvar and other.shape[0] != 1:
+            other = lax.transpose(other, (1, 0))
+        x = concatenate([x, other], 0)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    weights: Any = None
+    for w, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if w is not None:
+            check_arraylike("cov", w)
+            w = asarray(w)
+            if len(w.shape) != 1 or w.shape[0] != x.shape[1]:
+                raise RuntimeError(f"cov: {name} must be a vector of one entry for each observation")
+            w = convert(w, dtypes.real_dtype(x.dtype))
+            weights = w if weights is None else lax.mul(weights, w)
+    middle, total = reductions.average(x, axis=1, weights=weights, returned=True)
+    total = lax.index_in_dim(total, 0, keepdims=False)
+    if weights is None:
+        freedom = lax.sub(total, literal(total, ddof))
+    elif ddof == 0:
+        freedom = total
+    elif aweights is None:
+        freedom = lax.sub(total, literal(total, ddof))
+    else:
+        squares = reductions.sum(lax.mul(weights, convert(asarray(aweights), weights.dtype)))
+        freedom = lax.sub(total, lax.div(lax.mul(literal(squares, ddof), squares), total))
+    x = lax.sub(x, lax.expand_dims(middle, (1,)))
+    weighted = x if weights is None else lax.mul(x, convert(lax.expand_dims(weights, (0,)), x.dtype))
+    out = lax.div(products.dot(x, conj(lax.transpose(weighted, (1, 0)))), convert(freedom, x.dtype))
+    return lax.squeeze(out, tuple(i for i, n in enumerate(out.shape) if n == 1))
+
+
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
+    """The correlation matrix of variables, one a row (a column without rowvar)."""
+    from lamina.numpy.arithmetic import clip
+
+    c = cov(x, y, rowvar)
+    if not c.shape:
+        return lax.div(c, c)
+    from lamina.numpy.creation import diagonal
+
+    spread = lax.sqrt(lax.real(diagonal(c)) if c.dtype.kind == "c" else diagonal(c))
+    spread = convert(spread, c.dtype)
+    c = lax.div(lax.div(c, lax.expand_dims(spread, (1,))), lax.expand_dims(spread, (0,)))
+    return c if c.dtype.kind == "c" else clip(c, -1, 1)
+
+
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None) -> Array:
+    """The convolution of two vectors; mode "full", "same" or "valid" as in NumPy."""
+    return _slide("convolve", a, v, mode, precision)
+
+
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None) -> Array:
+    """The cross-correlation of two vectors; mode "full", "same" or "valid" as in NumPy."""
+    from lamina.numpy.arithmetic import conj
+
+    check_arraylike("correlate", a, v)
+    v = asarray(v)
+    if len(v.shape) != 1:
+        raise ValueError("correlate() only support 1-dimensional inputs.")
+    return _slide("correlate", a, lax.rev(conj(v), (0,)), mode, precision, correlation=True)
+
+
+def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, correlation: bool = False
+           ) -> Array:  # fmt: skip
+    """A convolution as a product with the matrix of the shorter vector's neighbours."""
+    check_arraylike(name, a, v)
+    x, kernel = (asarray(t) for t in promote_dtypes(a, v))
+    if len(x.shape) != 1 or len(kernel.shape) != 1:
+        raise ValueError(f"{name}() only support 1-dimensional inputs.")
+    if x.size == 0 or kernel.size == 0:
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {x.shape} and {kernel.shape}.")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+    if x.dtype == np.bool_ or dtypes.is_integer(x.dtype):
+        x, kernel = (convert(t, dtypes.promote_types((t.dtype, False), (np.dtype(np.int32), False))[0]
+                             if t.dtype == np.bool_ else t.dtype) for t in (x, kernel))  # fmt: skip
+    n, k = x.shape[0], kernel.shape[0]
+    long, short = (x, kernel) if n >= k else (kernel, x)
+    m, w = max(n, k), min(n, k)
+    padded = lax.pad(long, literal(long, 0), [(w - 1, w - 1, 0)])
+    total = m + w - 1
+    rows = [lax.slice(padded, (w - 1 - i,), (w - 1 - i + total,)) for i in range(w)]
+    out = products.dot(short, _stacked(rows), precision=precision)
+    if mode == "full":
+        return out
+    size = m if mode == "same" else m - w + 1
+    start = (w - 1) // 2 if mode == "same" else w - 1
+    if mode == "same" and correlation and n < k and w % 2 == 0:
+        start += 1
+    return lax.slice(out, (start,), (start + size,))
+
+
+def _stacked(rows: Sequence[Any]) -> Array:
+    return lax.concatenate([lax.expand_dims(r, (0,)) for r in rows], 0)

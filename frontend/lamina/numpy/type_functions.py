@@ -1,0 +1,163 @@
+"""Questions about dtypes and types: finfo, result_type, issubdtype, isscalar ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.numpy.promotion import DTypeLike, check_arraylike
+
+dtype = np.dtype
+_PYTHON = tuple(dtypes.PYTHON_SCALARS)
+
+
+def finfo(dtype: DTypeLike) -> Any:
+    """Machine limits of a floating dtype (bfloat16 and float8 among them), or of an array's."""
+    return dtypes.finfo(_dtype_of(dtype))
+
+
+def iinfo(dtype: DTypeLike) -> Any:
+    """Machine limits of an integer dtype, or of an array's."""
+    return dtypes.iinfo(_dtype_of(dtype))
+
+
+def _dtype_of(x: Any) -> np.dtype:
+    if type(x) is type and x in dtypes.PYTHON_SCALARS:
+        return dtypes.default_dtype(x)
+    found = getattr(x, "dtype", None)
+    return found if isinstance(found, np.dtype) else np.dtype(x)
+
+
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
+    """The dtype that arrays of dtypes a and b have together. Python types count as weak."""
+    return dtypes.promote_types(_type_pair(a), _type_pair(b))[0]
+
+
+def _type_pair(x: Any) -> tuple[np.dtype, bool]:
+    if isinstance(x, type) and x in dtypes.PYTHON_SCALARS and x is not bool:
+        return dtypes.PYTHON_SCALARS[x], True
+    return np.dtype(x), False
+
+
+def result_type(*args: Any) -> np.dtype:
+    """The dtype of the result of an operation on these arrays, scalars and dtypes."""
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    pairs = []
+    for x in args:
+        if is_array_like(x) and not isinstance(x, type):
+            aval = get_aval(x)
+            pairs.append((aval.dtype, aval.weak_type))
+        elif isinstance(x, type) and x in dtypes.PYTHON_SCALARS and x is not bool:
+            pairs.append((dtypes.default_dtype(x), True))
+        elif hasattr(x, "dtype") and hasattr(x, "shape"):
+            pairs.append((dtypes.canonicalize(x.dtype), bool(getattr(x, "weak_type", False))))
+        else:
+            pairs.append((dtypes.canonicalize(np.dtype(x)), False))
+    return dtypes.canonicalize(dtypes.promote_types(*pairs)[0])
+
+
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
+    """Whether arg1 is below arg2 in the hierarchy of dtypes (extension dtypes included)."""
+    if not isinstance(arg1, type) or not issubclass(arg1, np.generic):
+        arg1 = _dtype_of(arg1)
+    if isinstance(arg2, type) and issubclass(arg2, np.generic):
+        return dtypes.issubdtype(arg1, arg2)
+    if arg2 in (float, complex, int, bool):
+        return dtypes.issubdtype(arg1, {float: np.floating, complex: np.complexfloating,
+                                        int: np.integer, bool: np.bool_}[arg2])  # fmt: skip
+    return np.dtype(arg1) == _dtype_of(arg2)
+
+
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
+    """Whether a dtype is of a kind: a dtype, "bool", "integral", "real floating", ..., or a tuple
+    of these (the array API's function)."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    found = _dtype_of(dtype)
+    return any(_is_kind(found, k) for k in kinds)
+
+
+_KINDS: dict[str, Callable[[np.dtype], bool]] = {
+    "bool": lambda d: d == np.bool_,
+    "signed integer": dtypes.is_signed,
+    "unsigned integer": dtypes.is_unsigned,
+    "integral": dtypes.is_integer,
+    "real floating": dtypes.is_float,
+    "complex floating": dtypes.is_complex,
+    "numeric": lambda d: dtypes.is_integer(d) or dtypes.is_inexact(d),
+}
+
+
+def _is_kind(dtype: np.dtype, kind: Any) -> bool:
+    if isinstance(kind, str):
+        test = _KINDS.get(kind)
+        if test is None:
+            raise ValueError(f"Unrecognized kind={kind!r}; expected one of {sorted(_KINDS)}")
+        return test(dtype)
+    return dtype == _dtype_of(kind)
+
+
+def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
+    """Whether NumPy's rules allow the cast."""
+    return bool(np.can_cast(_dtype_of(from_), _dtype_of(to), casting=casting))  # type: ignore[arg-type]
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of an array or scalar."""
+    check_arraylike("shape", a)
+    return tuple(get_aval(a).shape)
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array or scalar."""
+    check_arraylike("ndim", a)
+    return len(get_aval(a).shape)
+
+
+def size(a: Any, axis: int | None = None) -> int:
+    """The number of elements, in all or along one axis."""
+    check_arraylike("size", a)
+    aval = get_aval(a)
+    return aval.size if axis is None else aval.shape[axis]
+
+
+def isscalar(element: Any) -> bool:
+    """Whether the value is a Python or NumPy scalar or a 0-dimensional array."""
+    if isinstance(element, Tracer) or hasattr(element, "shape"):
+        return tuple(element.shape) == () and is_array_like(element)
+    return bool(np.isscalar(element))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether x has a complex dtype (not: whether a value of it is complex)."""
+    if x is None:
+        return False
+    if is_array_like(x):
+        return get_aval(x).dtype.kind == "c"
+    return bool(np.iscomplexobj(x))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether x has a dtype that is not complex."""
+    return not iscomplexobj(x)
+
+
+def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False) -> Any:
+    """x converted to a dtype (None: the default float). Complex to real drops the imaginary part."""
+    from lamina.numpy.creation import astype_array
+
+    check_arraylike("astype", x)
+    return astype_array(x, dtypes.default_dtype(float) if dtype is None else dtype)
+
+
+def iterable(y: Any) -> bool:
+    """Whether y can be iterated over."""
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,287 @@
+"""Functional updates: x.at[index].set(y) and its siblings give a changed copy of x.
+
+Where the index is static, contiguous and in bounds the update is one dynamic_update_slice, else one
+scatter. By default indices out of bounds change nothing; negative ones count from the end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.lax.convert import convert as convert_weakly
+from lamina.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import ones_like
+from lamina.numpy.index_plans import ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, make_plan
+from lamina.numpy.indexing import (
+    arrays_in_front, as_arrays, check_mode, getitem, index_dtype, normalized, stacked_indices,
+    wrapped,
+)  # fmt: skip
+from lamina.numpy.promotion import (
+    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, common_type, shape_of,
+)  # fmt: skip
+
+_SCATTERS: dict[str, Callable[..., Array]] = {
+    "set": lax.scatter, "add": lax.scatter_add, "mul": lax.scatter_mul, "min": lax.scatter_min,
+    "max": lax.scatter_max,
+}  # fmt: skip
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda old, new: new, "add": lax.add, "mul": lax.mul, "min": lax.min, "max": lax.max,
+}  # fmt: skip
+
+
+class IndexUpdateHelper:
+    """x.at: x.at[index] names elements of x for an update."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> IndexUpdateRef:
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """x.at[index]: each method gives x with the named elements changed.
+
+    Keywords of all methods: `mode` ("drop" by default, "clip", "wrap", "promise_in_bounds"; "fill"
+    is "drop") for indices out of bounds; `indices_are_sorted` and `unique_indices` promise that
+    they are. Repeated indices: add, multiply, min and max apply every one; with set any may win.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self.array, self.index = array, index
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Any = None, fill_value: Any = None) -> Array:  # fmt: skip
+        """x[index] with a choice of what indices out of bounds give."""
+        return getitem(self.array, self.index, mode=mode, fill_value=fill_value,
+                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)  # fmt: skip
+
+    def set(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] = values."""
+        return _update("set", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+
+    def add(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] += values."""
+        return _update("add", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+
+    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] -= values."""
+        from lamina.numpy.arithmetic import negative
+
+        return self.add(negative(values), indices_are_sorted=indices_are_sorted,
+                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+
+    def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] *= values."""
+        return _update("mul", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+
+    mul = multiply
+
+    def divide(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+               unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] /= values."""
+        from lamina.numpy.arithmetic import divide
+
+        divisor = _update("mul", ones_like(self.array), self.index, values, indices_are_sorted,
+                          unique_indices, mode)  # fmt: skip
+        return divide(self.array, divisor)
+
+    def power(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+              unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] **= values."""
+        from lamina.numpy.arithmetic import power
+
+        exponent = _update("mul", ones_like(self.array), self.index, values, indices_are_sorted,
+                           unique_indices, mode)  # fmt: skip
+        return power(self.array, exponent)
+
+    def min(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] = minimum(x[index], values)."""
+        return _update("min", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+
+    def max(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] = maximum(x[index], values)."""
+        return _update("max", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+
+    def apply(self, func: Callable[[Array], Array], *, indices_are_sorted: bool = False,
+              unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+        """x[index] = func(x[index]), once for each element."""
+        values = func(self.get(mode="clip" if mode is None else mode))
+        return self.set(values, indices_are_sorted=indices_are_sorted,
+                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+
+
+def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
+            mode: Any) -> Array:  # fmt: skip
+    check_arraylike(f"at[].{op}", values)
+    check_mode(mode)
+    values = _as_updates(x, values)
+    dropping = GatherScatterMode.from_any(None if mode == "wrap" else mode) is GatherScatterMode.FILL_OR_DROP
+    movable = is_evaluating() and not isinstance(x, Tracer)
+    if mode == "wrap":
+        index, mode, dropping = wrapped(index, x.shape), "clip", False
+    try:
+        plan, arrays = make_plan(index, tuple(x.shape), clamp=not dropping, movable=movable)
+    except OutOfBounds:
+        plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=False, movable=movable)
+    mode = GatherScatterMode.from_any(mode)
+    return _scatter(x, values, arrays, op=op, plan=plan, mode=mode, sorted_=bool(sorted_),
+                    unique=bool(unique))  # fmt: skip
+
+
+def _as_updates(x: Array, values: ArrayLike) -> Any:
+    """values in x's dtype, with JAX's warning where that loses something."""
+    aval = get_aval(x)
+    dtype, _ = common_type(x, values)
+    if dtype != aval.dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from dtype="
+            f"{get_aval(values).dtype.name} to dtype={aval.dtype.name}. In future releases this "
+            "will result in an error.",
+            FutureWarning, stacklevel=4,
+        )  # fmt: skip
+        if get_aval(values).dtype.kind == "c" and aval.dtype.kind != "c":
+            values = lax.real(values)
+    return convert_weakly(values, aval.dtype, aval.weak_type)
+
+
+@compiled(static=("op", "plan", "mode", "sorted_", "unique"))
+def _scatter(x: Any, y: Any, arrays: list[Any], *, op: str, plan: Plan, mode: GatherScatterMode,
+             sorted_: bool, unique: bool) -> Array:  # fmt: skip
+    """x with y combined into the elements that a plan names."""
+    shape = x.shape
+    if plan.expanded:
+        x = lax.expand_dims(x, plan.expanded)
+    axes = [e for e in plan.entries if e.kind != "new"]
+    contiguous = all(
+        e.kind in ("int", "moved", "window") or (e.kind == "slice" and abs(e.step) == 1) for e in axes
+    )
+    write = _write_slice if contiguous else _write_scattered
+    out = write(x, y, arrays, axes, op, plan, mode, sorted_, unique)
+    return lax.reshape(out, shape) if plan.expanded else out
+
+
+def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
+                 *_: Any) -> Array:  # fmt: skip
+    starts: list[Any] = []
+    given = iter(arrays)
+    for e in axes:
+        if e.kind in ARGUMENTS:
+            starts.append(next(given))
+        else:
+            starts.append(e.start - e.size + 1 if e.step == -1 else e.start)
+    sizes = tuple(e.size for e in axes)
+    y = broadcast_to_shape(y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window")))
+    y = lax.reshape(y, sizes)
+    turned = [a for a, e in enumerate(axes) if e.step == -1]
+    y = lax.rev(y, turned) if turned else y
+    if 0 in sizes:
+        return x
+    if op != "set":
+        if all(isinstance(s, int) for s in starts):
+            old = lax.slice(x, starts, [s + n for s, n in zip(starts, sizes, strict=True)])
+        else:
+            old = lax.dynamic_slice(x, starts, sizes)
+        y = _COMBINE[op](old, y)
+    if sizes == x.shape:
+        return y
+    return lax.dynamic_update_slice(x, y, [np.int32(s) if isinstance(s, int) else s for s in starts])
+
+
+def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
+                     mode: GatherScatterMode, sorted_: bool, unique: bool) -> Array:  # fmt: skip
+    """One scatter. Its updates have the axes of the index arrays first, then one for each slice
+    that is not taken whole, then the windows: axes taken whole."""
+    given = iter(arrays)
+    indexed = [next(given) if e.kind in ARGUMENTS else None for e in axes]
+    advanced = [a for a, e in enumerate(axes) if e.kind in INDEXED]
+    batch = broadcast_shapes(*(shape_of(indexed[a]) for a in advanced))
+    partial = [a for a, e in enumerate(axes) if e.kind not in INDEXED
+               and not e.is_whole(x.shape[a])]  # fmt: skip
+    dtype = index_dtype([i for i in indexed if i is not None] or [np.int32(0)], x.shape)
+    full_batch = (*batch, *(axes[a].size for a in partial))
+    components, order = [], sorted([*advanced, *partial])
+    for a in order:
+        if a in advanced:
+            i = normalized(indexed[a], x.shape[a], dtype)
+            i = lax.broadcast_in_dim(i, full_batch, tuple(range(len(batch) - len(shape_of(i)), len(batch)))) if (
+                shape_of(i) != full_batch) else i  # fmt: skip
+        else:
+            i = _slice_positions(axes[a], indexed[a], dtype)
+            i = lax.broadcast_in_dim(i, full_batch, (len(batch) + partial.index(a),))
+        components.append(i)
+    updates = _arranged(y, axes, plan, batch, partial, x.shape)
+    whole = [a for a in range(len(axes)) if a not in order]
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=tuple(range(len(full_batch), len(full_batch) + len(whole))),
+        inserted_window_dims=tuple(order), scatter_dims_to_operand_dims=tuple(order),
+    )  # fmt: skip
+    if not order:
+        return _COMBINE[op](x, updates)
+    return _SCATTERS[op](x, stacked_indices(components, full_batch), updates, numbers,
+                         indices_are_sorted=sorted_, unique_indices=unique, mode=mode)  # fmt: skip
+
+
+def _slice_positions(e: Entry, start: Any, dtype: np.dtype) -> Any:
+    """The positions that a slice takes along its axis."""
+    if start is None:
+        return np.arange(e.start, e.start + e.size * e.step, e.step, dtype) if e.size else np.zeros(0, dtype)
+    return lax.add(lax.iota(dtype, e.size), lax.convert_element_type(start, dtype))
+
+
+def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], partial: list[int],
+              shape: tuple[int, ...]) -> Any:  # fmt: skip
+    """y, which broadcasts to the shape of x[index], with the axes of _write_scattered's updates."""
+    front = bool([e for e in axes if e.kind in INDEXED]) and arrays_in_front(plan)
+    labels: list[Any] = ["batch"] if front else []
+    axis = 0
+    for e in plan.entries:
+        if e.kind == "new":
+            labels.append("new")
+            continue
+        if e.kind in INDEXED:
+            if "batch" not in labels:
+                labels.append("batch")
+        elif e.kind != "int":
+            labels.append(axis)
+        axis += 1
+    sizes: list[int] = []
+    spans: dict[Any, list[int]] = {"batch": []}
+    for label in labels:
+        extent = batch if label == "batch" else (1,) if label == "new" else (axes[label].size,)
+        if label != "new":
+            spans[label] = list(range(len(sizes), len(sizes) + len(extent)))
+        sizes.extend(extent)
+    y = broadcast_to_shape(y, tuple(sizes))
+    whole = [a for a, e in enumerate(axes) if e.kind not in (*INDEXED, "int") and a not in partial]
+    # Static integers not among index arrays are partial slices of size 1 that y has no axis for.
+    wanted = spans["batch"] + [i for a in partial for i in spans.get(a, [])] + [
+        i for a in whole for i in spans[a]
+    ]
+    new = [i for i in range(len(sizes)) if i not in wanted]
+    y = lax.transpose(y, [*wanted, *new])
+    final = (*batch, *(axes[a].size for a in partial), *(shape[a] for a in whole))
+    return lax.reshape(y, final)
