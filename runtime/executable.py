@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -124,7 +125,7 @@ def _import(symbol: str) -> tuple[str, int]:
         return symbol, own[symbol]
     if symbol.startswith("scipy_"):
         try:
-            return symbol, ctypes.cast(getattr(_openblas(), symbol), ctypes.c_void_p).value or 0
+            return symbol, _address(getattr(_openblas(), symbol))
         except AttributeError as error:
             raise LoadError(f"OpenBLAS has no {symbol}") from error
     return symbol, _process_symbol(symbol)
@@ -137,17 +138,25 @@ def _openblas() -> ctypes.CDLL:
         if _blas is None:
             import scipy_openblas32
 
-            path = f"{scipy_openblas32.get_lib_dir()}/{scipy_openblas32.get_library(fullname=True)}"
-            _blas = ctypes.CDLL(path)
-        _blas.scipy_openblas_set_num_threads(_runtime.get_num_threads())
+            name = scipy_openblas32.get_library(fullname=True)
+            blas = ctypes.CDLL(os.path.join(scipy_openblas32.get_lib_dir(), name))
+            # It runs its parts on our threads: its own would spin on the cores our kernels need.
+            together = ctypes.c_void_p(_runtime.symbols()["lamina_run_together"])
+            blas.scipy_openblas_set_threads_callback_function(together)
+            _runtime.follow_num_threads(_address(blas.scipy_openblas_set_num_threads))
+            _blas = blas
     return _blas
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _process_symbol(symbol: str) -> int:
     """The address of a function of the C or mathematics library."""
     for library in _system_libraries():
         try:
-            return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
+            return _address(getattr(library, symbol))
         except AttributeError:
             continue
     raise LoadError(f"compiled code needs the symbol {symbol}, which nothing here provides")

@@ -1,16 +1,23 @@
 """What all tests share: no disk cache but a temporary one, JAX (the oracle) on the CPU, and a
 Hypothesis profile whose examples are the same in every run."""
 
+import atexit
 import os
+import shutil
+import sys
 import tempfile
 
 import hypothesis
 
+# Helpers of tests (primitive_samples, random_programs) lie beside this file.
+sys.path.insert(0, os.path.dirname(__file__))
+
 # Set before anything imports lamina or jax.
+for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
+    del os.environ[_name]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["JAX_PLATFORMS"] = "cpu"
-for _name in [n for n in os.environ if n.startswith("LAMINA_") and n != "LAMINA_CACHE_DIR"]:
-    del os.environ[_name]
+atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
 hypothesis.settings.register_profile(
     "lamina",

@@ -256,9 +256,9 @@ bool init_array(PyObject* module) {
 }
 
 bool set_array_type(PyObject* type) {
-  if (!PyType_Check(type) ||
-      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), array_base_type) ||
-      reinterpret_cast<PyTypeObject*>(type)->tp_basicsize != array_base_type->tp_basicsize) {
+  auto* wanted = reinterpret_cast<PyTypeObject*>(type);
+  if (!PyType_Check(type) || !PyType_IsSubtype(wanted, array_base_type) ||
+      wanted->tp_dictoffset != 0 || wanted->tp_basicsize != array_base_type->tp_basicsize) {
     PyErr_SetString(PyExc_TypeError,
                     "set_array_type wants a subclass of ArrayBase with __slots__ = ()");
     return false;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "platform.h"
@@ -61,40 +62,41 @@ class ThreadPool {
   void run(void (*task)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain) {
     if (n <= 0) return;
     grain = std::max<int64_t>(grain, 1);
-    if (n <= grain || inside_task || count_.load(std::memory_order_relaxed) == 1 ||
-        !mutex_.try_lock()) {
+    if (n <= grain || inside_task || count() == 1 || !mutex_.try_lock()) {
       task(context, 0, n);
       return;
     }
     std::lock_guard guard(mutex_, std::adopt_lock);
     start_workers();
-    const int64_t threads = static_cast<int64_t>(workers_.size()) + 1;
     const int64_t pieces = (n + grain - 1) / grain;
-    loop_.task = task;
-    loop_.context = context;
-    loop_.n = n;
-    loop_.participants = static_cast<int>(std::min(threads, pieces));
-    const int64_t per_thread = loop_.participants * kChunksPerThread;
-    loop_.chunk = std::max(grain, (n + per_thread - 1) / per_thread);
-    loop_.fp_control = fp_control();
-    loop_.failure = current_failure;
-    const int64_t chunks = (n + loop_.chunk - 1) / loop_.chunk;
-    for (int i = 0; i < loop_.participants; ++i) {
-      ranges_[i].next.store(chunks * i / loop_.participants, std::memory_order_relaxed);
-      ranges_[i].end = chunks * (i + 1) / loop_.participants;
+    const auto participants = static_cast<int>(std::min(threads(), pieces));
+    const int64_t chunks = participants * kChunksPerThread;
+    loop_ = {task, context, n, std::max(grain, (n + chunks - 1) / chunks), participants};
+    run_loop();
+  }
+
+  // As run, but the n pieces may wait for each other: each gets a thread of its own.
+  void run_together(void (*task)(void*, int64_t, int64_t), void* context, int64_t n) {
+    if (!inside_task && n <= count() && mutex_.try_lock()) {
+      std::lock_guard guard(mutex_, std::adopt_lock);
+      start_workers();
+      if (n <= threads()) {
+        loop_ = {task, context, n, 1, static_cast<int>(n)};
+        run_loop();
+        return;
+      }
     }
-    move_worker_off_my_cpu();
-    gate_.store(kOpen, std::memory_order_seq_cst);
-    for (int i = 1; i < loop_.participants; ++i) wake(*workers_[i - 1]);
-    inside_task = true;
-    take_chunks(0);
-    inside_task = false;
-    // Closed first, then wait for those inside: nobody enters a loop that is over.
-    gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
-    for (int spins = 0; gate_.load(std::memory_order_acquire) != 0; ++spins) {
-      cpu_relax();
-      if (spins % 4096 == 4095) sched_yield();
+    std::vector<std::thread> others;
+    const uint64_t control = fp_control();
+    for (int64_t i = 1; i < n; ++i) {
+      others.emplace_back([=] {
+        inside_task = true;
+        set_fp_control(control);
+        task(context, i, i + 1);
+      });
     }
+    task(context, 0, 1);
+    for (std::thread& other : others) other.join();
   }
 
   int count() const { return count_.load(std::memory_order_relaxed); }
@@ -103,6 +105,13 @@ class ThreadPool {
     std::lock_guard guard(mutex_);
     stop_workers();
     count_.store(std::clamp(count > 0 ? count : initial_count(), 1, kMaxThreads));
+    for (void (*follower)(int) : followers_) follower(this->count());
+  }
+
+  void follow(void (*follower)(int)) {
+    std::lock_guard guard(mutex_);
+    followers_.push_back(follower);
+    follower(count());
   }
 
   int workers() {
@@ -158,6 +167,31 @@ class ThreadPool {
     workers_.clear();
     gate_.store(0);
     mutex_.unlock();
+  }
+
+  int64_t threads() const { return static_cast<int64_t>(workers_.size()) + 1; }
+
+  // Runs loop_ with the mutex held.
+  void run_loop() {
+    loop_.fp_control = fp_control();
+    loop_.failure = current_failure;
+    const int64_t chunks = (loop_.n + loop_.chunk - 1) / loop_.chunk;
+    for (int i = 0; i < loop_.participants; ++i) {
+      ranges_[i].next.store(chunks * i / loop_.participants, std::memory_order_relaxed);
+      ranges_[i].end = chunks * (i + 1) / loop_.participants;
+    }
+    move_worker_off_my_cpu();
+    gate_.store(kOpen, std::memory_order_seq_cst);
+    for (int i = 1; i < loop_.participants; ++i) wake(*workers_[i - 1]);
+    inside_task = true;
+    take_chunks(0);
+    inside_task = false;
+    // Closed first, then wait for those inside: nobody enters a loop that is over.
+    gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+    for (int spins = 0; gate_.load(std::memory_order_acquire) != 0; ++spins) {
+      cpu_relax();
+      if (spins % 4096 == 4095) sched_yield();
+    }
   }
 
   static void place(Worker& worker, int cpu) {
@@ -261,6 +295,7 @@ class ThreadPool {
   std::vector<Range> ranges_;
   alignas(64) std::atomic<uint32_t> gate_{0};  // kOpen | workers inside
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<void (*)(int)> followers_;
   std::atomic<bool> stopping_{false};
   bool placed_ = false;
 };
@@ -281,6 +316,7 @@ FailureScope::~FailureScope() { current_failure = outer_; }
 
 int thread_count() { return ThreadPool::instance().count(); }
 void set_thread_count(int count) { ThreadPool::instance().set_count(count); }
+void follow_thread_count(void (*follower)(int)) { ThreadPool::instance().follow(follower); }
 int worker_count() { return ThreadPool::instance().workers(); }
 
 }  // namespace lamina
@@ -289,6 +325,24 @@ extern "C" {
 void lamina_parallel_for(void (*task)(void*, int64_t, int64_t), void* ctx, int64_t n,
                          int64_t grain) {
   lamina::ThreadPool::instance().run(task, ctx, n, grain);
+}
+
+void lamina_run_together(int, void (*job)(int, void*, int), int count, size_t size, void* data,
+                         int argument) {
+  struct Jobs {
+    void (*job)(int, void*, int);
+    char* data;
+    size_t size;
+    int argument;
+  } jobs{job, static_cast<char*>(data), size, argument};
+  lamina::ThreadPool::instance().run_together(
+      [](void* context, int64_t lo, int64_t hi) {
+        const Jobs& all = *static_cast<const Jobs*>(context);
+        for (int64_t i = lo; i < hi; ++i) {
+          all.job(static_cast<int>(i), all.data + i * all.size, all.argument);
+        }
+      },
+      &jobs, count);
 }
 
 void lamina_fail(const char* message) {
