@@ -40,7 +40,9 @@ class MachineCode:
     assembly: str | None = None
 
 
-def emit(text: str, machine: Machine, options: CodegenOptions, *, keep_texts: bool = False) -> MachineCode:
+def emit(
+    text: str, machine: Machine, options: CodegenOptions, *, keep_texts: bool = False
+) -> MachineCode:
     """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it refuses."""
     import llvmlite.binding as llvm
 
@@ -72,5 +74,10 @@ def _target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="default", jit=True
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=level,
+        reloc="pic",
+        codemodel="default",
+        jit=True,
     )

@@ -12,10 +12,16 @@ STABLEHLO_INPUT = (
     "symbol-dce",
 )
 
-# Only for modules with dynamic sizes: what the arguments' sizes imply, then static ops for dynamic.
-STABLEHLO_REFINE = (
-    "stablehlo-refine-shapes",
-    "func.func(stablehlo-canonicalize-dynamism)",
+# What only some programs need first: done where the module's text matches the pattern before it.
+STABLEHLO_PREPARE = (
+    (r"!quant\.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
+    (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
+    # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
+    (
+        r"tensor<[^>]*\?|stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)",
+        "stablehlo-refine-shapes,func.func(stablehlo-canonicalize-dynamism),"
+        "stablehlo-fold,stablehlo-decide-shape-assertions",
+    ),
 )
 
 # The same program, smaller: nothing here knows what will run it.
@@ -41,8 +47,16 @@ STABLEHLO_PLAN = (
 CPU_KERNEL_PREPARE = (
     ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
+    ("stablehlo.fft", "stablehlo-expand-fft"),
+    ("<0x", "stablehlo-drop-empty-tensors"),
+    ("x0x", "stablehlo-drop-empty-tensors"),
+    ("stablehlo.dot_general", "stablehlo-define-contractions"),
+    ("stablehlo.convolution", "stablehlo-define-contractions"),
+    ("stablehlo.reduce", "stablehlo-define-reductions"),
+    ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
     ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     ("i1>", "stablehlo-define-booleans"),
+    ("stablehlo.is_finite", "stablehlo-define-is-finite"),
     ("stablehlo.batch_norm", "stablehlo-expand-normalization"),
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
     ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
@@ -115,7 +129,7 @@ CPU_KERNEL_LLVM = (
 
 ALL_PIPELINES = {
     "input": STABLEHLO_INPUT,
-    "refine": STABLEHLO_REFINE,
+    "prepare": STABLEHLO_PREPARE,
     "optimize": STABLEHLO_OPTIMIZE,
     "fuse": STABLEHLO_FUSE,
     "plan": STABLEHLO_PLAN,

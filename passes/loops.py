@@ -90,6 +90,37 @@ def with_signless_elements(tensor: ir.Value) -> ir.Value:
     return ir.Operation.create("builtin.unrealized_conversion_cast", results=[signless], operands=[tensor]).result
 
 
+def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """A scalar or tensor seen as the same bits of another signedness; undoes `with_signless_elements`."""
+    if value.type == type_:
+        return value
+    return ir.Operation.create("builtin.unrealized_conversion_cast", results=[type_], operands=[value]).result
+
+
+def find_ops(module: ir.Module, *names: str) -> list[ir.Operation]:
+    """The ops of these names anywhere in a module, inner ones before those that hold them."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def replace_each(module: ir.Module, name: str, build: Callable[[ir.Operation], Sequence[ir.Value]]) -> int:
+    """Replace every op of a name by the values that `build` makes in front of it; how many there were."""
+    found = find_ops(module, name)
+    for op in found:
+        with ir.InsertionPoint(op), op.location:
+            for old, new in zip(op.results, build(op), strict=True):
+                old.replace_all_uses_with(new)
+        op.erase()
+    return len(found)
+
+
 def scalar_tensor(scalar: ir.Value) -> ir.Value:
     """A tensor without dimensions that holds one scalar: what StableHLO computes on."""
     type_ = ir.RankedTensorType.get([], scalar.type)

@@ -233,7 +233,7 @@ def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
     while op is not None:
         if op == ancestor:
             return True
-        op = op.parent if op.name != "func.func" else None
+        op = op.parent if op.operation.name != "func.func" else None
     return False
 
 

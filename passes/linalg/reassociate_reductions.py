@@ -36,7 +36,7 @@ def _mark(generic: ir.Operation, flags: ir.Attribute) -> None:
     yielded = block.operations[len(block.operations) - 1].operands
     for accumulator, value in zip(accumulators, yielded, strict=True):
         combiner = value.owner
-        if isinstance(combiner, ir.Block) or combiner.name not in ("arith.addf", "arith.mulf"):
+        if isinstance(combiner, ir.Block) or combiner.operation.name not in ("arith.addf", "arith.mulf"):
             continue
         if accumulator in list(combiner.operands):
             combiner.attributes["fastmath"] = flags

@@ -57,6 +57,9 @@ def _rewrite(func: ir.Operation) -> None:
         for result in sorted(range(len(values)), key=lambda r: r in updated):
             if direct[result]:
                 continue
+            if 0 in type_.results[result].shape:  # nothing to write
+                terminator.operands[result] = destinations[result]
+                continue
             terminator.operands[result] = ir.Operation.create(
                 "bufferization.materialize_in_destination",
                 results=[type_.results[result]],
@@ -84,18 +87,18 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
     True when the value needs no op to bring it to its destination: it is there, or it comes out of a loop, where
     bufferisation refuses such an op and `memref-drop-results` copies instead.
     """
-    from_loop = not isinstance(value.owner, ir.Block) and value.owner.name == "scf.for"
+    from_loop = not isinstance(value.owner, ir.Block) and value.owner.operation.name == "scf.for"
     while value != destination:
         if isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1:
             return from_loop
         owner, number = value.owner, _result_number(value)
-        if owner.name == "scf.for":
+        if owner.operation.name == "scf.for":
             value = owner.operands[3 + number]
-        elif owner.name in ("tensor.insert", "tensor.insert_slice"):
+        elif owner.operation.name in ("tensor.insert", "tensor.insert_slice"):
             value = owner.operands[1]
-        elif owner.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
+        elif owner.operation.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
             value = owner.operands[ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number]
-        elif owner.name == "tensor.empty" and from_loop and value.type == destination.type:
+        elif owner.operation.name == "tensor.empty" and from_loop and value.type == destination.type:
             value.replace_all_uses_with(destination)
             return True
         else:

@@ -1,8 +1,8 @@
 """Spell every floating-point constant as the integer that holds its bits.
 
 The MLIR wheel prints LLVM 24 text, whose float literals LLVM 22 cannot read. A scalar or vector constant
-becomes integer constant + freeze + bitcast (freeze keeps the printer from folding it back; LLVM removes all
-three), a constant struct or array is built from such pieces, and a constant global becomes a global of integers.
+becomes integer constant + freeze + bitcast (freeze keeps translation from folding it back; LLVM removes all
+three), as does a constant that is converted from an integer one; a constant struct or array is built from such pieces, and a constant global becomes a global of integers.
 Leaves integer constants alone.
 
 example: test/passes/llvm/portable_float_constants.mlir
@@ -25,6 +25,7 @@ _FLOATS = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+_FROM_INTEGER = frozenset(("llvm.bitcast", "llvm.sitofp", "llvm.uitofp"))
 _FLOAT_WORD = re.compile(r"\b(bf16|f16|f32|f64)\b|(?<=x)(bf16|f16|f32|f64)\b")
 
 
@@ -35,12 +36,15 @@ class PortableFloatConstants(Pass):
     def run(self, module: ir.Module) -> None:
         constants: list[ir.Operation] = []
         globals_: list[ir.Operation] = []
+        conversions: list[ir.Operation] = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             if op.name == "llvm.mlir.constant":
                 constants.append(op)
             elif op.name == "llvm.mlir.global" and "value" in op.attributes:
                 globals_.append(op)
+            elif op.name in _FROM_INTEGER:
+                conversions.append(op)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
@@ -48,6 +52,8 @@ class PortableFloatConstants(Pass):
             _rewrite_constant(op)
         for op in globals_:
             _rewrite_global(op)
+        for op in conversions:
+            _freeze_constant_operand(op)
 
 
 def _rewrite_constant(op: ir.Operation) -> None:
@@ -82,6 +88,16 @@ def _rewrite_global(op: ir.Operation) -> None:
     tensor = ir.RankedTensorType.get(ir.ShapedType(attribute.type).shape, integer)
     op.attributes["value"] = _integer_dense(attribute, tensor, float_name)
     op.attributes["global_type"] = ir.TypeAttr.get(_with_integers(global_type))
+
+
+def _freeze_constant_operand(op: ir.Operation) -> None:
+    producer = op.operands[0].owner
+    if isinstance(producer, ir.Block) or producer.operation.name != "llvm.mlir.constant":
+        return
+    with ir.InsertionPoint(op), op.location:
+        op.operands[0] = ir.Operation.create(
+            "llvm.freeze", results=[op.operands[0].type], operands=[op.operands[0]]
+        ).result
 
 
 def _scalar(bits: int, float_name: str) -> ir.Value:

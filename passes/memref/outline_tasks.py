@@ -25,7 +25,7 @@ from lamina.passes.base import Pass
 GRAIN = "lamina.grain"
 TASK = "lamina.task"
 RANGE = "lamina.range"
-_RECOMPUTED = ("arith.", "index.", "affine.apply", "memref.subview", "memref.reinterpret_cast", "memref.get_global",
+_RECOMPUTED = ("arith.", "complex.", "index.", "affine.apply", "memref.subview", "memref.reinterpret_cast", "memref.get_global",
                "memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.load", "memref.view")  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
                 return
         elif owner in inner:
             return
-        elif owner.name.startswith(_RECOMPUTED) and not len(owner.regions):
+        elif owner.operation.name.startswith(_RECOMPUTED) and not len(owner.regions):
             if owner not in recomputed:
                 for operand in owner.operands:
                     require(operand)

@@ -16,7 +16,15 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, linalg, stablehlo_ext, tensor
 from lamina.passes.base import Pass
-from lamina.passes.loops import extract, for_each, if_else, index, inline_scalar_region, insert
+from lamina.passes.loops import (
+    extract,
+    for_each,
+    if_else,
+    index,
+    inline_scalar_region,
+    insert,
+    replace_each,
+)
 
 INOUT = "lamina.inout"
 
@@ -26,20 +34,7 @@ class LowerScatter(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        found: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "stablehlo.scatter":
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for op in found:
-            with ir.InsertionPoint(op), op.location:
-                for old, new in zip(op.results, _Scatter(op).lower(), strict=True):
-                    old.replace_all_uses_with(new)
-            op.erase()
-        self.count("lowered", len(found))
+        self.count("lowered", replace_each(module, "stablehlo.scatter", lambda op: _Scatter(op).lower()))
 
 
 class _Scatter:
@@ -72,7 +67,11 @@ class _Scatter:
             starts = self._starts(positions)
 
             def write() -> Sequence[ir.Value]:
-                return for_each(window, values, lambda offsets, inner: self._update(starts, positions, offsets, inner))
+                return for_each(
+                    window,
+                    values,
+                    lambda offsets, inner: self._update(starts, positions, offsets, inner),
+                )
 
             fits = self._fits(starts, window)
             if fits is None:
@@ -89,7 +88,9 @@ class _Scatter:
             place = list(positions)
             if not is_scalar:
                 place.insert(self._vector_dim, index(component))
-            starts[dimension] = arith.IndexCastOp(ir.IndexType.get(), extract(self._indices, place)).result
+            starts[dimension] = arith.IndexCastOp(
+                ir.IndexType.get(), extract(self._indices, place)
+            ).result
         for dimension, indices_dim in self._batching.items():
             # index vectors run along their own dimension, which positions don't count
             at = indices_dim - (indices_dim > self._vector_dim)
@@ -126,15 +127,20 @@ class _Scatter:
             if start is not None and offset is not None:
                 target.append(arith.AddIOp(start, offset).result)
             else:
-                target.append(start if start is not None else offset if offset is not None else index(0))
+                target.append(
+                    start if start is not None else offset if offset is not None else index(0)
+                )
         of_window, of_scatter = iter(offsets), iter(positions)
         source = [
-            next(of_window) if d in self._window_dims else next(of_scatter) for d in range(_rank(self._updates[0]))
+            next(of_window) if d in self._window_dims else next(of_scatter)
+            for d in range(_rank(self._updates[0]))
         ]
         current = [extract(result, target) for result in results]
         updates = [extract(update, source) for update in self._updates]
         combined = inline_scalar_region(self._op.regions[0].blocks[0], [*current, *updates])
-        return [insert(value, result, target) for value, result in zip(combined, results, strict=True)]
+        return [
+            insert(value, result, target) for value, result in zip(combined, results, strict=True)
+        ]
 
 
 def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:
@@ -142,10 +148,12 @@ def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:
     owner = operand.owner
     if isinstance(owner, ir.Block):
         function = owner.owner
-        attributes = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else None
+        attributes = (
+            function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else None
+        )
         if attributes and INOUT in ir.DictAttr(attributes[ir.BlockArgument(operand).arg_number]):
             return operand
-    elif owner.name != "stablehlo.constant" and len(list(operand.uses)) == 1:
+    elif owner.operation.name != "stablehlo.constant" and len(list(operand.uses)) == 1:
         return operand
     shape = ir.RankedTensorType(operand.type)
     empty = tensor.EmptyOp(list(shape.shape), shape.element_type).result

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir, tensor
 from lamina.passes.base import Pass
 from lamina.passes.loops import (
+    cast,
     extract,
     for_each,
     for_range,
@@ -24,6 +25,7 @@ from lamina.passes.loops import (
     inline_scalar_region,
     insert,
     load,
+    replace_each,
     store,
     with_signless_elements,
 )
@@ -34,20 +36,7 @@ class LowerSort(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        found: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "stablehlo.sort":
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for op in found:
-            with ir.InsertionPoint(op), op.location:
-                for old, new in zip(op.results, _lower(op), strict=True):
-                    old.replace_all_uses_with(new)
-            op.erase()
-        self.count("lowered", len(found))
+        self.count("lowered", replace_each(module, "stablehlo.sort", _lower))
 
 
 def _lower(op: ir.Operation) -> list[ir.Value]:
@@ -89,7 +78,7 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
 
     empty = [tensor.EmptyOp(shape, element).result for element in elements]
     sorted_ = for_each([n for d, n in enumerate(shape) if d != dimension], empty, sort_row)
-    return [_cast(value, result.type) for value, result in zip(sorted_, op.results, strict=True)]
+    return [cast(value, result.type) for value, result in zip(sorted_, op.results, strict=True)]
 
 
 def _merge_sort(
@@ -144,7 +133,7 @@ def _right_first(
         arguments = []
         for buffer, operand in zip(buffers, operands, strict=True):
             element = ir.RankedTensorType(operand.type).element_type
-            arguments += [_cast(load(buffer, [source, head]), element) for head, _ in (right, left)]
+            arguments += [cast(load(buffer, [source, head]), element) for head, _ in (right, left)]
         return inline_scalar_region(comparator, arguments)
 
     left_open = arith.CmpIOp(arith.CmpIPredicate.ult, *left).result
@@ -152,9 +141,3 @@ def _right_first(
     both = arith.AndIOp(left_open, right_open).result
     (first,) = if_else(both, compare, lambda: [right_open], [bit])
     return first
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    if value.type == type_:
-        return value
-    return ir.Operation.create("builtin.unrealized_conversion_cast", results=[type_], operands=[value]).result

@@ -1,0 +1,61 @@
+"""Accumulate contractions of small floats in f32.
+
+`dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to f32, and the sum
+once at the end: rounding it at every step would lose most of its digits. Integer operands of a floating-point result
+are converted too. Leaves f32, f64, complex and integer results alone.
+
+example: test/passes/stablehlo/define_contractions.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.loops import find_ops
+
+_WIDE = ("f32", "f64")
+
+
+@dataclass(frozen=True)
+class DefineContractions(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        for op in find_ops(module, "stablehlo.dot_general", "stablehlo.convolution"):
+            result = op.results[0]
+            element = result.type.element_type
+            if not isinstance(element, ir.FloatType):
+                continue
+            accumulator = dtype_of(result.type) if str(element) in _WIDE else np.dtype(np.float32)
+            wide = ir.RankedTensorType.get(result.type.shape, _element_type(accumulator))
+            if all(operand.type.element_type == wide.element_type for operand in op.operands):
+                if element == wide.element_type:
+                    continue
+            with ir.InsertionPoint(op), op.location:
+                operands = [
+                    operand
+                    if operand.type.element_type == wide.element_type
+                    else hlo.convert(operand, accumulator)
+                    for operand in op.operands
+                ]
+                computed = ir.Operation.create(
+                    op.name,
+                    results=[wide],
+                    operands=operands,
+                    attributes={name: op.attributes[name] for name in op.attributes},
+                ).result
+                if element != wide.element_type:
+                    computed = hlo.convert(computed, dtype_of(result.type))
+            result.replace_all_uses_with(computed)
+            op.erase()
+            self.count("widened")
+
+
+def _element_type(dtype: np.dtype) -> ir.Type:
+    return ir.F64Type.get() if dtype == np.float64 else ir.F32Type.get()
