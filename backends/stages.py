@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
@@ -17,12 +18,11 @@ from lamina.backends.pipelines import (
     STABLEHLO_INPUT,
     STABLEHLO_OPTIMIZE,
     STABLEHLO_PLAN,
-    STABLEHLO_REFINE,
+    STABLEHLO_PREPARE,
 )
 from lamina.backends.target import Target
 from lamina.dialects.context import parse
 from lamina.dialects.serialize import to_bytecode, to_text
-from lamina.dialects.types import DYNAMIC
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
@@ -42,9 +42,11 @@ def working_copy(module: ir.Module) -> ir.Module:
     functions = [op.operation for op in copy.body.operations if op.operation.name == "func.func"]
     names = [function.attributes["sym_name"].value for function in functions]
     if "main" not in names:
-        raise CompileError(
-            "builtin.module", None, f"has no function @main; it has {', '.join(names) or 'none'}"
-        )
+        if len(names) != 1:
+            listed = ", ".join(names) or "none"
+            raise CompileError("builtin.module", None, f"has no function @main; it has {listed}")
+        names = ["main"]
+        functions[0].attributes["sym_name"] = ir.StringAttr.get("main", copy.context)
     for function, name in zip(functions, names):
         if not function.regions[0].blocks:
             raise CompileError.at(function, f"@{name} is declared but has no body")
@@ -57,8 +59,10 @@ def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
     """Form 1 to form 2: one function, no more ops than the program needs, sizes known."""
     _dump(watch, "stablehlo", module)
     _pipeline(STABLEHLO_INPUT).run(module)
-    if _has_dynamic_sizes(module):
-        _pipeline(STABLEHLO_REFINE).run(module)
+    text = to_text(module)
+    for pattern, passes in STABLEHLO_PREPARE:
+        if re.search(pattern, text):
+            _pipeline((passes,)).run(module)
     _pipeline(STABLEHLO_OPTIMIZE).run(module)
     _dump(watch, "optimized", module)
 
@@ -82,22 +86,6 @@ def kernel_functions(planned: ir.Module) -> dict[str, ir.Operation]:
         op.attributes["sym_name"].value: op.operation
         for op in nested.regions[0].blocks[0].operations
     }
-
-
-def _has_dynamic_sizes(module: ir.Module) -> bool:
-    dynamic = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal dynamic
-        for result in op.results:
-            of = result.type
-            if isinstance(of, ir.RankedTensorType) and DYNAMIC in of.shape:
-                dynamic = True
-                return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return dynamic
 
 
 @functools.cache
