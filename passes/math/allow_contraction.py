@@ -1,8 +1,8 @@
 """Let LLVM fuse a multiplication into the addition that uses it.
 
-Sets fast-math `contract` on each `arith.addf`, `arith.subf` and `arith.mulf`, beside the flags it has: XLA
-fuses in the same way, so this is also what gives its bits. Runs before functions are expanded: their
-formulas say themselves what is fused.
+Sets fast-math `contract` on each `arith.addf`, `arith.subf` and `arith.mulf`, beside the flags it
+has: XLA fuses in the same way, so this is also what gives its bits. Runs before functions are
+expanded: their formulas say themselves what is fused.
 
 example: test/passes/math/allow_contraction.mlir
 """

@@ -1,9 +1,9 @@
 """Replace elementary functions by arithmetic that vectorises.
 
-Each `math` op that has a formula becomes a call of a private function, one per operation and type, that
-LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of libm would
-keep it scalar. f16 and bf16 are computed in f32 and rounded once. Leaves alone what has no formula (the f64
-functions named in `_FORMULAS` only for f32): libm computes those.
+Each `math` op that has a formula becomes a call of a private function, one per operation and type,
+that LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of
+libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. Leaves alone what has
+no formula (in f64, what `_FORMULAS` has for f32 only): libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
@@ -15,7 +15,14 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.math.formulas import exponential, hyperbolic, logarithm, power, root, trigonometric
+from lamina.passes.math.formulas import (
+    exponential,
+    hyperbolic,
+    logarithm,
+    power,
+    root,
+    trigonometric,
+)
 from lamina.passes.math.terms import Lane, Term
 
 Formula = Callable[..., Term]

@@ -1,9 +1,9 @@
-"""Compute in f32 where the type is a float format that LLVM or the processor lacks (bf16, f8, f6, f4).
+"""Compute in f32 where the type is a float format that processors lack: bf16, f8, f6, f4.
 
-Every operation on such a type is done in f32 and rounded back at once, so that results do not depend on
-how operations were grouped. Conversions become integer code that rounds once, also from f64. f64 to f16
-is among them: where processors lack it, LLVM would call a function. LLVM sees the f8 and narrower types as
-integers that it carries. Leaves data movement alone.
+Every operation on such a type is done in f32 and rounded back at once, so that results do not
+depend on how operations were grouped. Conversions become integer code that rounds once, also from
+f64. f64 to f16 is among them: where processors lack it, LLVM would call a function. LLVM sees the
+f8 and narrower types as integers that it carries. Leaves data movement alone.
 
 example: test/passes/math/expand_small_floats.mlir
 """
@@ -64,9 +64,7 @@ def _expand(op: ir.Operation) -> None:
 
 def _in_f32(op: ir.Operation) -> ir.Value:
     """The operation on f32, its result rounded if it is of a small type."""
-    operands = [
-        _widened(value).value if _format_of(value.type) else value for value in op.operands
-    ]
+    operands = [_widened(value).value if _format_of(value.type) else value for value in op.operands]
     of = op.results[0].type
     is_small = _format_of(of) is not None
     through = _with_element(of, ir.F32Type.get()) if is_small else of
@@ -119,7 +117,7 @@ def _constant(op: ir.Operation) -> ir.Value | None:
 
 
 def _number_of(value: ir.Value) -> float | None:
-    """The number a scalar constant holds; computing with it here is cheaper than in every pass below."""
+    """The number a scalar constant holds: computing with it here saves the code that would."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None

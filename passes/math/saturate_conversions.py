@@ -1,7 +1,7 @@
-"""Define float to integer conversions everywhere: NaN becomes 0, what is out of range the nearest integer.
+"""Define float to integer conversions everywhere: NaN gives 0, what is out of range the limit.
 
-LLVM's conversions are undefined there. A number in range is converted as before; the other lanes convert
-a zero and then choose their limit, so that vector code stays straight.
+LLVM's conversions are undefined there. A number in range is converted as before; the other lanes
+convert a zero and then choose their limit, so that vector code stays straight.
 
 example: test/passes/math/saturate_conversions.mlir
 """

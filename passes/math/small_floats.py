@@ -21,8 +21,9 @@ _NAN = float("nan")
 class SmallFormat:
     """A format's layout: sign bit (if any), exponent, mantissa; and what its last codes mean.
 
-    `largest`, `infinity` and `nan` are codes without the sign bit; None where the format has no such
-    value. A NaN code that has the sign bit is the only one, and in such formats zero has no sign.
+    `largest`, `infinity` and `nan` are codes without the sign bit; None where the format has no
+    such value. A NaN code that has the sign bit is the only one, and in such formats zero has no
+    sign.
     """
 
     dtype: Any

@@ -2,7 +2,8 @@
 
 A `Term` is an SSA value of a float, integer or truth kind; scalars and vectors read the same. Each
 operator emits one `arith` or `math` op at the ambient insertion point. Python numbers become
-constants of the other operand's kind. Nothing is ever reassociated or contracted: `fma` is explicit.
+constants of the other operand's kind. Nothing is ever reassociated or contracted: `fma` is
+explicit.
 """
 
 from __future__ import annotations
@@ -241,9 +242,8 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return x._term(total)
 
 
-
 def table(name: str, rows: Sequence[Sequence[float]], row: Term, width: int) -> list[Term]:
-    """The entries of one row of a constant table, as floats of a width; `row` is an integer in range.
+    """The entries of one row of a constant table, as floats of a width; `row` is in range.
 
     The table becomes a private constant of the module, once per name. Scalar code only.
     """

@@ -1,7 +1,7 @@
 """Ask in f32 whether an f8 or narrower float is finite.
 
-Upstream compares its size with the format's infinity, which most of these formats do not have. Leaves
-all other types alone.
+Upstream compares its size with the format's infinity, which most of these formats do not have.
+Leaves all other types alone.
 
 example: test/passes/stablehlo/define_is_finite.mlir
 """

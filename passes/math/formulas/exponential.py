@@ -1,4 +1,4 @@
-"""exp and expm1: reduction by multiples of log 2, a polynomial, and the power of two put back in."""
+"""exp and expm1: reduction by multiples of log 2, a polynomial, and the power of two again."""
 
 from __future__ import annotations
 
@@ -41,9 +41,13 @@ _FORMATS = {
         ln2_low=1.428606765330187e-06,
         lowest=-87.33654022216797,
         highest=88.72283172607422,
-        exp_tail=(0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955, 0.0013838894665241241),
+        exp_tail=(
+            0.4999999403953552, 0.16666516661643982, 0.04166810214519501,
+            0.008369192481040955, 0.0013838894665241241,
+        ),
         expm1_tail=(
-            0.5, 0.1666666567325592, 0.04166646674275398, 0.008333642967045307, 0.001393504673615098, 0.00019664541468955576,
+            0.5, 0.1666666567325592, 0.04166646674275398,
+            0.008333642967045307, 0.001393504673615098, 0.00019664541468955576,
         ),
     ),
     64: _Format(
@@ -60,7 +64,7 @@ _FORMATS = {
 
 
 def _reduce(x: Term) -> tuple[Term, Term, _Format]:
-    """r in +-log(2)/2 and n with x = n log 2 + r; n as an integer in the top bits (the exponent's place)."""
+    """r in +-log(2)/2 and n with x = n log 2 + r; n as an integer in the exponent's place."""
     format_ = _FORMATS[x.lane.width]
     shifted = fma(x, _LOG2_E, format_.shifter)
     n = shifted - format_.shifter

@@ -1,7 +1,7 @@
 """log and log1p.
 
-log1p in f32 takes the steps that XLA's CPU compiler takes, fused where it fuses: erf_inv needs it, and
-with the same bits here jax.random.normal and lamina.random.normal give the same bits.
+log1p in f32 takes the steps that XLA's CPU compiler takes, fused where it fuses: erf_inv needs it,
+and with the same bits here jax.random.normal and lamina.random.normal give the same bits.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ _FORMATS = {
 }
 # (log(1 + f) - f + f^2/2) / f^3
 _LOG_TAIL_32 = (
-    0.3333331346511841, -0.2500016689300537, 0.20002223551273346, -0.16659367084503174, 0.14209550619125366,
-    -0.1254965364933014, 0.12108682096004486, -0.10906844586133957, 0.05314958468079567,
+    0.3333331346511841, -0.2500016689300537, 0.20002223551273346,
+    -0.16659367084503174, 0.14209550619125366, -0.1254965364933014,
+    0.12108682096004486, -0.10906844586133957, 0.05314958468079567,
 )  # fmt: skip
+# (2 artanh(s) / s - 2) / s^2 in s^2
 _ARTANH_TAIL_64 = (
     0.6666666666666734, 0.39999999999416824, 0.28571428741974886, 0.22222198610585936,
     0.1818356259195083, 0.15314090328137853, 0.14795592326405235,
@@ -53,7 +55,7 @@ _LOG_OF_XLA = (
 
 
 def _split(x: Term) -> tuple[Term, Term, _Format]:
-    """m and e with x = m 2^e, m between the roots of 1/2 and 2, for positive finite x; e as a float."""
+    """m and e with x = m 2^e, m between the roots of 1/2 and 2; for positive finite x."""
     format_ = _FORMATS[x.lane.width]
     scale = format_.mantissa + 1
     is_denormal = x < format_.smallest_normal

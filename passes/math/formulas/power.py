@@ -22,7 +22,8 @@ def power(x: Term, y: Term) -> Term:
     """x to the y for f32, in f64; 0.51 ulp. Its special values are those of C's pow."""
     base, exponent = x.resized(64), y.resized(64)
     size = base.magnitude()
-    # Beyond these the result is 0, 1 or infinite for every f32, and infinity times zero can't arise.
+    # Beyond these the result is 0, 1 or infinite for every f32, and infinity times zero can't
+    # arise.
     exponent = (exponent > 2.0**50).select(2.0**50, exponent)
     exponent = (exponent < -(2.0**50)).select(-(2.0**50), exponent)
     magnitude = _exp2(exponent * _log2(size))

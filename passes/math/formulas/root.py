@@ -1,4 +1,4 @@
-"""The cube root and the reciprocal square root: a guess from the exponent's bits, then Newton's steps.
+"""The cube root and the reciprocal square root: a guess from the bits, then Newton's steps.
 
 Both are several times faster than the divisions and square roots they avoid.
 """

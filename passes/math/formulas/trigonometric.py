@@ -1,9 +1,9 @@
 """sin, cos, tan and atan2 of f32; the first three are right for every argument, however large.
 
-Their reduction is done in f64 and in half turns: x / pi is x times a table entry that depends on x's
-exponent only. The entry is 1/pi without those leading bits that contribute multiples of two half
-turns for every x of that exponent, so that what is left has enough bits for the largest x. Its first
-part has 29 bits: its product with the 24 bits of x is exact.
+Their reduction is done in f64 and in half turns: x / pi is x times a table entry that depends on
+x's exponent only. The entry is 1/pi without those leading bits that contribute multiples of two
+half turns for every x of that exponent, so that what is left has enough bits for the largest x. Its
+first part has 29 bits: its product with the 24 bits of x is exact.
 """
 
 from __future__ import annotations
