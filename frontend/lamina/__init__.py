@@ -1,1 +1,42 @@
-"""lamina: a compiler for array programs."""
+"""lamina: a compiler for array programs.
+
+Write NumPy-style functions, transform them (grad, vmap, jvp, ...), and jit them: they are traced to
+jaxprs, lowered to StableHLO, optimised by MLIR passes and compiled to machine code.
+"""
+
+from lamina import config as config
+from lamina import errors as errors
+from lamina import tree as tree
+from lamina import tree_util as tree_util
+from lamina._connect import connect as _connect
+from lamina.api import ShapeDtypeStruct as ShapeDtypeStruct
+from lamina.api import eval_shape as eval_shape
+from lamina.api import grad as grad
+from lamina.api import hessian as hessian
+from lamina.api import jacfwd as jacfwd
+from lamina.api import jacobian as jacobian
+from lamina.api import jacrev as jacrev
+from lamina.api import jit as jit
+from lamina.api import jvp as jvp
+from lamina.api import linear_transpose as linear_transpose
+from lamina.api import linearize as linearize
+from lamina.api import make_jaxpr as make_jaxpr
+from lamina.api import value_and_grad as value_and_grad
+from lamina.api import vjp as vjp
+from lamina.api import vmap as vmap
+from lamina.array import Array as Array
+from lamina.config import disable_jit as disable_jit
+from lamina.config import enable_x64 as enable_x64
+from lamina.control_flow import custom_jvp as custom_jvp
+
+_connect()
+
+from lamina import dtypes as dtypes  # noqa: E402
+from lamina import lax as lax  # noqa: E402
+from lamina import numpy as numpy  # noqa: E402
+from lamina.devices import block_until_ready as block_until_ready  # noqa: E402
+from lamina.devices import device_get as device_get  # noqa: E402
+from lamina.devices import device_put as device_put  # noqa: E402
+from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo  # noqa: E402
+
+__version__ = "0.1.0"

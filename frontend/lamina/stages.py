@@ -245,7 +245,7 @@ def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:
     from lamina.backends.compile import compile_module
 
     compilation = compile_module(plan.lower() if module is None else module, target=target,
-                                 name=plan.name)  # fmt: skip
+                                 name=f"jit_{plan.name}")  # fmt: skip
     _log("compile", f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
          + (", found in the store" if compilation.from_cache else ""))  # fmt: skip
     if store is not None and key is not None:
