@@ -72,7 +72,8 @@ class Store:
             return False
         header = _HEADER.pack(_MAGIC, len(data), _checksum(kind, key, data))
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (path.parent.parent, path.parent):
+                folder.mkdir(mode=0o700, exist_ok=True)
             _write(path, header + data)
         except OSError as error:
             self._warn("write", f"cannot write to {self.directory}: {error}")

@@ -53,7 +53,7 @@ Leaf classified(nb::handle object) {
 }
 
 nb::object array_from_numpy(nb::handle array, bool weak_type) {
-  if (!PyArray_Check(array.ptr())) {
+  if (!PyArray_Check(array.ptr()) && !PyArray_IsScalar(array.ptr(), Generic)) {
     PyErr_Format(PyExc_TypeError, "expected an ndarray, got a %s", Py_TYPE(array.ptr())->tp_name);
     throw nb::python_error();
   }
@@ -131,7 +131,7 @@ void define_arrays(nb::module_& m) {
   m.def("set_array_type", [](nb::handle type) { check(set_array_type(type.ptr())); },
         "C++ makes instances of this subclass of ArrayBase from now on.");
   m.def("array_from_numpy", array_from_numpy, nb::arg("array"), nb::arg("weak_type") = false,
-        "A copy of an ndarray of any layout, with its dtype.");
+        "A copy of an ndarray of any layout or a NumPy scalar, with its dtype.");
   m.def("array_from_scalar", array_from_scalar, nb::arg("value"), nb::arg("dtype") = nb::none(),
         "An array of shape (): weakly typed without a dtype.");
   m.def("to_array", [](nb::handle leaf) { return checked(leaf_array(classified(leaf))); },
