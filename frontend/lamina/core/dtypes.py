@@ -42,6 +42,7 @@ _SHORT = {
     **{d: "f8_" + d.name.removeprefix("float8_") for d in FLOAT8},
 }  # fmt: skip
 _FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
+_FROM_NAME = {dtype.name: dtype for dtype in _SHORT}
 
 _NARROW = {_i8: _i4, _u8: _u4, _f8: _f4, _c16: _c8}
 
@@ -57,6 +58,11 @@ def short_name(dtype: np.dtype) -> str:
 def from_short_name(name: str) -> np.dtype:
     """The dtype whose name in jaxprs is `name`; KeyError if there is none."""
     return _FROM_SHORT[name]
+
+
+def from_name(name: str) -> np.dtype | None:
+    """The dtype with this full name (float32); None if arrays can have none such."""
+    return _FROM_NAME.get(name)
 
 
 def canonicalize(dtype: Any) -> np.dtype:

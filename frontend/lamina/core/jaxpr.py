@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from lamina.core.avals import ShapedArray
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import UNKNOWN, SourceInfo
@@ -37,6 +39,11 @@ class Literal:
 
     def __init__(self, val: Any, aval: ShapedArray) -> None:
         self.val, self.aval = val, aval
+
+    def array(self) -> np.ndarray:
+        """The value as an array of its type."""
+        with np.errstate(over="ignore"):  # a number too large for its dtype is infinite
+            return np.asarray(self.val, self.aval.dtype)
 
     def __repr__(self) -> str:
         return f"Literal({self.val})"

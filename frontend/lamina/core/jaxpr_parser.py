@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -114,10 +115,15 @@ class _Parser:
         self.skip()
         return re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[a-z]").match(self.text, self.at) is not None
 
-    def binders(self, env: dict[str, Var]) -> list[Var]:
+    def binders(self, env: dict[str, Var], outer: Mapping[str, Var] = MappingProxyType({})
+                ) -> list[Var]:  # fmt: skip
+        """Variables with their types, put into env; none may be in it or in `outer`."""
         out = []
         while self.binder_follows():
             name = self.match(_NAME, "a variable")[0]
+            if name != "_" and (name in env or name in outer):
+                self.at -= len(name)
+                raise self.error(f"variable {name!r} is defined twice")
             self.take(":")
             aval = self.aval()
             var = DropVar(aval) if name == "_" else Var(aval)
@@ -136,7 +142,7 @@ class _Parser:
 
     def equation(self, env: dict[str, Var]) -> JaxprEqn:
         made: dict[str, Var] = {}
-        outs = self.binders(made)
+        outs = self.binders(made, env)
         if outs:
             self.take("=")
         name = self.match(_NAME, "a primitive")[0]
@@ -208,7 +214,7 @@ class _Parser:
         text = self.expression_text()
         try:
             return _evaluate(ast.parse(text, mode="eval").body, self.lookup)
-        except (SyntaxError, ValueError) as e:
+        except (SyntaxError, ValueError, TypeError, AttributeError) as e:
             self.at = start
             raise self.error(f"parameter value {text!r} can't be read: {e}") from None
 
@@ -235,10 +241,8 @@ class _Parser:
     def lookup(self, name: str) -> Any:
         if name in self.names:
             return self.names[name]
-        try:
-            return np.dtype(name)
-        except TypeError:
-            return name  # a plain word, such as the name of a function
+        # What is neither is a plain word, such as the name of a function.
+        return dtypes.from_name(name) or name
 
 
 def _evaluate(node: ast.AST, lookup: Callable[[str], Any]) -> Any:
@@ -250,7 +254,7 @@ def _evaluate(node: ast.AST, lookup: Callable[[str], Any]) -> Any:
         return tuple(_evaluate(e, lookup) for e in node.elts)
     if isinstance(node, ast.Name):
         return lookup(node.id)
-    if isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Attribute) and not node.attr.startswith("_"):
         return getattr(_evaluate(node.value, lookup), node.attr)
     if isinstance(node, ast.Call):
         function = _evaluate(node.func, lookup)

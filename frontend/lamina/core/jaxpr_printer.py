@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +52,7 @@ def _jaxpr(jaxpr: Jaxpr, names: Names, source_info: bool) -> Doc:
     eqns: list[Doc] = [_equation(e, names, source_info) for e in jaxpr.eqns]
     outs = [literal_text(v) if type(v) is Literal else names(v) for v in jaxpr.outvars]  # type: ignore[arg-type]
     tail = "(" + ", ".join(outs) + ("," if len(outs) == 1 else "") + ")"
-    body: list[Doc] = [Text(head.rstrip() + ". let")]
+    body: list[Doc] = [Text((head[:-1] if jaxpr.invars else head) + ". let")]
     between = Concat([Break("; ")])
     if eqns:
         body.append(Nest(4, Concat([Break(" "), join(between, eqns)])))
@@ -74,8 +73,8 @@ def _equation(eqn: JaxprEqn, names: Names, source_info: bool) -> Doc:
     if params:
         inner = [Concat([Text(f"{k}="), _param(v, source_info)]) for k, v in params.items()]
         parts.append(
-            Group(Concat([Text("["), Nest(2, Concat([Break(" "), join(Break(" "), inner)])),
-                          Break(" "), Text("]")]))
+            Group(Concat([Text("["), Nest(2, Concat([Break(""), join(Break(" "), inner)])),
+                          Break(""), Text("]")]))
         )  # fmt: skip
     parts.append("".join(" " + a for a in args))
     if source_info:
@@ -106,22 +105,19 @@ def param_text(value: Any) -> str:
     return str(value)
 
 
-_DEFAULT = {np.dtype("float32"): float, np.dtype("int32"): int, np.dtype("bool"): bool}
+_DEFAULT = (np.dtype("float32"), np.dtype("int32"), np.dtype("bool"))
 
 
 def literal_text(literal: Literal) -> str:
-    """2.0, 1, True; with its type where that is not the default one of such a number: 2.0:f16[]."""
-    value = literal.val
-    value = value.item() if hasattr(value, "item") else value
-    kind = dtypes.short_name(literal.aval.dtype)
-    if literal.aval.dtype.names is not None:
+    """2.0, 1, True; with its type where that is not the default one of such a number: 2.0:f16[].
+
+    Floats have the fewest digits that tell them from others of their dtype.
+    """
+    dtype = literal.aval.dtype
+    kind = dtypes.short_name(dtype)
+    if dtype == dtypes.float0:
         return f"0:{kind}[]"
-    if isinstance(value, float):
-        text = repr(value) if math.isfinite(value) else str(value)
-    elif dtypes.is_float(literal.aval.dtype):
-        text = repr(float(value))
-    else:
-        text = str(value)
-    if literal.aval.dtype in _DEFAULT and not isinstance(value, complex):
-        return text
-    return f"{text}:{kind}[]"
+    text = str(literal.array())
+    if dtypes.is_float(dtype):
+        text = repr(float(text))
+    return text if dtype in _DEFAULT else f"{text}:{kind}[]"

@@ -106,7 +106,7 @@ def lower_body(module: ModuleContext, jaxpr: Jaxpr, consts: Sequence[ir.Value],
     def read(atom: Any) -> ir.Value:
         if type(atom) is not Literal:
             return env[atom]
-        scalar = np.asarray(atom.val, atom.aval.dtype)
+        scalar = atom.array()
         key = (atom.aval.dtype, scalar.tobytes())
         value = literals.get(key)
         if value is None:

@@ -1,0 +1,122 @@
+"""The text of jaxprs: JAX's notation, names, literals, line breaks, nested programs."""
+
+import numpy as np
+import pytest
+
+from lamina import lax
+from lamina.core.jaxpr_printer import _letters, jaxpr_text
+
+
+def test_short_programs_stand_on_one_line(trace):
+    jaxpr = trace(lambda a: lax.add(lax.mul(a, 2.0), 1.0), "f32[5]")
+    assert str(jaxpr) == (
+        "{ lambda ; a:f32[5]. let b:f32[5] = mul a 2.0; c:f32[5] = add b 1.0 in (c,) }"
+    )
+
+
+def test_long_programs_have_one_equation_a_line(trace):
+    def my_function(x):
+        y = lax.mul(x, 2.0)
+        z = lax.add(y, 1.0)
+        return lax.mul(z, z)
+
+    assert str(trace(my_function, "f32[10]")) == (
+        "{ lambda ; a:f32[10]. let\n"
+        "    b:f32[10] = mul a 2.0\n"
+        "    c:f32[10] = add b 1.0\n"
+        "    d:f32[10] = mul c c\n"
+        "  in (d,) }"
+    )
+
+
+def test_width_decides_where_lines_break(trace):
+    jaxpr = trace(lambda a: lax.mul(a, 2.0), "f32[5]").jaxpr
+    assert "\n" not in jaxpr_text(jaxpr, width=200)
+    assert jaxpr_text(jaxpr, width=20).count("\n") >= 2
+
+
+def test_no_equations_and_no_inputs(trace):
+    assert str(trace(lambda a: a, "i32[]")) == "{ lambda ; a:i32[]. let in (a,) }"
+    assert str(trace(lambda: [])) == "{ lambda ; . let in () }"
+
+
+def test_several_results_and_repeated_ones(trace):
+    text = str(trace(lambda a, b: (a, a, lax.neg(b)), "f32[]", "f32[]"))
+    assert text == "{ lambda ; a:f32[] b:f32[]. let c:f32[] = neg b in (a, a, c) }"
+
+
+def test_unread_results_print_as_underscore(trace):
+    text = str(trace(lambda a: (lax.sin(a), lax.cos(a))[0], "f32[2]"))
+    assert text == "{ lambda ; a:f32[2]. let b:f32[2] = sin a; _:f32[2] = cos a in (b,) }"
+
+
+def test_constants_stand_before_the_semicolon_once(trace):
+    c = np.arange(3, dtype=np.float32)
+    text = str(trace(lambda a: lax.add(lax.mul(a, c), c), "f32[3]"))
+    assert text == (
+        "{ lambda a:f32[3] ; b:f32[3]. let\n"
+        "    c:f32[3] = mul b a\n"
+        "    d:f32[3] = add c a\n"
+        "  in (d,) }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (2.0, "f32[]", "2.0"), (1e-10, "f32[]", "1e-10"), (float("inf"), "f32[]", "inf"),
+        (-float("inf"), "f32[]", "-inf"), (float("nan"), "f32[]", "nan"), (3, "i32[]", "3"),
+        (-3, "i32[]", "-3"), (np.float16(2), "f16[]", "2.0:f16[]"), (np.uint8(7), "u8[]", "7:u8[]"),
+        (True, "bool[]", "True"), (1 + 2j, "c64[]", "(1+2j):c64[]"), (0.1, "f32[]", "0.1"),
+        (np.float32(0.1), "f32[]", "0.1"), (1e300, "f32[]", "inf"),
+    ],
+)  # fmt: skip
+def test_literals(trace, value, kind, text):
+    add = lax.bitwise_xor if kind == "bool[]" else lax.add
+    assert f" a {text} in" in str(trace(lambda a: add(a, value), kind))
+
+
+def test_parameters_print_in_brackets_sorted(trace):
+    text = str(trace(lambda a: lax.broadcast_in_dim(a, (2, 3), (1,)), "f32[3]"))
+    assert "    b:f32[2,3] = broadcast_in_dim[broadcast_dimensions=(1,) shape=(2, 3)] a\n" in text
+
+
+def test_nested_programs_are_indented_and_name_anew(trace):
+    def f(x):
+        return lax.while_loop(lambda v: lax.lt(v, 5.0), lambda v: lax.add(v, 1.0), x)
+
+    assert str(trace(f, "f32[]")) == (
+        "{ lambda ; a:f32[]. let\n"
+        "    b:f32[] = while[\n"
+        "      body_jaxpr={ lambda ; a:f32[]. let b:f32[] = add a 1.0 in (b,) }\n"
+        "      body_nconsts=0\n"
+        "      cond_jaxpr={ lambda ; a:f32[]. let b:bool[] = lt a 5.0 in (b,) }\n"
+        "      cond_nconsts=0\n"
+        "    ] a\n"
+        "  in (b,) }"
+    )
+
+
+def test_tuples_of_programs(trace):
+    text = str(trace(lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), "i32[]", "f32[]"))
+    assert "cond[\n      branches=(\n        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" in text
+
+
+def test_letters_continue_after_z():
+    names = [_letters(i) for i in range(26 * 27 + 3)]
+    assert names[:2] + names[25:29] == ["a", "b", "z", "ba", "bb", "bc"]
+    assert len(set(names)) == len(names)
+
+
+def test_source_info_ends_each_equation(trace):
+    def f(x):
+        y = lax.sin(x)
+        return lax.cos(y)
+
+    first = f.__code__.co_firstlineno
+    text = jaxpr_text(trace(f, "f32[2]").jaxpr, source_info=True)
+    for offset, name in ((1, "sin"), (2, "cos")):
+        line = next(t for t in text.splitlines() if f"= {name} " in t)
+        assert f"test_jaxpr_printing.py:{first + offset} (" in line and line.rstrip("; ").endswith(
+            "<locals>.f)"
+        )
