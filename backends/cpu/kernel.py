@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS, CPU_KERNEL_PREPARE
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
@@ -53,21 +54,38 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     texts: dict[str, str] = {}
     with kernel.context, ir.Location.unknown():
         module = _module_of(kernel, symbol)
-        _check_shapes(module)
-        _pipeline(_preparing(source) + CPU_KERNEL_LINALG).run(module)
-        _check_lowered(module, ("stablehlo.", "chlo."))
-        if keep_texts:
+        text = library_kernel(module.body.operations[0].operation, symbol)
+        scratch = 0
+        if text is None:
+            text, scratch = _generate(module, source, symbol, target, texts if keep_texts else None)
+        elif keep_texts:
             texts["linalg"] = str(module)
-        _pipeline(CPU_KERNEL_LOOPS).run(module)
-        scratch = _scratch_bytes(module, symbol)
-        _pipeline(CPU_KERNEL_LLVM).run(module)
-        FinishKernel(target.vector_bits, symbol).run(module)
-        _check_only_llvm(module)
-        text = llvm.translate_module_to_llvmir(module.operation)
-    code = emit(text, Machine(target.triple, target.cpu, target.features), CodegenOptions(), keep_texts=keep_texts)
+    code = emit(
+        text,
+        Machine(target.triple, target.cpu, target.features),
+        CodegenOptions(),
+        keep_texts=keep_texts,
+    )
     if keep_texts:
         texts |= {"llvm": code.optimised or "", "asm": code.assembly or ""}
     return KernelObject(symbol, code.object, scratch, _imports(text), texts)
+
+
+def _generate(
+    module: ir.Module, source: str, symbol: str, target: Target, texts: dict[str, str] | None
+) -> tuple[str, int]:
+    """LLVM IR of the kernel in a module, and the bytes of scratch it needs."""
+    _check_shapes(module)
+    _pipeline(_preparing(source) + CPU_KERNEL_LINALG).run(module)
+    _check_lowered(module, ("stablehlo.", "chlo."))
+    if texts is not None:
+        texts["linalg"] = str(module)
+    _pipeline(CPU_KERNEL_LOOPS).run(module)
+    scratch = _scratch_bytes(module, symbol)
+    _pipeline(CPU_KERNEL_LLVM).run(module)
+    FinishKernel(target.vector_bits, symbol).run(module)
+    _check_only_llvm(module)
+    return llvm.translate_module_to_llvmir(module.operation), scratch
 
 
 def _symbol(source: str, target: Target) -> str:

@@ -1,0 +1,165 @@
+"""Kernels that are one call of a library: today matrix products by OpenBLAS.
+
+The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and names its library in
+`lamina.library`. Here it becomes a function in LLVM IR that makes the call, with the ABI of every other kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.stablehlo.gemm import Gemm
+
+_ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
+_TASK_FLOPS = 200_000  # the least work worth a task of its own
+
+
+@dataclass(frozen=True)
+class _Element:
+    """How a BLAS routine takes an element type."""
+
+    letter: str
+    llvm: str
+    bytes: int
+
+    @property
+    def is_complex(self) -> bool:
+        return self.letter in "cz"
+
+    def scalar(self, value: float) -> str:
+        """A factor as an argument: by value, or by address for complex numbers."""
+        if self.is_complex:
+            return f"ptr @{'one' if value else 'zero'}"
+        return f"{self.llvm} {value:.1f}"
+
+
+_ELEMENTS = {
+    "f32": _Element("s", "float", 4),
+    "f64": _Element("d", "double", 8),
+    "complex<f32>": _Element("c", "float", 8),
+    "complex<f64>": _Element("z", "double", 16),
+}
+
+
+def library_kernel(function: ir.Operation, symbol: str) -> str | None:
+    """LLVM IR of a library kernel's function, exporting `symbol`; None when the kernel is none.
+
+    Raises CompileError when the named library does not do the kernel's op.
+    """
+    if "lamina.library" not in function.attributes:
+        return None
+    name = ir.StringAttr(function.attributes["lamina.library"]).value
+    op = function.regions[0].blocks[0].operations[0].operation
+    emit = _LIBRARIES.get(name)
+    if emit is None:
+        raise CompileError.at(op, f"the CPU backend has no library {name!r}")
+    return emit(function, op, symbol)
+
+
+def _gemm(function: ir.Operation, dot: ir.Operation, symbol: str) -> str:
+    product = Gemm.of(dot) if dot.name == "stablehlo.dot_general" else None
+    if product is None:
+        raise CompileError.at(dot, "not a matrix product that OpenBLAS can do")
+    element = _ELEMENTS[str(dot.results[0].type.element_type)]
+    places = {argument: number for number, argument in enumerate(function.regions[0].blocks[0].arguments)}
+    lhs, rhs = (places[operand] for operand in dot.operands)
+    count, result = len(places), len(places)
+    parameters = ", ".join(f"ptr %p{i}" for i in range(count + 2))
+    call = f"scipy_cblas_{element.letter}gemm"
+    scalar = "ptr" if element.is_complex else element.llvm
+    declared = (
+        f"declare void @{call}(i32, i32, i32, i32, i32, i32, {scalar}, ptr, i32, ptr, i32, {scalar}, ptr, i32)\n"
+    )
+    if element.is_complex:
+        for name, value in (("one", 1), ("zero", 0)):
+            pair = f"[2 x {element.llvm}] [{element.llvm} {value}.0, {element.llvm} 0.0]"
+            declared += f"@{name} = private constant {pair}\n"
+    transposes = [_TRANSPOSED if matrix.transposed else _AS_IS for matrix in (product.a, product.b)]
+
+    def one_call(a: str, b: str, c: str) -> str:
+        return (
+            f"  call void @{call}(i32 {_ROW_MAJOR}, i32 {transposes[0]}, i32 {transposes[1]}, "
+            f"i32 {product.m}, i32 {product.n}, i32 {product.k}, {element.scalar(1)}, "
+            f"ptr {a}, i32 {product.a.leading}, ptr {b}, i32 {product.b.leading}, "
+            f"{element.scalar(0)}, ptr {c}, i32 {product.n})\n"
+        )
+
+    batch = prod(product.batch)
+    if batch == 1:
+        body = one_call(f"%p{lhs}", f"%p{rhs}", f"%p{result}")
+        return f"{declared}define void @{symbol}({parameters}) {{\n{body}  ret void\n}}\n"
+    return declared + _batched(product, element, symbol, parameters, (lhs, rhs, result), one_call)
+
+
+def _batched(
+    product: Gemm,
+    element: _Element,
+    symbol: str,
+    parameters: str,
+    places: tuple[int, int, int],
+    one_call: Callable[[str, str, str], str],
+) -> str:
+    """One call for each batch position; positions are the tasks of a parallel loop when there is work enough."""
+    batch = prod(product.batch)
+    flops = 2 * product.m * product.n * product.k
+    grain = max(1, -(-_TASK_FLOPS // flops))
+    address = _addresses(product, element)
+    stores = "".join(
+        f"  %s{i} = getelementptr ptr, ptr %ctx, i64 {i}\n  store ptr %p{place}, ptr %s{i}\n"
+        for i, place in enumerate(places)
+    )
+    return f"""declare void @lamina_parallel_for(ptr, ptr, i64, i64)
+define internal void @task(ptr %ctx, i64 %low, i64 %high) {{
+entry:
+  %sb = getelementptr ptr, ptr %ctx, i64 1
+  %sc = getelementptr ptr, ptr %ctx, i64 2
+  %a0 = load ptr, ptr %ctx
+  %b0 = load ptr, ptr %sb
+  %c0 = load ptr, ptr %sc
+  br label %head
+head:
+  %i = phi i64 [ %low, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %high
+  br i1 %more, label %body, label %done
+body:
+{address}{one_call("%a", "%b", "%c")}  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}}
+define void @{symbol}({parameters}) {{
+  %ctx = alloca [3 x ptr]
+{stores}  call void @lamina_parallel_for(ptr @task, ptr %ctx, i64 {batch}, i64 {grain})
+  ret void
+}}
+"""
+
+
+def _addresses(product: Gemm, element: _Element) -> str:
+    """`%a`, `%b`, `%c` for batch position `%i`, counted row by row over the batch dimensions."""
+    lines: list[str] = []
+    rest = "%i"
+    positions: list[str] = []
+    for axis in reversed(range(len(product.batch))):
+        size = product.batch[axis]
+        lines.append(f"  %d{axis} = urem i64 {rest}, {size}")
+        lines.append(f"  %r{axis} = udiv i64 {rest}, {size}")
+        positions.insert(0, f"%d{axis}")
+        rest = f"%r{axis}"
+    for name, strides in (("a", product.a.batch_strides), ("b", product.b.batch_strides)):
+        total = "0"
+        for axis, stride in enumerate(strides):
+            lines.append(f"  %{name}m{axis} = mul i64 {positions[axis]}, {stride * element.bytes}")
+            lines.append(f"  %{name}s{axis} = add i64 {total}, %{name}m{axis}")
+            total = f"%{name}s{axis}"
+        lines.append(f"  %{name} = getelementptr i8, ptr %{name}0, i64 {total}")
+    lines.append(f"  %ci = mul i64 %i, {product.m * product.n * element.bytes}")
+    lines.append("  %c = getelementptr i8, ptr %c0, i64 %ci")
+    return "\n".join(lines) + "\n"
+
+
+_LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str], str]] = {"openblas.gemm": _gemm}
