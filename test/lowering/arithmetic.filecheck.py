@@ -1,0 +1,121 @@
+# RUN: %PYTHON %s | FileCheck %s
+"""Lowering of lamina.lax.arithmetic."""
+
+from print_ir import print_ir
+
+from lamina import lax
+
+
+# A scalar operand is spread before the operation.
+# CHECK-LABEL: TEST: add_scalar
+# CHECK: %[[S:.+]] = stablehlo.broadcast_in_dim %{{.+}}, dims = [] : (tensor<f32>) -> tensor<5xf32>
+# CHECK: stablehlo.add %arg0, %[[S]] : tensor<5xf32>
+@print_ir("f32[5]")
+def add_scalar(x):
+    return lax.add(x, 1.0)
+
+
+# CHECK-LABEL: TEST: four_operations
+# CHECK: stablehlo.add
+# CHECK: stablehlo.subtract
+# CHECK: stablehlo.multiply
+# CHECK: stablehlo.divide
+# CHECK: stablehlo.remainder
+@print_ir("f32[5]", "f32[5]")
+def four_operations(x, y):
+    return lax.rem(lax.div(lax.mul(lax.sub(lax.add(x, y), y), y), y), y)
+
+
+# CHECK-LABEL: TEST: add_any
+# CHECK: stablehlo.add
+@print_ir("f32[5]", "f32[5]")
+def add_any(x, y):
+    return lax.add_any(x, y)
+
+
+# CHECK-LABEL: TEST: signs
+# CHECK: stablehlo.negate
+# CHECK: stablehlo.abs
+# CHECK: stablehlo.sign
+@print_ir("f32[5]")
+def signs(x):
+    return lax.sign(lax.abs(lax.neg(x)))
+
+
+# StableHLO's sign takes no unsigned integers.
+# CHECK-LABEL: TEST: sign_unsigned
+# CHECK: stablehlo.compare NE
+# CHECK: stablehlo.convert
+@print_ir("u8[5]")
+def sign_unsigned(x):
+    return lax.sign(x)
+
+
+# CHECK-LABEL: TEST: integer_pow
+# CHECK: %[[SQUARE:.+]] = stablehlo.multiply %arg0, %arg0
+# CHECK: %[[FOURTH:.+]] = stablehlo.multiply %[[SQUARE]], %[[SQUARE]]
+# CHECK: stablehlo.multiply %arg0, %[[FOURTH]]
+@print_ir("f32[5]")
+def integer_pow(x):
+    return lax.integer_pow(x, 5)
+
+
+# CHECK-LABEL: TEST: reciprocal
+# CHECK: stablehlo.divide %{{.+}}, %arg0
+@print_ir("f32[5]")
+def reciprocal(x):
+    return lax.reciprocal(x)
+
+
+# CHECK-LABEL: TEST: pow_integer_exponent
+# CHECK: %[[Y:.+]] = stablehlo.convert %arg1
+# CHECK: stablehlo.power %arg0, %[[Y]]
+@print_ir("f32[5]", "i32[5]")
+def pow_integer_exponent(x, y):
+    return lax.pow(x, y)
+
+
+# CHECK-LABEL: TEST: max_min
+# CHECK: stablehlo.maximum
+# CHECK: stablehlo.minimum
+@print_ir("f32[5]", "f32[5]")
+def max_min(x, y):
+    return lax.min(lax.max(x, y), y)
+
+
+# By the real part, and by the imaginary part where that is equal.
+# CHECK-LABEL: TEST: max_complex
+# CHECK: stablehlo.real
+# CHECK: stablehlo.imag
+# CHECK: stablehlo.compare EQ
+# CHECK: stablehlo.select
+# CHECK: stablehlo.select %{{.+}}, %arg0, %arg1
+@print_ir("c64[5]", "c64[5]")
+def max_complex(x, y):
+    return lax.max(x, y)
+
+
+# CHECK-LABEL: TEST: rounding
+# CHECK: stablehlo.floor
+# CHECK: stablehlo.ceil
+# CHECK: stablehlo.round_nearest_afz
+# CHECK: stablehlo.round_nearest_even
+# CHECK: stablehlo.is_finite
+@print_ir("f32[5]")
+def rounding(x):
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    return lax.is_finite(lax.round(lax.round(lax.ceil(lax.floor(x))), even))
+
+
+# CHECK-LABEL: TEST: square
+# CHECK: stablehlo.multiply %arg0, %arg0
+@print_ir("f32[5]")
+def square(x):
+    return lax.square(x)
+
+
+# CHECK-LABEL: TEST: nextafter
+# CHECK: chlo.next_after
+@print_ir("f32[5]", "f32[5]")
+def nextafter(x, y):
+    return lax.nextafter(x, y)

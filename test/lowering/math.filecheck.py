@@ -1,0 +1,72 @@
+# RUN: %PYTHON %s | FileCheck %s
+"""Lowering of lamina.lax.math."""
+
+from print_ir import print_ir
+
+from lamina import lax
+
+
+# CHECK-LABEL: TEST: exponentials
+# CHECK: stablehlo.exponential %
+# CHECK: stablehlo.exponential_minus_one
+# CHECK: stablehlo.log %
+# CHECK: stablehlo.log_plus_one
+# CHECK: stablehlo.logistic
+@print_ir("f32[5]")
+def exponentials(x):
+    return lax.logistic(lax.log1p(lax.log(lax.expm1(lax.exp(x)))))
+
+
+# A power, for exp(x * log 2) is inexact.
+# CHECK-LABEL: TEST: exp2
+# CHECK: %[[TWO:.+]] = stablehlo.constant dense<2.000000e+00>
+# CHECK: stablehlo.power %[[TWO]], %arg0
+@print_ir("f32[5]")
+def exp2(x):
+    return lax.exp2(x)
+
+
+# CHECK-LABEL: TEST: trigonometric
+# CHECK: stablehlo.sine
+# CHECK: stablehlo.cosine
+# CHECK: stablehlo.tan %
+# CHECK: stablehlo.tanh
+# CHECK: stablehlo.atan2
+@print_ir("f32[5]")
+def trigonometric(x):
+    return lax.atan2(lax.tanh(lax.tan(lax.cos(lax.sin(x)))), x)
+
+
+# CHECK-LABEL: TEST: roots
+# CHECK: stablehlo.sqrt
+# CHECK: stablehlo.rsqrt
+# CHECK: stablehlo.cbrt
+@print_ir("f32[5]")
+def roots(x):
+    return lax.cbrt(lax.rsqrt(lax.sqrt(x)))
+
+
+# CHECK-LABEL: TEST: inverse_functions
+# CHECK: chlo.asin
+# CHECK: chlo.acos
+# CHECK: chlo.atan
+# CHECK: chlo.sinh
+# CHECK: chlo.cosh
+# CHECK: chlo.asinh
+# CHECK: chlo.acosh
+# CHECK: chlo.atanh
+@print_ir("f32[5]")
+def inverse_functions(x):
+    x = lax.cosh(lax.sinh(lax.atan(lax.acos(lax.asin(x)))))
+    return lax.atanh(lax.acosh(lax.asinh(x)))
+
+
+# CHECK-LABEL: TEST: special_functions
+# CHECK: chlo.erf
+# CHECK: chlo.erfc
+# CHECK: chlo.erf_inv
+# CHECK: chlo.lgamma
+# CHECK: chlo.digamma
+@print_ir("f32[5]")
+def special_functions(x):
+    return lax.digamma(lax.lgamma(lax.erf_inv(lax.erfc(lax.erf(x)))))
