@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
-from lamina.backends.cpu.kernel import KernelObject, compile_kernel, kernel_symbol
+from lamina.backends.cpu.kernel import KernelObject, emit_kernel, kernel_symbol, lower_kernel
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.dialects.vendors import ir
@@ -25,21 +26,22 @@ def compiled_kernels(
 
     Raises CompileError naming the op that can't be compiled.
     """
-    by_symbol: dict[str, KernelObject] = {}
-    found: dict[str, KernelObject] = {}
-    for name, kernel in kernels.items():
-        symbol = kernel_symbol(kernel, target)
-        if symbol not in by_symbol:
-            by_symbol[symbol] = _stored(store, symbol) or _compiled(kernel, target, store)
-        found[name] = by_symbol[symbol]
-    return found
-
-
-def _compiled(kernel: ir.Operation, target: Target, store: Store | None) -> KernelObject:
-    made = compile_kernel(kernel, target)
-    if store is not None:
-        store.put(_KIND, _key(made.symbol), _to_bytes(made))
-    return made
+    symbols = {name: kernel_symbol(kernel, target) for name, kernel in kernels.items()}
+    distinct = {symbol: kernels[name] for name, symbol in symbols.items()}
+    objects = {symbol: _stored(store, symbol) for symbol in distinct}
+    missing = [symbol for symbol, found in objects.items() if found is None]
+    # MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
+    # kernel in the second thread, this one lowers the next.
+    with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
+        made = {
+            symbol: codegen.submit(emit_kernel, lower_kernel(distinct[symbol], target), target)
+            for symbol in missing
+        }
+        for symbol, future in made.items():
+            objects[symbol] = future.result()
+            if store is not None:
+                store.put(_KIND, _key(symbol), _to_bytes(future.result()))
+    return {name: objects[symbol] for name, symbol in symbols.items()}  # type: ignore[misc]
 
 
 def _stored(store: Store | None, symbol: str) -> KernelObject | None:

@@ -49,6 +49,21 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
     With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
     """
+    return emit_kernel(lower_kernel(kernel, target, keep_texts), target, keep_texts)
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """A kernel in LLVM IR: MLIR has done its part, LLVM has not."""
+
+    symbol: str
+    llvm_ir: str
+    scratch_bytes: int
+    texts: dict[str, str]
+
+
+def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> LoweredKernel:
+    """MLIR's half of `compile_kernel`."""
     source = _text_without_name(kernel)
     symbol = _symbol(source, target)
     texts: dict[str, str] = {}
@@ -60,15 +75,24 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
             text, scratch = _generate(module, source, symbol, target, texts if keep_texts else None)
         elif keep_texts:
             texts["linalg"] = str(module)
+    return LoweredKernel(symbol, text, scratch, texts)
+
+
+def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False) -> KernelObject:
+    """LLVM's half of `compile_kernel`. Touches no MLIR and holds no Python lock while LLVM works, so
+    that it can run beside the lowering of another kernel."""
     code = emit(
-        text,
+        lowered.llvm_ir,
         Machine(target.triple, target.cpu, target.features),
         CodegenOptions(),
         keep_texts=keep_texts,
     )
+    texts = dict(lowered.texts)
     if keep_texts:
         texts |= {"llvm": code.optimised or "", "asm": code.assembly or ""}
-    return KernelObject(symbol, code.object, scratch, _imports(text), texts)
+    return KernelObject(
+        lowered.symbol, code.object, lowered.scratch_bytes, _imports(lowered.llvm_ir), texts
+    )
 
 
 def _generate(
