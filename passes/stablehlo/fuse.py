@@ -1,0 +1,126 @@
+"""Group ops into kernels and call them from @main.
+
+    %0 = stablehlo.multiply %x, %x            %1 = call @fused_reduce_0(%x)
+    %1 = stablehlo.reduce(%0 init: %c)   ->
+         applies stablehlo.add                func.func private @fused_reduce_0(%x) attributes {
+                                                lamina.kind = "input", lamina.reason = "..."}
+
+Afterwards @main and the regions of control flow hold calls, control flow, reshapes (views, free)
+and constants that are returned, carried or too big to clone; every other op is in a private
+function with a kind and a reason:
+
+| kind | content |
+|---|---|
+| loop | element-wise and index-moving ops, all results of one shape |
+| input | reductions over one domain with what makes their operands and follows their results |
+| output | any other op, a small contraction with the element-wise ops after it |
+| library | one op that a library does, named by `lamina.library` |
+| update | an op that overwrites its first operands, marked `lamina.inout` |
+
+Equal kernels exist once. Grouping is in fuse_grouping.py: no op that costs more than a few
+instructions is computed twice. Expects calls to be inlined and dead code to be gone.
+
+example: test/passes/stablehlo/fuse.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.constants import array_of, is_splat
+from lamina.dialects.types import shape_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError, Pass
+from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, defining, is_pure, made_by
+from lamina.passes.stablehlo.fuse_grouping import Grouping
+from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
+
+
+@dataclass(frozen=True)
+class Fuse(Pass):
+    """The pass `stablehlo-fuse`."""
+
+    max_ops: int = 64
+
+    def run(self, module: ir.Module) -> None:
+        kernels = Kernels(module)
+        for op in [inner.operation for inner in module.body.operations]:
+            if op.name == "func.func" and len(op.regions[0].blocks):
+                if "lamina.kind" in op.attributes:
+                    continue  # a kernel already
+                effects: set[ir.Operation] = set()
+                _find_effects(op, effects)
+                self._block(op.regions[0].blocks[0], kernels, effects)
+        self.count("kernels", len(kernels))
+
+    def _block(self, block: ir.Block, kernels: Kernels, effects: set[ir.Operation]) -> None:
+        for op in [inner.operation for inner in block.operations]:
+            if op.name in CONTROL:
+                for region in op.regions:
+                    self._block(region.blocks[0], kernels, effects)
+            elif len(op.regions):
+                _sink_captured_constants(op)
+            elif op.name == "func.call":
+                raise CompileError.at(op, "calls must be inlined before fusion")
+            if op.name in fuse_ops.UPDATES:
+                _give_buffers(op)
+        grouping = Grouping(block, self.max_ops, effects)
+        grouping.run()
+        Outliner(block, grouping, kernels).run()
+
+
+def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
+    """Collect the ops in an op's regions that must stay in their order; whether there are any."""
+    any_found = False
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                inner = inner.operation
+                if inner.name in CONTROL:
+                    effect = _find_effects(inner, found)
+                else:
+                    effect = inner.name not in _ORDERLESS and not is_pure(inner)
+                if effect:
+                    found.add(inner)
+                    any_found = True
+    return any_found
+
+
+_ORDERLESS = frozenset((fuse_ops.BARRIER, "func.return", "stablehlo.rng"))
+
+
+def _sink_captured_constants(op: ir.Operation) -> None:
+    """Let the body of a reduction or the like use nothing from outside itself."""
+    for value in list(fuse_ops.captured(op)):
+        constant = defining(value)
+        if constant is None or constant.name != CONSTANT:
+            raise CompileError.at(op, "its body reads a value from outside that isn't a constant")
+        block = op.regions[0].blocks[0]
+        copy = constant.clone(ir.InsertionPoint.at_block_begin(block)).operation.results[0]
+        for use in list(value.uses):
+            if _is_within(use.owner.operation, op):
+                use.owner.operands[use.operand_number] = copy
+
+
+def _is_within(inner: ir.Operation, outer: ir.Operation) -> bool:
+    parent = inner.parent
+    while parent is not None:
+        if parent.operation == outer:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _give_buffers(update: ir.Operation) -> None:
+    """Make an operand that is overwritten, and is one element repeated, a kernel's result: a
+    constant would have to be stored whole, and copied."""
+    for number in range(fuse_ops.inout_operands(update)):
+        constant = made_by(update.operands[number], CONSTANT)
+        if constant is not None and is_splat(constant) and constant.result.type.shape:
+            array = array_of(constant)
+            with ir.InsertionPoint(update), constant.location:
+                element = hlo.constant(array[(0,) * array.ndim])
+                shape = shape_of(constant.result.type)
+                update.operands[number] = hlo.broadcast_in_dim(element, shape, ())

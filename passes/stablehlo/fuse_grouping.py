@@ -1,0 +1,362 @@
+"""How `stablehlo-fuse` decides which ops of a block become one kernel.
+
+Ops are visited users first. What an op's users are is then known for good, and three cases remain:
+
+- One group needs the op, and computes it at the index it needs it: the op joins. That never makes
+  a cycle, since every path from the op leads through that group.
+- Several groups need it. They become one if they run over the same domain and neither reaches the
+  other. Else the op is cloned into each if that reads no more memory, or it joins one of them,
+  which then also stores it for the others, if that makes no cycle.
+- Nobody can compute it in place: it starts a group of its own.
+
+An op that costs more than a few instructions is never in two groups, nor at two places of one, nor
+behind a broadcast that would repeat it. So the work of the program does not grow.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.facts import size_of
+from lamina.passes.stablehlo.fuse_graph import (
+    INNER,
+    OUTER,
+    SCALAR,
+    Graph,
+    Group,
+    Kind,
+    Need,
+    Place,
+)  # fmt: skip
+
+_MAX_CLONED = 3  # ops in a row that may be computed in several groups
+_MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broadcast element
+_MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its group
+_TINY = 64  # elements of a domain for which a call costs more than the work
+
+_ON_DOMAIN = Place(OUTER)
+
+Places = dict[Place, Need]
+
+
+class Grouping:
+    """The groups of a block, made once by `run`."""
+
+    def __init__(self, block: ir.Block, max_ops: int, effects: set[ir.Operation]) -> None:
+        """`effects`: the ops, here and in regions, that must stay in their order."""
+        self._effects = effects
+        self.ops = [inner.operation for inner in block.operations]
+        self.graph = Graph()
+        self.owner: dict[int, Group] = {}
+        """The group that stores the results of the op at a position, if any does."""
+        self._max_ops = max_ops
+        self._maker = {
+            result: position for position, op in enumerate(self.ops) for result in op.results
+        }
+        self._wanted: list[dict[Group, Places]] = [{} for _ in self.ops]
+        self._readers: list[dict[Group, None]] = [{} for _ in self.ops]
+        self._next_effect: Group | None = None
+
+    def run(self) -> None:
+        """Put every op that is used, or has an effect, into groups."""
+        for position in reversed(range(len(self.ops))):
+            self._visit(position)
+        self._merge_siblings()
+
+    def position_of(self, value: ir.Value) -> int | None:
+        """Where in the block a value is made; None if it comes from outside."""
+        return self._maker.get(value)
+
+    def operands(
+        self, position: int, place: Place
+    ) -> list[tuple[ir.Value, tuple[int, Place] | None]]:
+        """Each operand of a member with where in the group it would be; None if it is read."""
+        op = self.ops[position]
+        found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
+        for number, value in enumerate(op.operands):
+            maker = self._maker.get(value)
+            inside = None if maker is None else self._place_of_operand(op, number, value, place)
+            found.append((value, (maker, inside) if maker is not None and inside else None))
+        return found
+
+    def _place_of_operand(
+        self, op: ir.Operation, number: int, value: ir.Value, place: Place
+    ) -> Place | None:
+        if fuse_ops.is_elementwise(op):
+            return place if value.type.shape == op.results[0].type.shape else Place(SCALAR)
+        if op.name in fuse_ops.MAPPED:
+            if not value.type.shape:
+                return Place(SCALAR)
+            return Place(place.domain, (*place.path, fuse_ops.map_key(op)))
+        if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
+            return Place(INNER)
+        return None
+
+    # Visiting one op
+
+    def _visit(self, position: int) -> None:
+        op = self.ops[position]
+        if fuse_ops.is_clonable_constant(op):
+            return
+        readers = {group.find(): None for group in self._readers[position]}
+        wanted: dict[Group, Places] = {}
+        for group, places in self._wanted[position].items():
+            wanted.setdefault(group.find(), {}).update(places)
+        pure = op not in self._effects
+        if fuse_ops.stays_in_main(op):
+            self._stay_in_main(position, [*readers, *wanted], pure)
+            return
+        if not readers and not wanted and pure:
+            return  # dead
+        for group in list(wanted):
+            refusal = self._refusal(op, group, wanted[group], group in readers)
+            if refusal:
+                del wanted[group]
+                readers[group] = None
+                group.stops.setdefault(op.name, refusal)
+        if not pure or not wanted:
+            self._start_group(position, list(readers), pure)
+        elif len(wanted) == 1 and not readers:
+            (group,) = wanted
+            self._join(position, group, wanted[group])
+        elif op.name == "stablehlo.dot_general" or op.name == "stablehlo.convolution":
+            # Its epilogue would not be the only user: no group may hold it back.
+            self._start_group(position, [*readers, *wanted], pure)
+        else:
+            self._share(position, wanted, list(readers))
+
+    def _stay_in_main(self, position: int, readers: list[Group], pure: bool) -> None:
+        op = self.ops[position]
+        group = self.graph.new_group("main", None)
+        group.members[position, _ON_DOMAIN] = Need()
+        self.owner[position] = group
+        self.graph.let_read(group, readers)
+        self._keep_effects_in_order(group, pure)
+        for value in [*op.operands, *(fuse_ops.captured(op) if len(op.regions) else ())]:
+            self._read(value, group)
+
+    def _keep_effects_in_order(self, group: Group, pure: bool) -> None:
+        if pure:
+            return
+        if self._next_effect is not None:
+            self.graph.let_read(group, [self._next_effect.find()])
+        self._next_effect = group
+
+    def _read(self, value: ir.Value, group: Group) -> None:
+        maker = self._maker.get(value)
+        if maker is not None:
+            self._readers[maker][group] = None
+
+    def _refusal(self, op: ir.Operation, group: Group, places: Places, reads: bool) -> str | None:
+        """Why a group may not compute an op that it needs; None if it may."""
+        if reads:
+            return "read as a whole, too"
+        if len(group.members) + len(places) > self._max_ops:
+            return f"the group has its {self._max_ops} ops"
+        if op.name == "stablehlo.reduce":
+            return self._refusal_of_reduction(op, group, places)
+        if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
+            return self._refusal_of_contraction(op, group, places)
+        if not fuse_ops.joins_loops(op):
+            return "a kernel of its own"
+        if fuse_ops.is_cheap(op):
+            if max(need.repeated for need in places.values()) > _MAX_REPEATED:
+                return "too much to do again for each element of a broadcast"
+        elif op.results[0].type.shape:
+            if len(places) > 1:
+                return f"needed at {len(places)} places, and costly"
+            if next(iter(places.values())).repeated:
+                return "costly, and a broadcast would repeat it"
+        return None
+
+    def _refusal_of_reduction(self, op: ir.Operation, group: Group, places: Places) -> str | None:
+        shape = fuse_ops.shape_of_result(op)
+        if shape is None:
+            return "a reduction of several arrays"
+        if list(places) != [_ON_DOMAIN] or group.shape != shape:
+            return "a reduction whose result is read at other indices"
+        if group.kind == "input" and group.inner == fuse_ops.reduction_domain(op):
+            return None
+        if group.kind != "loop":
+            return "a reduction over something else"
+        return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the reduction"
+
+    def _refusal_of_contraction(self, op: ir.Operation, group: Group, places: Places) -> str | None:
+        if fuse_ops.library_of(op):
+            return "a library call"
+        if group.kind != "loop" or group.shape != fuse_ops.shape_of_result(op):
+            return "a contraction"
+        if list(places) != [_ON_DOMAIN]:
+            return "a contraction whose result is read at other indices"
+        return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the contraction"
+
+    # Putting an op somewhere
+
+    def _join(self, position: int, group: Group, places: Places) -> None:
+        op = self.ops[position]
+        if op.name == "stablehlo.reduce":
+            group.kind, group.inner = "input", fuse_ops.reduction_domain(op)
+        elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
+            group.kind = "output"
+        for place, need in places.items():
+            group.members[position, place] = need
+            self._need_operands(position, group, place, need)
+
+    def _start_group(self, position: int, readers: list[Group], pure: bool) -> None:
+        op = self.ops[position]
+        shape = fuse_ops.shape_of_result(op)
+        kind: Kind = "output"
+        library = fuse_ops.library_of(op)
+        if library:
+            kind = "library"
+        elif op.name in fuse_ops.UPDATES:
+            kind = "update"
+        elif op.name == "stablehlo.reduce":
+            kind = "input"
+        elif fuse_ops.joins_loops(op) or op.name in fuse_ops.REARRANGEMENTS:
+            kind = "loop"
+        group = self.graph.new_group(kind, shape)
+        group.library = library
+        if kind == "input":
+            group.inner = fuse_ops.reduction_domain(op)
+        self.owner[position] = group
+        self.graph.let_read(group, readers)
+        self._keep_effects_in_order(group, pure)
+        group.members[position, _ON_DOMAIN] = Need()
+        self._need_operands(position, group, _ON_DOMAIN, Need())
+
+    def _need_operands(self, position: int, group: Group, place: Place, need: Need) -> None:
+        op = self.ops[position]
+        cheap = fuse_ops.is_cheap(op)
+        repeated = need.repeated
+        if op.name == "stablehlo.broadcast_in_dim":
+            grows = size_of(op.results[0].type) > size_of(op.operands[0].type) > 1
+            repeated += grows
+        elif repeated and cheap and op.name not in fuse_ops.MAPPED:
+            repeated += 1
+        passed = Need(need.cloned, repeated)
+        for value, inside in self.operands(position, place):
+            if inside is None:
+                self._read(value, group)
+                continue
+            maker, child = inside
+            places = self._wanted[maker].setdefault(group, {})
+            before = places.get(child, passed)
+            places[child] = Need(
+                max(before.cloned, passed.cloned), max(before.repeated, passed.repeated)
+            )
+
+    def _share(self, position: int, wanted: dict[Group, Places], readers: list[Group]) -> None:
+        """Place an op that several groups need, or that is also read from memory."""
+        op = self.ops[position]
+        moves = op.name in fuse_ops.MAPPED or op.name in fuse_ops.LEAVES
+        if not moves:
+            wanted = self._merged(op, wanted)
+            if len(wanted) == 1 and not readers:
+                (group,) = wanted
+                self._join(position, group, wanted[group])
+                return
+        if fuse_ops.is_small_operation(op) and (moves or not readers):
+            self._clone(position, wanted, readers, counts=not moves)
+            return
+        for group, places in wanted.items():
+            others = [*readers, *(other for other in wanted if other is not group)]
+            if self._can_store(op, group, places) and self.graph.let_read(group, others):
+                self.owner[position] = group
+                self._join(position, group, places)
+                for other in others:
+                    other.stops.setdefault(op.name, "stored by another kernel that needs it")
+                return
+        for group in wanted:
+            group.stops.setdefault(op.name, f"needed by {len(wanted) + len(readers)} kernels")
+        self._start_group(position, [*readers, *wanted], pure=True)
+
+    def _clone(
+        self, position: int, wanted: dict[Group, Places], readers: list[Group], counts: bool
+    ) -> None:
+        """Compute an op in each group that needs it."""
+        for group, places in wanted.items():
+            deepest = max(need.cloned for need in places.values())
+            if counts and deepest >= _MAX_CLONED:
+                group.stops.setdefault(self.ops[position].name, "cloned often enough")
+                readers.append(group)
+                continue
+            self._join(
+                position,
+                group,
+                {p: Need(need.cloned + counts, need.repeated) for p, need in places.items()},
+            )
+        if readers:
+            self._start_group(position, readers, pure=True)
+
+    def _can_store(self, op: ir.Operation, group: Group, places: Places) -> bool:
+        """Whether a group computes each element of an op once, and in the order of its domain."""
+        shape = fuse_ops.shape_of_result(op)
+        if len(places) != 1 or group.kind not in ("loop", "input"):
+            return False
+        (place,) = places
+        if place.path or place.domain == SCALAR:
+            return False
+        if place.domain == OUTER:
+            return group.shape == shape
+        return group.inner is not None and group.inner[0] == shape
+
+    def _merged(self, op: ir.Operation, wanted: dict[Group, Places]) -> dict[Group, Places]:
+        """The groups that need an op, those made one that can be."""
+        kept: dict[Group, Places] = {}
+        for group, places in wanted.items():
+            for first in kept:
+                if (
+                    self._is_mergeable(first, group)
+                    and self._can_store(op, first, kept[first])
+                    and self._can_store(op, group, places)
+                    and self.graph.merge(first, group)
+                ):
+                    kept[first] |= places
+                    break
+            else:
+                kept[group] = places
+        return kept
+
+    def _is_mergeable(self, first: Group, second: Group) -> bool:
+        return (
+            first.kind == second.kind
+            and first.kind in ("loop", "input")
+            and first.shape is not None
+            and (first.shape, first.inner) == (second.shape, second.inner)
+            and len(first.members) + len(second.members) <= self._max_ops
+        )
+
+    # Afterwards
+
+    def _merge_siblings(self) -> None:
+        """Make groups one that run over the same domain at the same height, and read the same
+        array, or are tiny."""
+        first_of: dict[object, Group] = {}
+        for group in self.graph.groups():
+            if group.kind not in ("loop", "input") or group.shape is None:
+                continue
+            if any(self.ops[p].name in fuse_ops.REARRANGEMENTS for p, _ in group.members):
+                continue
+            keys: list[object] = list(self._arrays_read(group))
+            if prod(group.shape) <= _TINY and group.kind == "loop":
+                keys.append("tiny")
+            for key in keys:
+                bucket = (key, group.kind, group.shape, group.inner, group.height)
+                first = first_of.setdefault(bucket, group).find()
+                if first is group.find():
+                    continue
+                if self._is_mergeable(first, group.find()):
+                    self.graph.merge(first, group.find())
+                else:
+                    first_of[bucket] = group
+
+    def _arrays_read(self, group: Group) -> list[ir.Value]:
+        found: dict[ir.Value, None] = {}
+        for position, place in group.members:
+            for value, inside in self.operands(position, place):
+                if value.type.shape and (inside is None or inside not in group.members):
+                    found[value] = None
+        return list(found)

@@ -1,0 +1,295 @@
+"""How `stablehlo-fuse` turns groups into kernel functions and calls of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterator
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.facts import CONSTANT, defining
+from lamina.passes.stablehlo.fuse_graph import OUTER, Group, Place
+from lamina.passes.stablehlo.fuse_grouping import Grouping
+from lamina.passes.stablehlo.fuse_reasons import reason
+from lamina.passes.stablehlo.keys import attributes_key, region_key
+
+Member = tuple[int, Place]
+
+
+class Kernels:
+    """The kernel functions of a module, equal ones once."""
+
+    def __init__(self, module: ir.Module) -> None:
+        self._module = module
+        self._names: dict[Hashable, str] = {}
+        self._taken = {
+            op.operation.attributes["sym_name"].value
+            for op in module.body.operations
+            if "sym_name" in op.operation.attributes
+        }
+        self._next: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def new_name(self, root: str) -> str:
+        """An unused name for a kernel around an op."""
+        while True:
+            number = self._next.get(root, 0)
+            self._next[root] = number + 1
+            name = f"fused_{root}_{number}"
+            if name not in self._taken:
+                return name
+
+    def add(self, function: ir.Operation, root: str) -> str:
+        """Name a function made at the end of the module, or erase it for an equal one; returns
+        the name to call."""
+        without = ("sym_name", "lamina.reason")
+        attributes = tuple(pair for pair in attributes_key(function) if pair[0] not in without)
+        key = (attributes, region_key(function.regions[0], {}))
+        name = self._names.get(key)
+        if name is not None:
+            function.erase()
+            return name
+        name = self._names[key] = self.new_name(root)
+        function.attributes["sym_name"] = ir.StringAttr.get(name)
+        return name
+
+    def insertion_point(self) -> ir.InsertionPoint:
+        """Where new kernels go."""
+        return ir.InsertionPoint(self._module.body)
+
+
+class Outliner:
+    """Rewrites one block as its groups say."""
+
+    def __init__(self, block: ir.Block, grouping: Grouping, kernels: Kernels) -> None:
+        self._block = block
+        self._grouping = grouping
+        self._kernels = kernels
+        self._ops = grouping.ops
+        self._now: dict[ir.Value, ir.Value] = {}
+        """What stands for a value of the old block in the new one."""
+
+    def run(self) -> None:
+        """Replace the ops of each group by one call, in an order in which all values are made
+        before they are read."""
+        groups = self._grouping.graph.groups()
+        arguments = {g: self._arguments(g) for g in groups if g.kind != "main"}
+        stored = self._stored(groups, arguments)
+        terminator = self._ops[-1]
+        constants = [op for op in self._ops if op.name == CONSTANT]
+        order = list(_in_order(groups))
+        # All kernels first: a call's results take the place of values that kernels are made from.
+        callees = {
+            group: self._outline(group, arguments[group], stored.get(group, []))
+            for group in order
+            if group.kind != "main"
+        }
+        for group in order:
+            if group.kind == "main":
+                self._move(group, terminator)
+            else:
+                with ir.InsertionPoint(terminator):
+                    self._call(callees[group], arguments[group], stored.get(group, []), group)
+        for op in reversed(self._ops):
+            if not fuse_ops.stays_in_main(op) or op.name == fuse_ops.BARRIER:
+                op.erase()
+        _constants_first(self._block, constants)
+
+    def _arguments(self, group: Group) -> list[ir.Value]:
+        """What a group reads from memory, each once; an update takes its operands as they come."""
+        if group.kind == "update":
+            ((position, _),) = group.members
+            op = self._ops[position]
+            values = list(op.operands)
+            overwritten = fuse_ops.inout_operands(op)
+            others = [value for value in values[overwritten:] if not _is_cloned(value)]
+            return values[:overwritten] + list(dict.fromkeys(others))
+        found: dict[ir.Value, None] = {}
+        for member in _sorted(group):
+            for value, inside in self._grouping.operands(*member):
+                if (inside is None or inside not in group.members) and not _is_cloned(value):
+                    found[value] = None
+        return list(found)
+
+    def _stored(
+        self, groups: list[Group], arguments: dict[Group, list[ir.Value]]
+    ) -> dict[Group, list[ir.Value]]:
+        """The values each group must store, in their order."""
+        read: dict[ir.Value, None] = {}
+        for group in groups:
+            if group.kind == "main":
+                ((position, _),) = group.members
+                op = self._ops[position]
+                values = [*op.operands, *(fuse_ops.captured(op) if len(op.regions) else ())]
+            else:
+                values = arguments[group]
+            read |= dict.fromkeys(values)
+        stored: dict[Group, list[ir.Value]] = {}
+        for position in sorted(self._grouping.owner):
+            owner = self._grouping.owner[position]
+            owner = owner.find()
+            if owner.kind != "main":
+                results = self._ops[position].results
+                if owner.kind != "update":  # each result of an update is one of its operands
+                    results = [r for r in results if r in read]
+                stored.setdefault(owner, []).extend(results)
+        return stored
+
+    def _move(self, group: Group, terminator: ir.Operation) -> None:
+        ((position, _),) = group.members
+        op = self._ops[position]
+        if op.name == fuse_ops.BARRIER:
+            for result, operand in zip(op.results, op.operands):
+                result.replace_all_uses_with(operand)
+                self._now[result] = operand
+        elif op != terminator and op.name != CONSTANT:
+            op.move_before(terminator)
+
+    def _call(
+        self, callee: str, arguments: list[ir.Value], stored: list[ir.Value], group: Group
+    ) -> None:
+        with self._root(group).location:
+            operands = [self._now.get(value, value) for value in arguments]
+            results = hlo.call(callee, operands, [value.type for value in stored])
+        for old, new in zip(stored, results):
+            old.replace_all_uses_with(new)
+            self._now[old] = new
+
+    def _root(self, group: Group) -> ir.Operation:
+        """The op a kernel is named after: its last reduction or contraction, or its last op."""
+        positions = {position for position, _ in group.members}
+        heavy = [p for p in positions if not fuse_ops.joins_loops(self._ops[p])]
+        return self._ops[max(heavy or positions)]
+
+    def _outline(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> str:
+        """The kernel function of a group; returns its name."""
+        root = self._root(group)
+        with self._kernels.insertion_point(), root.location:
+            function, block = hlo.function(
+                "", [v.type for v in arguments], [v.type for v in stored], "private"
+            )
+        attributes = function.attributes
+        attributes["lamina.kind"] = ir.StringAttr.get(group.kind)
+        if group.library:
+            attributes["lamina.library"] = ir.StringAttr.get(group.library)
+        attributes["lamina.reason"] = ir.StringAttr.get(reason(group, self._ops))
+        given = dict(zip(arguments, block.arguments))
+        made = self._fill(block, group, given)
+        with ir.InsertionPoint(block), root.location:
+            hlo.return_([made[self._stored_member(group, value)][_number_of(value)]
+                         for value in stored])  # fmt: skip
+        each = self._argument_attributes(group, arguments, stored)
+        if any(each):
+            attributes["arg_attrs"] = ir.ArrayAttr.get(
+                [ir.DictAttr.get({name: _i32(number) for name, number in d.items()}) for d in each]
+            )
+        return self._kernels.add(function, root.name.split(".")[-1])
+
+    def _fill(
+        self, block: ir.Block, group: Group, given: dict[ir.Value, ir.Value]
+    ) -> dict[Member, list[ir.Value]]:
+        made: dict[Member, list[ir.Value]] = {}
+        constants: dict[ir.Operation, ir.Value] = {}
+        with ir.InsertionPoint(block) as end:
+            for member in _sorted(group):
+                operands = []
+                for number, (value, inside) in enumerate(self._grouping.operands(*member)):
+                    if inside is not None and inside in made:
+                        operands.append(made[inside][_number_of(value)])
+                    elif group.kind == "update" and number < fuse_ops.inout_operands(
+                        self._ops[member[0]]
+                    ):
+                        operands.append(block.arguments[number])
+                    elif _is_cloned(value):
+                        constant = defining(value)
+                        if constant not in constants:
+                            constants[constant] = constant.clone(end).operation.results[0]
+                        operands.append(constants[constant])
+                    else:
+                        operands.append(given[value])
+                clone = self._ops[member[0]].clone(end).operation
+                for number, operand in enumerate(operands):
+                    clone.operands[number] = operand
+                made[member] = list(clone.results)
+        return made
+
+    def _stored_member(self, group: Group, value: ir.Value) -> Member:
+        position = self._grouping.position_of(value)
+        place = None if position is None else group.stored_at(position)
+        assert position is not None and place is not None, f"{value} is not made by its group"
+        return position, place
+
+    def _argument_attributes(
+        self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
+    ) -> list[dict[str, int]]:
+        each: list[dict[str, int]] = [{} for _ in arguments]
+        if group.kind == "update":
+            for number, value in enumerate(stored):
+                each[_number_of(value)]["lamina.inout"] = number
+        elif group.kind == "loop":
+            free = list(range(len(stored)))
+            elsewhere = self._read_elsewhere(group)
+            for number, value in enumerate(arguments):
+                if value in elsewhere:
+                    continue
+                same = next((r for r in free if stored[r].type == value.type), None)
+                if same is not None:
+                    free.remove(same)
+                    each[number]["lamina.may_alias"] = same
+        return each
+
+    def _read_elsewhere(self, group: Group) -> set[ir.Value]:
+        """Values that a group reads at another index than that of the point it computes."""
+        found = set()
+        for position, place in group.members:
+            exact = place == Place(OUTER) and fuse_ops.is_elementwise(self._ops[position])
+            for value in self._ops[position].operands:
+                if not exact or tuple(value.type.shape) != group.shape:
+                    found.add(value)
+        return found
+
+
+def _in_order(groups: list[Group]) -> Iterator[Group]:
+    """The groups, producers first, else as the ops came."""
+    last = {g: max(position for position, _ in g.members) for g in groups}
+    waiting = {g: len(g.producers) for g in groups}
+    ready = [(last[g], g.number, g) for g in groups if not waiting[g]]
+    heapq.heapify(ready)
+    while ready:
+        group = heapq.heappop(ready)[2]
+        yield group
+        for consumer in group.consumers:
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, (last[consumer], consumer.number, consumer))
+
+
+def _sorted(group: Group) -> list[Member]:
+    return sorted(group.members, key=lambda member: (member[0], repr(member[1].domain)))
+
+
+def _is_cloned(value: ir.Value) -> bool:
+    op = defining(value)
+    return op is not None and fuse_ops.is_clonable_constant(op)
+
+
+def _number_of(value: ir.Value) -> int:
+    return ir.OpResult(value).result_number
+
+
+def _i32(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)
+
+
+def _constants_first(block: ir.Block, constants: list[ir.Operation]) -> None:
+    """Erase constants that only kernels read, and put the others where all can read them."""
+    for op in constants:
+        if next(iter(op.results[0].uses), None) is None:
+            op.erase()
+        else:
+            first = block.operations[0].operation
+            if first != op:
+                op.move_before(first)

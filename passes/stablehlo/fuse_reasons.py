@@ -1,0 +1,48 @@
+"""The reason that `stablehlo-fuse` records on each kernel: what it holds and where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.fuse_graph import Group
+from lamina.passes.stablehlo.gemm import Gemm
+
+_MAX_STOPS = 3
+
+
+def reason(group: Group, ops: Sequence[ir.Operation]) -> str:
+    """`elementwise chain of 5; stopped at dot_general: a library call`."""
+    members = [ops[position] for position, _ in group.members]
+    text = _what(group, members)
+    shown = list(group.stops.items())[:_MAX_STOPS]
+    if shown:
+        text += "; stopped at " + ", ".join(f"{_short(op)}: {why}" for op, why in shown)
+        if len(group.stops) > _MAX_STOPS:
+            text += f", and {len(group.stops) - _MAX_STOPS} more"
+    return text
+
+
+def _what(group: Group, members: list[ir.Operation]) -> str:
+    if group.kind == "library":
+        gemm = Gemm.of(members[0])
+        assert gemm is not None
+        batch = f"{gemm.batch} batches of " if gemm.batch else ""
+        return f"{group.library} does {batch}{gemm.m}x{gemm.k} by {gemm.k}x{gemm.n}"
+    if group.kind == "update":
+        return f"{_short(members[0].name)} in place"
+    if len(members) == 1:
+        return f"{_short(members[0].name)} alone"
+    if group.kind == "input":
+        reductions = sum(op.name == "stablehlo.reduce" for op in members)
+        found = "1 reduction" if reductions == 1 else f"{reductions} reductions over one domain"
+        return f"{found} with {len(members) - reductions} ops around"
+    if group.kind == "output":
+        root = next(op for op in members if not fuse_ops.joins_loops(op))
+        return f"{_short(root.name)} with {len(members) - 1} ops after"
+    return f"elementwise chain of {len(members)}"
+
+
+def _short(name: str) -> str:
+    return name.split(".", 1)[-1]
