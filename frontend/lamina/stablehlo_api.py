@@ -8,8 +8,11 @@ MLIR is imported when the first program is compiled.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import linecache
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +26,12 @@ if TYPE_CHECKING:
 
 Source = str | bytes | os.PathLike[str] | Any
 
+_BYTECODE = b"ML\xefR"
+_UNNAMED = "-"  # what MLIR calls a program that it was given as text
 _SUFFIXES = (".mlir", ".stablehlo", ".mlirbc", ".bc", ".txt")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ArraySpec:
     """The shape and dtype of an argument or a result of a compiled program."""
 
@@ -103,10 +108,12 @@ def compile_stablehlo(
     from lamina.backends.target import Target
 
     chosen = Target.parse(target) if isinstance(target, str) else target
-    return LoadedStableHLO(compile_module(_module(source), target=chosen, name=name))
+    module = read_module(source)
+    with with_source(source):
+        return LoadedStableHLO(compile_module(module, target=chosen, name=name))
 
 
-def _module(source: Source) -> Any:
+def read_module(source: Source) -> Any:
     """The MLIR module in any of the forms that compile_stablehlo takes."""
     from lamina.dialects.context import parse
     from lamina.dialects.shardy import without_shardings
@@ -114,24 +121,48 @@ def _module(source: Source) -> Any:
 
     if isinstance(source, ir.Module):
         return source
-    name = "<input>"
+    if isinstance(source, bytearray | memoryview):
+        source = bytes(source)
+    if not isinstance(source, str | bytes | os.PathLike):
+        raise TypeError(
+            "compile_stablehlo takes MLIR text, bytes, a path or an MLIR module, not "
+            f"{type(source).__name__}"
+        )
+    name, content = _content(source)
+    if isinstance(content, str):
+        content = without_shardings(content)
+    return parse(content, name=name)
+
+
+@contextlib.contextmanager
+def with_source(source: Source) -> Iterator[None]:
+    """Errors raised inside point at the lines of `source`, which MLIR itself knows only as "-"."""
+    from lamina.passes.base import CompileError
+
+    try:
+        yield
+    except CompileError as error:
+        if isinstance(source, str | bytes | os.PathLike):
+            name, content = _content(source)
+            if isinstance(content, str):
+                lines = content.splitlines(keepends=True)
+                linecache.cache[name] = (len(content), None, lines, name)
+            error.frames = [
+                dataclasses.replace(frame, file=name) if frame.file == _UNNAMED else frame
+                for frame in error.frames
+            ]
+        raise
+
+
+def _content(source: str | bytes | os.PathLike[str]) -> tuple[str, str | bytes]:
+    """What to call the program, and its text, or its bytes where it is bytecode."""
+    name = "<stablehlo>"
     if isinstance(source, os.PathLike) or _is_path(source):
         name, source = os.fspath(source), Path(source).read_bytes()
-    if isinstance(source, (bytearray, memoryview)):
-        source = bytes(source)
-    if isinstance(source, bytes) and not source.startswith(b"ML\xefR"):
-        try:
+    if isinstance(source, bytes) and not source.startswith(_BYTECODE):
+        with contextlib.suppress(UnicodeDecodeError):  # else the parser says what it is not
             source = source.decode()
-        except UnicodeDecodeError:
-            pass  # the parser says what it is not
-    if isinstance(source, str):
-        source = without_shardings(source)
-    if isinstance(source, (str, bytes)):
-        return parse(source, name=name)
-    raise TypeError(
-        "compile_stablehlo takes MLIR text, bytes, a path or an MLIR module, not "
-        f"{type(source).__name__}"
-    )
+    return name, source
 
 
 def _is_path(source: Any) -> bool:
