@@ -19,8 +19,7 @@ PyTypeObject* buffer_type = nullptr;
 ArrayObject* cast(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
 
 struct BufferObject {
-  PyObject_HEAD
-  Buffer* buffer;
+  PyObject_HEAD Buffer* buffer;
 };
 
 // --- ArrayBase: life -----------------------------------------------------------------------------
@@ -236,11 +235,10 @@ PyGetSetDef buffer_getset[] = {
      nullptr, "Holders of the memory besides this handle.", nullptr},
     {nullptr}};
 
-PyType_Slot buffer_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Keeps the memory of an array alive.")},
-    {Py_tp_dealloc, reinterpret_cast<void*>(buffer_dealloc)},
-    {Py_tp_getset, buffer_getset},
-    {0, nullptr}};
+PyType_Slot buffer_slots[] = {{Py_tp_doc, const_cast<char*>("Keeps the memory of an array alive.")},
+                              {Py_tp_dealloc, reinterpret_cast<void*>(buffer_dealloc)},
+                              {Py_tp_getset, buffer_getset},
+                              {0, nullptr}};
 
 PyType_Spec buffer_spec = {"lamina.runtime._runtime.Buffer", sizeof(BufferObject), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, buffer_slots};
@@ -252,7 +250,8 @@ bool init_array(PyObject* module) {
   buffer_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&buffer_spec));
   if (array_base_type == nullptr || buffer_type == nullptr) return false;
   array_type = array_base_type;
-  return PyModule_AddType(module, array_base_type) == 0 && PyModule_AddType(module, buffer_type) == 0;
+  return PyModule_AddType(module, array_base_type) == 0 &&
+         PyModule_AddType(module, buffer_type) == 0;
 }
 
 bool set_array_type(PyObject* type) {

@@ -8,8 +8,7 @@
 namespace lamina {
 
 struct ArrayObject {
-  PyObject_HEAD
-  Buffer* buffer;  // null once deleted
+  PyObject_HEAD Buffer* buffer;  // null once deleted
   PyObject* weak_references;
   PyObject* shape;  // tuple, made on first use
   PyObject* aval;   // the frontend's cache, never read here

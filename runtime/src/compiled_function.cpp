@@ -93,8 +93,7 @@ class SignatureCache {
 };
 
 struct CompiledFunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* weak_references;
   PyObject* dict;
   PyObject* miss;
@@ -340,9 +339,9 @@ PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {nullptr}};
 
 PyType_Slot function_slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-                    "A function that runs compiled code for the signatures it has met, and asks "
-                    "miss(args, kwargs) for the others.")},
+    {Py_tp_doc,
+     const_cast<char*>("A function that runs compiled code for the signatures it has met, and asks "
+                       "miss(args, kwargs) for the others.")},
     {Py_tp_new, reinterpret_cast<void*>(function_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(function_traverse)},
@@ -355,11 +354,11 @@ PyType_Slot function_slots[] = {
     {Py_tp_getset, function_getset},
     {0, nullptr}};
 
-PyType_Spec function_spec = {
-    "lamina.runtime._runtime.CompiledFunction", sizeof(CompiledFunctionObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_METHOD_DESCRIPTOR,
-    function_slots};
+PyType_Spec function_spec = {"lamina.runtime._runtime.CompiledFunction",
+                             sizeof(CompiledFunctionObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                                 Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             function_slots};
 
 }  // namespace
 

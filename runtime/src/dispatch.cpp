@@ -122,7 +122,8 @@ class Dispatcher {
     std::lock_guard guard(start_mutex_);
     if (running_thread_.load()) return;
     // Where no thread can be had, callers that wait run the queue themselves.
-    if (pthread_create(&thread_, nullptr, &Dispatcher::main, this) == 0) running_thread_.store(true);
+    if (pthread_create(&thread_, nullptr, &Dispatcher::main, this) == 0)
+      running_thread_.store(true);
   }
 
   static void* main(void* argument) {

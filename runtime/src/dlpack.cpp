@@ -46,18 +46,45 @@ struct DLManagedTensorVersioned {
 constexpr uint64_t kReadOnly = 1;
 
 // Type codes of DLPack.
-enum : uint8_t { kDLInt = 0, kDLUint = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
+enum : uint8_t {
+  kDLInt = 0,
+  kDLUint = 1,
+  kDLFloat = 2,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6
+};
 
 bool dlpack_type(Dtype dtype, DLDataType* out) {
   out->lanes = 1;
   out->bits = static_cast<uint8_t>(8 * itemsize_of(dtype));
   switch (dtype) {
-    case kBool: out->code = kDLBool; return true;
-    case kInt8: case kInt16: case kInt32: case kInt64: out->code = kDLInt; return true;
-    case kUint8: case kUint16: case kUint32: case kUint64: out->code = kDLUint; return true;
-    case kFloat16: case kFloat32: case kFloat64: out->code = kDLFloat; return true;
-    case kComplex64: case kComplex128: out->code = kDLComplex; return true;
-    default: break;
+    case kBool:
+      out->code = kDLBool;
+      return true;
+    case kInt8:
+    case kInt16:
+    case kInt32:
+    case kInt64:
+      out->code = kDLInt;
+      return true;
+    case kUint8:
+    case kUint16:
+    case kUint32:
+    case kUint64:
+      out->code = kDLUint;
+      return true;
+    case kFloat16:
+    case kFloat32:
+    case kFloat64:
+      out->code = kDLFloat;
+      return true;
+    case kComplex64:
+    case kComplex128:
+      out->code = kDLComplex;
+      return true;
+    default:
+      break;
   }
   out->code = kDLBfloat;
   return std::strcmp(name_of(dtype), "bfloat16") == 0;
@@ -105,8 +132,8 @@ PyObject* export_tensor(ArrayObject* array, const DLDataType& type, const char* 
   }
   managed->context = sizes;
   managed->deleter = drop_exported<Managed>;
-  managed->tensor = {array->buffer->data(), {kCpu, 0},      array->ndim, type,
-                     sizes->shape,          sizes->strides, 0};
+  managed->tensor = {array->buffer->data(), {kCpu, 0}, array->ndim, type, sizes->shape,
+                     sizes->strides,        0};
   PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* unused) {
     // A consumer renames the capsule: only an unconsumed one still owns its tensor.
     if (void* tensor = PyCapsule_GetPointer(unused, PyCapsule_GetName(unused));
@@ -208,11 +235,10 @@ PyObject* to_dlpack(ArrayObject* array, bool versioned) {
   }
   if (!wait_for_array(array)) return nullptr;
   if (!versioned) return export_tensor<DLManagedTensor>(array, type, "dltensor");
-  PyObject* capsule =
-      export_tensor<DLManagedTensorVersioned>(array, type, "dltensor_versioned");
+  PyObject* capsule = export_tensor<DLManagedTensorVersioned>(array, type, "dltensor_versioned");
   if (capsule != nullptr) {
-    auto* managed = static_cast<DLManagedTensorVersioned*>(
-        PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     managed->major = 1;
     managed->minor = 0;
     managed->flags = kReadOnly;

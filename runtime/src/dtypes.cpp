@@ -10,14 +10,19 @@ namespace lamina {
 namespace {
 
 constexpr const char* kNumpyNames[] = {
-    "bool",   "int8",    "int16",   "int32",   "int64",     "uint8",      "uint16",
-    "uint32", "uint64",  "float16", "float32", "float64",   "complex64",  "complex128",
+    "bool",   "int8",   "int16",   "int32",   "int64",   "uint8",     "uint16",
+    "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128",
 };
 constexpr const char* kExtendedNames[] = {
-    "bfloat16",        "float8_e3m4",   "float8_e4m3",     "float8_e4m3b11fnuz", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz", "float8_e8m0fnu",     "float4_e2m1fn",
-    "float6_e2m3fn",   "float6_e3m2fn", "int2",            "int4",               "uint2",
-    "uint4",           "int1",          "uint1",
+    "bfloat16",       "float8_e3m4",
+    "float8_e4m3",    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",  "float8_e4m3fnuz",
+    "float8_e5m2",    "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float4_e2m1fn",
+    "float6_e2m3fn",  "float6_e3m2fn",
+    "int2",           "int4",
+    "uint2",          "uint4",
+    "int1",           "uint1",
 };
 
 struct Entry {
@@ -87,11 +92,16 @@ size_t itemsize_of(Dtype dtype) { return table[dtype].itemsize; }
 Dtype canonical(Dtype dtype, bool x64) {
   if (x64) return dtype;
   switch (dtype) {
-    case kInt64: return kInt32;
-    case kUint64: return kUint32;
-    case kFloat64: return kFloat32;
-    case kComplex128: return kComplex64;
-    default: return dtype;
+    case kInt64:
+      return kInt32;
+    case kUint64:
+      return kUint32;
+    case kFloat64:
+      return kFloat32;
+    case kComplex128:
+      return kComplex64;
+    default:
+      return dtype;
   }
 }
 

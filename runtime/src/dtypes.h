@@ -15,8 +15,20 @@ inline constexpr Dtype kNoDtype = 0xff;
 
 // The types that scalars of Python and the x64 rule need by name; the table holds more.
 enum : Dtype {
-  kBool, kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64,
-  kFloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
   kFirstExtended,
 };
 

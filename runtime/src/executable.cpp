@@ -185,7 +185,8 @@ class Run {
 // --- Construction --------------------------------------------------------------------------------
 
 bool read_specs(PyObject* sequence, std::vector<ArraySpec>* specs) {
-  const Owned items(PySequence_Fast(sequence, "inputs and outputs are sequences of (dtype, shape)"));
+  const Owned items(
+      PySequence_Fast(sequence, "inputs and outputs are sequences of (dtype, shape)"));
   if (!items) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     PyObject *dtype, *shape;
@@ -305,8 +306,8 @@ PyObject* executable_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < count; ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
     if (!classify(item, true, &leaves[i])) {
-      PyErr_Format(PyExc_TypeError, "[%s] argument %zu is a %s, not an array",
-                   program.name.c_str(), i, Py_TYPE(item)->tp_name);
+      PyErr_Format(PyExc_TypeError, "[%s] argument %zu is a %s, not an array", program.name.c_str(),
+                   i, Py_TYPE(item)->tp_name);
       return nullptr;
     }
     if (!check_input(cast(self), i, leaves[i])) return nullptr;
@@ -365,10 +366,9 @@ PyGetSetDef executable_getset[] = {
     {"calls", get_calls, nullptr, "How often it was called.", nullptr},
     {nullptr}};
 
-PyMemberDef executable_members[] = {
-    {"manifest", T_OBJECT, offsetof(ExecutableObject, manifest), READONLY,
-     "The artifact's manifest."},
-    {nullptr}};
+PyMemberDef executable_members[] = {{"manifest", T_OBJECT, offsetof(ExecutableObject, manifest),
+                                     READONLY, "The artifact's manifest."},
+                                    {nullptr}};
 
 PyType_Slot executable_slots[] = {
     {Py_tp_doc, const_cast<char*>("Loaded machine code: call it with a sequence of arrays.")},

@@ -10,8 +10,7 @@
 namespace lamina {
 
 struct ExecutableObject {
-  PyObject_HEAD
-  Program* program;
+  PyObject_HEAD Program* program;
   std::vector<Owned>* output_shapes;  // tuples, shared by the arrays of all calls
   PyObject* code;                     // keeps the machine code loaded
   PyObject* manifest;

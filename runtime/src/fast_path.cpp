@@ -134,8 +134,8 @@ bool read_plan(PyObject* kept, PyObject* constants, PyObject* out_tree, PyObject
 }
 
 PyObject* fast_path_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"executable", "kept",       "consts",
-                                      "out_tree",   "weak_types", "outputs", nullptr};
+  static const char* const names[] = {"executable", "kept",    "consts", "out_tree",
+                                      "weak_types", "outputs", nullptr};
   PyObject *executable, *kept, *constants = nullptr, *out_tree = nullptr;
   PyObject *weak_types = Py_None, *outputs = Py_None;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OOO", const_cast<char**>(names), &executable,
@@ -205,7 +205,8 @@ PyGetSetDef fast_path_getset[] = {
     {"executable", get_executable, nullptr, "What the entry runs.", nullptr}, {nullptr}};
 
 PyType_Slot fast_path_slots[] = {
-    {Py_tp_doc, const_cast<char*>("What a jit call does for one signature: call it with flat leaves.")},
+    {Py_tp_doc,
+     const_cast<char*>("What a jit call does for one signature: call it with flat leaves.")},
     {Py_tp_new, reinterpret_cast<void*>(fast_path_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(fast_path_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(fast_path_traverse)},

@@ -9,19 +9,18 @@
 namespace lamina {
 
 struct Plan {
-  Owned executable;                // an Executable, or a callable list -> list
-  std::vector<uint32_t> kept;      // leaves the executable takes, after the constants
+  Owned executable;            // an Executable, or a callable list -> list
+  std::vector<uint32_t> kept;  // leaves the executable takes, after the constants
   std::vector<Owned> constants;
   std::vector<Leaf> constant_leaves;
-  std::vector<int64_t> outputs;    // index of a result, or ~i for leaf i passed through
+  std::vector<int64_t> outputs;  // index of a result, or ~i for leaf i passed through
   std::vector<bool> weak_types;
   OutputTree tree;
-  size_t leaf_count = 0;           // least number of leaves it can serve
+  size_t leaf_count = 0;  // least number of leaves it can serve
 };
 
 struct FastPathObject {
-  PyObject_HEAD
-  Plan* plan;
+  PyObject_HEAD Plan* plan;
 };
 
 extern PyTypeObject* fast_path_type;

@@ -125,8 +125,8 @@ void write_scalar(const Leaf& leaf, void* out) {
     case LeafKind::kComplex: {
       const Py_complex value = PyComplex_AsCComplex(leaf.object);
       if (leaf.dtype == kComplex128) return store(out, std::complex(value.real, value.imag));
-      return store(out, std::complex<float>(static_cast<float>(value.real),
-                                            static_cast<float>(value.imag)));
+      return store(
+          out, std::complex<float>(static_cast<float>(value.real), static_cast<float>(value.imag)));
     }
     default:
       return;
@@ -171,8 +171,10 @@ PyObject* array_from_ndarray(PyObject* object, Dtype dtype, bool weak_type) {
   auto* source = reinterpret_cast<PyArrayObject*>(held.get());
   if (dtype == kNoDtype) {
     PyArray_Descr* descr = PyArray_DESCR(source);
-    if (!PyArray_ISNBO(descr->byteorder)) descr = PyArray_DescrNewByteorder(descr, NPY_NATIVE);
-    else Py_INCREF(descr);
+    if (!PyArray_ISNBO(descr->byteorder))
+      descr = PyArray_DescrNewByteorder(descr, NPY_NATIVE);
+    else
+      Py_INCREF(descr);
     dtype = descr == nullptr ? kNoDtype : dtype_from_object(reinterpret_cast<PyObject*>(descr));
     Py_XDECREF(descr);
     if (dtype == kNoDtype) return nullptr;

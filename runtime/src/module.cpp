@@ -76,8 +76,8 @@ nb::object wrap_memory(nb::handle owner, uintptr_t pointer, nb::handle dtype, nb
   check(type != kNoDtype && read_dims(shape.ptr(), dims, &ndim));
   const int64_t bytes = checked_bytes(type, dims, ndim);
   if (bytes < 0) throw nb::value_error("the shape's bytes do not fit in 64 bits");
-  auto buffer = Ref<Buffer>::steal(wrap_python_memory(
-      reinterpret_cast<void*>(pointer), static_cast<size_t>(bytes), owner.ptr()));
+  auto buffer = Ref<Buffer>::steal(wrap_python_memory(reinterpret_cast<void*>(pointer),
+                                                      static_cast<size_t>(bytes), owner.ptr()));
   return checked(make_array(std::move(buffer), type, dims, ndim, false));
 }
 
@@ -97,8 +97,8 @@ nb::object array_view(nb::handle object, nb::handle shape) {
       checked_bytes(array->dtype, array->dims, array->ndim)) {
     throw nb::value_error("a view has as many elements as its array");
   }
-  return checked(make_array(Ref<Buffer>::share(array->buffer), array->dtype, dims, ndim,
-                            array->weak_type));
+  return checked(
+      make_array(Ref<Buffer>::share(array->buffer), array->dtype, dims, ndim, array->weak_type));
 }
 
 nb::dict stats() {
@@ -128,45 +128,55 @@ void* import_numpy() {
 }
 
 void define_arrays(nb::module_& m) {
-  m.def("set_array_type", [](nb::handle type) { check(set_array_type(type.ptr())); },
-        "C++ makes instances of this subclass of ArrayBase from now on.");
+  m.def(
+      "set_array_type", [](nb::handle type) { check(set_array_type(type.ptr())); },
+      "C++ makes instances of this subclass of ArrayBase from now on.");
   m.def("array_from_numpy", array_from_numpy, nb::arg("array"), nb::arg("weak_type") = false,
         "A copy of an ndarray of any layout or a NumPy scalar, with its dtype.");
   m.def("array_from_scalar", array_from_scalar, nb::arg("value"), nb::arg("dtype") = nb::none(),
         "An array of shape (): weakly typed without a dtype.");
-  m.def("to_array", [](nb::handle leaf) { return checked(leaf_array(classified(leaf))); },
-        "What jit makes of an argument: x64 rule, weak types for Python scalars.");
+  m.def(
+      "to_array", [](nb::handle leaf) { return checked(leaf_array(classified(leaf))); },
+      "What jit makes of an argument: x64 rule, weak types for Python scalars.");
   m.def("wrap_memory", wrap_memory, nb::arg("owner"), nb::arg("pointer"), nb::arg("dtype"),
         nb::arg("shape"), "An array on dense row-major memory that `owner` keeps alive.");
   m.def("array_with_type", array_with_type, nb::arg("array"), nb::arg("weak_type"),
         "The same memory with another weak_type.");
   m.def("array_view", array_view, nb::arg("array"), nb::arg("shape"),
         "The same memory with another shape of equal size.");
-  m.def("to_dlpack", [](nb::handle array, bool versioned) {
-    return checked(to_dlpack(as_array(array), versioned));
-  }, nb::arg("array"), nb::arg("versioned") = false, "A DLPack capsule on the array's memory.");
-  m.def("from_dlpack", [](nb::handle capsule) { return checked(from_dlpack(capsule.ptr())); },
-        "An array on the memory of a DLPack capsule.");
+  m.def(
+      "to_dlpack",
+      [](nb::handle array, bool versioned) {
+        return checked(to_dlpack(as_array(array), versioned));
+      },
+      nb::arg("array"), nb::arg("versioned") = false, "A DLPack capsule on the array's memory.");
+  m.def(
+      "from_dlpack", [](nb::handle capsule) { return checked(from_dlpack(capsule.ptr())); },
+      "An array on the memory of a DLPack capsule.");
 }
 
 void define_state(nb::module_& m) {
   m.def("set_tracing", set_tracing, "Sends this thread's jit calls to miss; gives the old value.");
   m.def("is_tracing", tracing);
-  m.def("set_config", [](uint64_t epoch, bool x64) { set_config({epoch, x64}); }, nb::arg("epoch"),
-        nb::arg("x64"), "Configuration of all threads, part of every signature.");
-  m.def("set_thread_config", [](uint64_t epoch, bool x64) { set_thread_config({epoch, x64}); },
-        nb::arg("epoch"), nb::arg("x64"), "Configuration of this thread until cleared.");
+  m.def(
+      "set_config", [](uint64_t epoch, bool x64) { set_config({epoch, x64}); }, nb::arg("epoch"),
+      nb::arg("x64"), "Configuration of all threads, part of every signature.");
+  m.def(
+      "set_thread_config", [](uint64_t epoch, bool x64) { set_thread_config({epoch, x64}); },
+      nb::arg("epoch"), nb::arg("x64"), "Configuration of this thread until cleared.");
   m.def("clear_thread_config", clear_thread_config);
   m.def("x64_enabled", [] { return current_config().x64; });
-  m.def("register_node", [](nb::handle type, nb::handle flatten) {
-    check(register_node(type.ptr(), flatten.ptr()));
-  }, nb::arg("type"), nb::arg("flatten"), "flatten(node) -> (children, hashable aux).");
+  m.def(
+      "register_node",
+      [](nb::handle type, nb::handle flatten) { check(register_node(type.ptr(), flatten.ptr())); },
+      nb::arg("type"), nb::arg("flatten"), "flatten(node) -> (children, hashable aux).");
   m.def("set_num_threads", set_thread_count, nb::call_guard<nb::gil_scoped_release>(),
         "Threads of parallel kernels, the caller's included; 0 for the default.");
   m.def("get_num_threads", thread_count);
-  m.def("follow_num_threads", [](uintptr_t setter) {
-    follow_thread_count(reinterpret_cast<void (*)(int)>(setter));
-  }, "Address of a void(int) that is told the number of threads, now and when it changes.");
+  m.def(
+      "follow_num_threads",
+      [](uintptr_t setter) { follow_thread_count(reinterpret_cast<void (*)(int)>(setter)); },
+      "Address of a void(int) that is told the number of threads, now and when it changes.");
   m.def("worker_count", worker_count, nb::call_guard<nb::gil_scoped_release>(),
         "Threads the pool has started so far.");
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");

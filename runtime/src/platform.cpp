@@ -97,7 +97,7 @@ int default_thread_count() {
 }
 
 size_t memory_limit() {
-  struct sysinfo info {};
+  struct sysinfo info{};
   size_t limit = SIZE_MAX;
   if (sysinfo(&info) == 0) limit = (info.totalram + info.totalswap) * info.mem_unit;
   for (const std::string& directory : cgroup_directories("memory")) {

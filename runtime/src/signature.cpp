@@ -8,7 +8,17 @@ namespace lamina {
 namespace {
 
 // The low byte of a word that opens a node. A count, or a leaf's type, lies above it.
-enum Word : uint64_t { kCall = 1, kLeaf, kStatic, kNone, kTuple, kList, kDict, kNamedTuple, kCustom };
+enum Word : uint64_t {
+  kCall = 1,
+  kLeaf,
+  kStatic,
+  kNone,
+  kTuple,
+  kList,
+  kDict,
+  kNamedTuple,
+  kCustom
+};
 
 constexpr int kMostDepth = 200;
 
@@ -74,8 +84,8 @@ bool CallScanner::scan(PyObject* const* args, Py_ssize_t positional, PyObject* k
   signature_.words.push_back(counted(kCall, positional));
   signature_.words.push_back(static_cast<uint64_t>(keywords));
   for (Py_ssize_t i = 0; i < positional; ++i) {
-    const bool is_static = std::find(statics.positions.begin(), statics.positions.end(), i) !=
-                           statics.positions.end();
+    const bool is_static =
+        std::find(statics.positions.begin(), statics.positions.end(), i) != statics.positions.end();
     if (!(is_static ? static_value(args[i]) : node(args[i]))) return false;
   }
   for (Py_ssize_t i = 0; i < keywords; ++i) {

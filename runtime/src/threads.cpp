@@ -276,7 +276,8 @@ class ThreadPool {
   static uint32_t next_epoch(Worker& worker, uint32_t seen) {
     const int64_t deadline = now_ns() + kSpinNs;
     for (int spins = 1;; ++spins) {
-      if (const uint32_t now = worker.epoch.load(std::memory_order_acquire); now != seen) return now;
+      if (const uint32_t now = worker.epoch.load(std::memory_order_acquire); now != seen)
+        return now;
       cpu_relax();
       if (spins % 32 == 0 && now_ns() > deadline) break;
     }

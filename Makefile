@@ -1,0 +1,72 @@
+# What can be done with a checkout. `make help` lists it; `make demo` and `make test` need nothing
+# but python3, a C++ compiler and make: they build .venv themselves.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+JOBS := $(shell nproc)
+NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test pytest lit lint format typecheck docs bench wheel-smoke clean
+
+help:  ## what each target does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
+
+# The demo needs less than the tests; an environment made for the tests serves both.
+$(VENV)/made-for-test: pyproject.toml $(NATIVE)
+	$(PYTHON) tools/make_venv.py $(VENV) dev
+	@touch $(VENV)/made-for-demo $@
+
+$(VENV)/made-for-demo: pyproject.toml $(NATIVE)
+	$(PYTHON) tools/make_venv.py $(VENV) demo
+	@touch $@
+
+setup: $(VENV)/made-for-test  ## make .venv with everything for development
+
+build: setup  ## rebuild the native runtime and see packages that are new
+	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+
+demo: $(VENV)/made-for-demo  ## train a classifier of handwritten digits, show what was compiled
+	$(BIN)/python examples/digits.py
+
+test: pytest lit  ## all tests
+
+pytest: $(VENV)/made-for-test  ## the tests in Python
+	$(BIN)/pytest -q -n $(JOBS)
+
+lit: $(VENV)/made-for-test  ## the tests of passes and lowerings
+	$(BIN)/lit -q -j $(JOBS) test
+
+lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror runtime/src/*.cpp runtime/src/*.h
+	$(BIN)/python tools/check_layers.py
+
+format: $(VENV)/made-for-test  ## put imports and C++ into their style
+	$(BIN)/ruff check --fix --select I .
+	$(BIN)/clang-format -i runtime/src/*.cpp runtime/src/*.h
+
+typecheck: $(VENV)/made-for-test  ## mypy, over a tree of links that looks as the wheel does
+	@rm -rf build/typing && mkdir -p build/typing
+	@cp -rs $(CURDIR)/frontend/lamina build/typing/lamina
+	@for part in dialects passes backends runtime tools; do \
+	  rm -rf build/typing/lamina/$$part; cp -rs $(CURDIR)/$$part build/typing/lamina/$$part; done
+	$(BIN)/mypy
+
+docs: $(VENV)/made-for-test  ## generate the tables of docs/ from the code
+	$(BIN)/python -m lamina.tools.gen_docs
+
+bench: $(VENV)/made-for-test  ## measure against JAX
+	$(BIN)/python benchmarks/spine.py
+	$(BIN)/python benchmarks/dispatch.py
+
+wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
+	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere
+	$(BIN)/pip wheel -q --no-build-isolation --no-deps -C build-dir=build/smoke/native -w dist .
+	$(PYTHON) -m venv build/smoke/venv || $(BIN)/python -m venv build/smoke/venv
+	build/smoke/venv/bin/pip install -q dist/*.whl
+	cd build/smoke/elsewhere && ../venv/bin/python -I $(CURDIR)/test/wheel_smoke.py
+
+clean:  ## remove what was built; .venv stays
+	rm -rf build dist out .pytest_cache .ruff_cache .mypy_cache
