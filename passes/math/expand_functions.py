@@ -30,7 +30,7 @@ Formula = Callable[..., Term]
 _ALL = (32, 64)
 _FORMULAS: dict[str, tuple[Formula, tuple[int, ...]]] = {
     "math.atan2": (trigonometric.atan2, (32,)),
-    "math.cbrt": (root.cbrt, (32,)),
+    "math.cbrt": (root.cbrt, _ALL),
     "math.cos": (trigonometric.cos, (32,)),
     "math.exp": (exponential.exp, _ALL),
     "math.expm1": (exponential.expm1, _ALL),

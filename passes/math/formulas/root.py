@@ -13,7 +13,7 @@ _SQUARE_ROOT_GUESS = 0x5F375A86  # of an f32
 
 
 def cbrt(x: Term) -> Term:
-    """The cube root of an f32, in f64; 0.51 ulp."""
+    """The cube root; 0.51 ulp in f32, 0.6 in f64."""
     wide = x.resized(64)
     size = wide.magnitude()
     high_word = size.bits().logical_right(32).resized(32)
@@ -24,8 +24,13 @@ def cbrt(x: Term) -> Term:
         step = fma(fma(error, 14 / 81, 2 / 9), error, 1 / 3) * error
         inverse = fma(inverse, step, inverse)
     root = (size * inverse) * inverse
+    if x.lane.width == 64:  # one more step, on the exact error
+        square = root * root
+        rounded_away = fma(root, root, -square) * root
+        excess = fma(square, root, -size) + rounded_away
+        root = fma(excess * (inverse * inverse), -1 / 3, root)
     root = (size < float("inf")).select(root, size)
-    return root.with_sign_of(wide).resized(32)
+    return root.with_sign_of(wide).resized(x.lane.width)
 
 
 def rsqrt(x: Term) -> Term:

@@ -1,0 +1,228 @@
+"""Elementary functions, compiled, against NumPy in extended precision: error in ulps, and limits.
+
+The bars are what the formulas' docstrings promise; JAX's CPU backend is at or above most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from lamina.stablehlo_api import compile_stablehlo
+
+SAMPLES = 1 << 16
+INF, NAN = float("inf"), float("nan")
+
+Domain = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A StableHLO op, what it should give, and over which domains within how many ulps.
+
+    `even` domains are sampled evenly; `scaled` ones evenly in the numbers' bits, that is over all
+    magnitudes.
+    """
+
+    op: str
+    exact: Callable[[np.ndarray], np.ndarray]
+    ulps: float
+    even: Sequence[Domain] = ()
+    scaled: Sequence[Domain] = ()
+
+    def points(self, dtype: type[np.floating]) -> np.ndarray:
+        rng = np.random.default_rng(0)
+        parts = [rng.uniform(low, high, SAMPLES).astype(dtype) for low, high in self.even]
+        integer = np.dtype(f"i{np.dtype(dtype).itemsize}")
+        for low, high in self.scaled:
+            first, last = np.array([low, high], dtype).view(integer)
+            part = rng.integers(first, last, SAMPLES, dtype=integer).view(dtype)
+            parts += [part, -part]
+        return np.concatenate(parts)
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def rsqrt(x):
+    return 1 / np.sqrt(x)
+
+
+POSITIVE_32, POSITIVE_64 = (1.2e-38, float(np.finfo(np.float32).max)), (1e-300, 1e300)
+F32 = [
+    Function("exponential", np.exp, 1.0, [(-87.3, 88.7)], [(1e-30, 80)]),
+    Function("exponential_minus_one", np.expm1, 1.3, [(-20, 88.7), (-1, 1)], [(1e-30, 80)]),
+    Function("log", np.log, 1.0, [(0.5, 2), (0.99, 1.01)], [POSITIVE_32]),
+    Function("log_plus_one", np.log1p, 2.6, [(-0.999, 1), (-0.5, 0.5)], [(1e-30, 0.999)]),
+    Function("log_plus_one", np.log1p, 1.7, [(1, 100)], [(1, POSITIVE_32[1])]),
+    Function("sine", np.sin, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
+    Function("cosine", np.cos, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
+    Function("tan", np.tan, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
+    Function("tanh", np.tanh, 1.5, [(-10, 10), (-1, 1)], [(1e-30, 100)]),
+    Function("logistic", logistic, 2.5, [(-80, 80), (-5, 5)]),
+    Function("cbrt", np.cbrt, 0.51, [(-10, 10)], [POSITIVE_32]),
+    Function("rsqrt", rsqrt, 0.6, [(0.1, 10)], [POSITIVE_32]),
+    Function("sqrt", np.sqrt, 0.5, [(0.1, 10)], [POSITIVE_32]),
+]
+F64 = [
+    Function("exponential", np.exp, 1.0, [(-708, 709)], [(1e-200, 700)]),
+    Function("exponential_minus_one", np.expm1, 1.3, [(-40, 709), (-1, 1)], [(1e-200, 700)]),
+    Function("log", np.log, 1.0, [(0.5, 2), (0.99, 1.01)], [POSITIVE_64]),
+    Function("log_plus_one", np.log1p, 2.0, [(-0.999, 1)], [(1e-300, 0.999)]),
+    Function("sine", np.sin, 1.0, [(-1e6, 1e6)]),
+    Function("cosine", np.cos, 1.0, [(-1e6, 1e6)]),
+    Function("tan", np.tan, 1.5, [(-1e6, 1e6)]),
+    Function("tanh", np.tanh, 2.5, [(-20, 20)], [(1e-300, 1)]),
+    Function("cbrt", np.cbrt, 0.6, [(-10, 10)], [POSITIVE_64]),
+    Function("rsqrt", rsqrt, 1.5, [(0.1, 10)], [POSITIVE_64]),
+]
+
+
+def compiled(op: str, element: str, count: int, arity: int = 1) -> Callable[..., np.ndarray]:
+    """The op on arrays of `count` elements."""
+    of = f"tensor<{count}x{element}>"
+    names = [f"%{i}" for i in range(arity)]
+    run = compile_stablehlo(
+        f"func.func @main({', '.join(f'{name}: {of}' for name in names)}) -> {of} {{\n"
+        f"  %r = stablehlo.{op} {', '.join(names)} : {of}\n  return %r : {of}\n}}"
+    )
+    return lambda *arrays: np.asarray(run(*arrays))
+
+
+def ulps_off(value: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Distances in units of the last place of the exact value, rounded to value's dtype."""
+    limits = np.finfo(value.dtype)
+    with np.errstate(over="ignore"):
+        rounded = np.abs(exact).astype(value.dtype)
+    unit = np.spacing(np.clip(rounded, limits.tiny, limits.max))
+    with np.errstate(invalid="ignore"):
+        off = np.abs(value.astype(exact.dtype) - exact) / unit
+    is_same = (value.astype(exact.dtype) == exact) | (np.isnan(value) & np.isnan(exact))
+    return np.where(is_same, 0, np.where(np.isnan(off), np.inf, off))
+
+
+@pytest.mark.parametrize("function", F32, ids=lambda f: f.op)
+def test_f32(function: Function) -> None:
+    x = function.points(np.float32)
+    with np.errstate(invalid="ignore"):
+        exact = function.exact(x.astype(np.float64))
+    off = ulps_off(compiled(function.op, "f32", x.size)(x), exact)
+    worst = off.argmax()
+    assert off[worst] <= function.ulps, f"{off[worst]:.2f} ulp at {x[worst]!r}"
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no extended precision here")
+@pytest.mark.parametrize("function", F64, ids=lambda f: f.op)
+def test_f64(function: Function) -> None:
+    x = function.points(np.float64)
+    with np.errstate(invalid="ignore"):
+        exact = function.exact(x.astype(np.longdouble))
+    off = ulps_off(compiled(function.op, "f64", x.size)(x), exact)
+    worst = off.argmax()
+    assert off[worst] <= function.ulps, f"{off[worst]:.2f} ulp at {x[worst]!r}"
+
+
+# The f32 nearest to a multiple of pi/2 there is, and its cosine, computed with 600 bits.
+NEAREST_TO_QUARTER_TURN = 16367173.0 * 2.0**72
+ITS_COSINE = -1.61476979825e-9
+
+
+def test_trigonometry_of_huge_numbers() -> None:
+    x = np.array([3.4028235e38, -3.4028235e38, NEAREST_TO_QUARTER_TURN], np.float32)
+    sine, cosine, tangent = (compiled(op, "f32", 3)(x) for op in ("sine", "cosine", "tan"))
+    np.testing.assert_allclose(sine[:2], [-0.5218765, 0.5218765], rtol=2e-7)
+    np.testing.assert_allclose(cosine[:2], [0.8530211, 0.8530211], rtol=2e-7)
+    assert sine[2] == 1 and cosine[2] == np.float32(ITS_COSINE)
+    np.testing.assert_allclose(tangent[:2], sine[:2] / cosine[:2], rtol=3e-7)
+
+
+LIMITS = {
+    "exponential": [(-INF, 0.0), (INF, INF), (0.0, 1.0), (-1000.0, 0.0), (89.0, INF), (NAN, NAN)],
+    "exponential_minus_one": [(-INF, -1.0), (INF, INF), (-0.0, -0.0), (0.0, 0.0), (89.0, INF)],
+    "log": [(0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, INF), (1.0, 0.0), (NAN, NAN)],
+    "log_plus_one": [(-1.0, -INF), (-2.0, NAN), (INF, INF), (-0.0, -0.0), (0.0, 0.0), (NAN, NAN)],
+    "sine": [(INF, NAN), (-INF, NAN), (-0.0, -0.0), (0.0, 0.0), (NAN, NAN)],
+    "cosine": [(INF, NAN), (-INF, NAN), (-0.0, 1.0), (0.0, 1.0), (NAN, NAN)],
+    "tan": [(INF, NAN), (-INF, NAN), (-0.0, -0.0), (0.0, 0.0), (NAN, NAN)],
+    "tanh": [(INF, 1.0), (-INF, -1.0), (-0.0, -0.0), (0.0, 0.0), (50.0, 1.0), (NAN, NAN)],
+    "logistic": [(INF, 1.0), (-INF, 0.0), (0.0, 0.5), (1000.0, 1.0), (-1000.0, 0.0), (NAN, NAN)],
+    "cbrt": [(INF, INF), (-INF, -INF), (-0.0, -0.0), (0.0, 0.0), (-8.0, -2.0), (NAN, NAN)],
+    "rsqrt": [(INF, 0.0), (0.0, INF), (-0.0, -INF), (-1.0, NAN), (4.0, 0.5), (NAN, NAN)],
+    "sqrt": [(INF, INF), (-0.0, -0.0), (-1.0, NAN), (NAN, NAN)],
+}
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("op", LIMITS)
+def test_limits(op: str, element: str) -> None:
+    dtypes = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+    dtype = dtypes.get(element) or pytest.importorskip("ml_dtypes").bfloat16
+    if element == "f64" and op.startswith("exponential"):
+        pytest.skip("89 is no limit in f64")
+    x = np.array(LIMITS[op])[:, 0].astype(dtype)
+    exact = np.array(LIMITS[op])[:, 1]
+    got = compiled(op, element, x.size)(x).astype(np.float64)
+    np.testing.assert_array_equal(got, exact)
+    np.testing.assert_array_equal(
+        np.signbit(got) | np.isnan(exact), np.signbit(exact) | np.isnan(exact)
+    )
+
+
+def test_power() -> None:
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(-80, 80, SAMPLES)).astype(np.float32)
+    y = rng.uniform(-1, 1, SAMPLES).astype(np.float32)
+    exact = np.power(x.astype(np.float64), y.astype(np.float64))
+    assert ulps_off(compiled("power", "f32", SAMPLES, 2)(x, y), exact).max() <= 0.51
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, INF, -INF, NAN]
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_power_special_values(element: str) -> None:
+    x, y = (np.array(a, element.replace("f", "float")) for a in (SPECIAL, SPECIAL))
+    x, y = np.repeat(x, len(SPECIAL)), np.tile(y, len(SPECIAL))
+    with np.errstate(all="ignore"):
+        exact = np.power(x, y)
+    got = compiled("power", element, x.size, 2)(x, y)
+    np.testing.assert_allclose(got, exact, rtol=1e-6)
+    np.testing.assert_array_equal(
+        np.signbit(got)[~np.isnan(exact)], np.signbit(exact)[~np.isnan(exact)]
+    )
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_atan2(element: str) -> None:
+    dtype = np.dtype(element.replace("f", "float"))
+    rng = np.random.default_rng(0)
+    y, x = (np.exp(rng.uniform(-40, 40, SAMPLES)) * rng.choice([-1, 1], SAMPLES) for _ in range(2))
+    y, x = (
+        np.concatenate([y, np.repeat(SPECIAL, len(SPECIAL))]),
+        np.concatenate([x, np.tile(SPECIAL, len(SPECIAL))]),
+    )
+    y, x = y.astype(dtype), x.astype(dtype)
+    exact = np.arctan2(y.astype(np.longdouble), x.astype(np.longdouble))
+    got = compiled("atan2", element, x.size, 2)(y, x)
+    number = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.isnan(got), ~number)
+    assert ulps_off(got[number], exact[number]).max() <= 3.0
+    np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(exact[number]))
+
+
+def test_normals_have_the_bits_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    uniform = np.asarray(
+        jax.random.uniform(jax.random.key(0), (100_000,), minval=np.nextafter(np.float32(-1), 0))
+    )
+    of = f"tensor<{uniform.size}xf32>"
+    run = compile_stablehlo(
+        f"func.func @main(%u: {of}) -> {of} {{\n"
+        f"  %r = chlo.erf_inv %u : {of} -> {of}\n  return %r : {of}\n}}"
+    )
+    expected = np.asarray(jax.jit(jax.lax.erf_inv)(uniform))
+    np.testing.assert_array_equal(np.asarray(run(uniform)).view(np.int32), expected.view(np.int32))
