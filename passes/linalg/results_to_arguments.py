@@ -53,6 +53,11 @@ def _rewrite(func: ir.Operation) -> None:
     values = list(terminator.operands)
     direct = [_grow_in(destination, value) for value, destination in zip(values, destinations, strict=True)]
     with ir.InsertionPoint(terminator), func.location:
+        # an argument that is updated and also returned elsewhere must be read before it is overwritten
+        for result, value in enumerate(values):
+            if any(value == arguments[p] and r != result for r, p in updated.items()):
+                values[result] = _copied(value)
+        written: dict[ir.Value, ir.Value] = {}  # of a value returned twice, the second is a copy of the first
         # an update's argument may be read by other results: write those first
         for result in sorted(range(len(values)), key=lambda r: r in updated):
             if direct[result]:
@@ -60,10 +65,11 @@ def _rewrite(func: ir.Operation) -> None:
             if 0 in type_.results[result].shape:  # nothing to write
                 terminator.operands[result] = destinations[result]
                 continue
-            terminator.operands[result] = ir.Operation.create(
+            value = written.get(values[result], values[result])
+            terminator.operands[result] = written[values[result]] = ir.Operation.create(
                 "bufferization.materialize_in_destination",
                 results=[type_.results[result]],
-                operands=[values[result], destinations[result]],
+                operands=[value, destinations[result]],
             ).result
     inputs = [argument.type for argument in block.arguments]
     func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, type_.results))
@@ -78,6 +84,15 @@ def _rewrite(func: ir.Operation) -> None:
     func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
     if "res_attrs" in func.attributes:
         del func.attributes["res_attrs"]
+
+
+def _copied(value: ir.Value) -> ir.Value:
+    return ir.Operation.create(
+        "bufferization.alloc_tensor",
+        results=[value.type],
+        operands=[value],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0])},
+    ).result
 
 
 def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
