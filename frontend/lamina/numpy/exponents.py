@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.control_flow import custom_jvp
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, literal, pick, promote_args_inexact
@@ -175,39 +176,27 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
 
-@compiled
-def _logaddexp(x: Any, y: Any) -> Array:
-    return _logaddexp_rule()(x, y)
+@custom_jvp
+def _logaddexp_core(x: Any, y: Any) -> Array:
+    delta = lax.sub(x, y)
+    out = lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(delta)))))
+    # inf - inf is NaN: the sum is the infinity, or the NaN, that is wanted.
+    return pick(lax.ne(delta, delta), lax.add(x, y), out)
 
 
-_rules: list[Any] = []
+@_logaddexp_core.defjvp
+def _logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    (x, y), (dx, dy) = primals, tangents
+    out = _logaddexp_core(x, y)
+
+    def share(z: Any) -> Array:  # exp(z - out), with inf - inf as 0
+        finite = [pick(lax.eq(w, literal(w, np.inf)), literal(w, 0), w) for w in (z, out)]
+        return lax.exp(lax.sub(*finite))
+
+    return out, lax.add(lax.mul(dx, share(x)), lax.mul(dy, share(y)))
 
 
-def _logaddexp_rule() -> Any:
-    """logaddexp with its derivative, built on first use: control_flow stands above numpy."""
-    if not _rules:
-        from lamina.control_flow.custom_jvp import custom_jvp
-
-        def logaddexp(x: Any, y: Any) -> Array:
-            delta = lax.sub(x, y)
-            out = lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(delta)))))
-            # inf - inf is NaN: the sum is the infinity, or the NaN, that is wanted.
-            return pick(lax.ne(delta, delta), lax.add(x, y), out)
-
-        def derivative(primals: Any, tangents: Any) -> tuple[Array, Array]:
-            (x, y), (dx, dy) = primals, tangents
-            out = rule(x, y)
-
-            def share(z: Any) -> Array:
-                finite = [pick(lax.eq(w, literal(w, np.inf)), literal(w, 0), w) for w in (z, out)]
-                return lax.exp(lax.sub(*finite))
-
-            return out, lax.add(lax.mul(dx, share(x)), lax.mul(dy, share(y)))
-
-        rule = custom_jvp(logaddexp)
-        rule.defjvp(derivative)
-        _rules.append(rule)
-    return _rules[0]
+_logaddexp = compiled(_logaddexp_core)
 
 
 def sinc(x: ArrayLike, /) -> Array:

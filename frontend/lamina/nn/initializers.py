@@ -1,0 +1,162 @@
+"""Initializers: functions of (key, shape, dtype) that give the first values of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from lamina import numpy as jnp
+from lamina import random
+from lamina.core import dtypes
+from lamina.numpy.promotion import Array, ArrayLike, DTypeLike
+
+
+class Initializer(Protocol):
+    """What initializers are."""
+
+    def __call__(self, key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array: ...
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
+    """All zeros."""
+    return jnp.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
+    """All ones."""
+    return jnp.ones(shape, dtype)
+
+
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer that repeats a value."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        return jnp.full(shape, value, _float(dtype))
+
+    return init
+
+
+def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer with values uniform in [0, scale)."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to = _float(dtype)
+        return random.uniform(key, shape, to) * jnp.asarray(scale, to)
+
+    return init
+
+
+def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer with normal values of this standard deviation."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to = _float(dtype)
+        return random.normal(key, shape, to) * jnp.asarray(stddev, to)
+
+    return init
+
+
+def truncated_normal(stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0,
+                     upper: float = 2.0) -> Initializer:  # fmt: skip
+    """An initializer with normal values cut off at lower and upper before they are scaled."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to = _float(dtype)
+        return random.truncated_normal(key, lower, upper, shape, to) * jnp.asarray(stddev, to)
+
+    return init
+
+
+def _float(dtype: DTypeLike | None) -> np.dtype:
+    return dtypes.canonicalize(float if dtype is None else dtype)
+
+
+Axes = int | Sequence[int]
+
+
+def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """The numbers of inputs and outputs of a weight of this shape."""
+    if len(shape) <= 1:
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be "
+            "at least 2D."
+        )
+
+    def size(axes: Axes) -> int:
+        return math.prod(shape[i] for i in ([axes] if isinstance(axes, int) else axes))
+
+    inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
+    receptive = math.prod(shape) / inputs / outputs / batch
+    return inputs * receptive, outputs * receptive
+
+
+def variance_scaling(scale: float, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
+                     batch_axis: Axes = (), dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """An initializer whose variance is scale / n.
+
+    n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg"; "fan_geo_avg"
+    geometric). distribution: "truncated_normal", "normal" or "uniform".
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to = _float(dtype)
+        fan_in, fan_out = _fans(tuple(shape), in_axis, out_axis, batch_axis)
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+                "fan_geo_avg": math.sqrt(fan_in * fan_out)}  # fmt: skip
+        if mode not in fans:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+        variance = jnp.asarray(scale / fans[mode], to)
+        if distribution == "normal":
+            return random.normal(key, shape, to) * jnp.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, to, -1) * jnp.sqrt(3 * variance)
+        if distribution == "truncated_normal":
+            # The constant is the standard deviation of a normal cut off at -2 and 2.
+            stddev = jnp.sqrt(variance) / jnp.asarray(0.87962566103423978, to)
+            return random.truncated_normal(key, -2, 2, shape, to) * stddev
+        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+
+    return init
+
+
+def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                   dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Uniform with variance 2 / (inputs + outputs)."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                  dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Truncated normal with variance 2 / (inputs + outputs)."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                  dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Uniform with variance 1 / inputs."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                 dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Truncated normal with variance 1 / inputs."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+               dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Uniform with variance 2 / inputs."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+              dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Truncated normal with variance 2 / inputs."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

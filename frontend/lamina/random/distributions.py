@@ -1,0 +1,251 @@
+"""Distributions made of uniform or normal numbers in closed form: gumbel exponential laplace ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina import numpy as jnp
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import as_shape
+from lamina.numpy.promotion import (
+    Array, ArrayLike, DTypeLike, broadcast_to_shape, check_arraylike, common_type, convert, literal,
+    requested_dtype,
+)  # fmt: skip
+from lamina.random.keys import Key, single_key
+from lamina.random.sampling import float_dtype, random_normal, random_uniform, sample_shape, split_words
+
+_Sampler = Callable[..., Array]
+
+
+def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike | None,
+          parameters: tuple[ArrayLike, ...] = ()) -> Array:  # fmt: skip
+    """A sample of a distribution whose sampler takes (words, shape, dtype, *parameters)."""
+    words = single_key(name, key)
+    to = float_dtype(name, dtype)
+    check_arraylike(name, *parameters)
+    dims = sample_shape(name, None if shape is None else as_shape(shape), *parameters)
+    return _program(words, [convert(p, to) for p in parameters], sampler=sampler, shape=dims, dtype=to)
+
+
+@compiled(static=("sampler", "shape", "dtype"))
+def _program(words: Any, parameters: list[Any], *, sampler: _Sampler, shape: tuple[int, ...],
+             dtype: np.dtype) -> Array:  # fmt: skip
+    return sampler(words, shape, dtype, *(broadcast_to_shape(p, shape) for p in parameters))
+
+
+def _number(dtype: np.dtype, value: float) -> Any:
+    return np.asarray(value).astype(dtype)[()]
+
+
+# ---- without parameters ------------------------------------------------------------------------
+def exponential(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers with density exp(-x), x >= 0."""
+    return _draw("exponential", random_exponential, key, shape, dtype)
+
+
+def random_exponential(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """exponential, within a program."""
+    return lax.neg(lax.log1p(lax.neg(random_uniform(words, shape, dtype))))
+
+
+def gumbel(key: Key, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
+    """Numbers with distribution exp(-exp(-x)); mode "high" resolves large values more finely."""
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
+    sampler = _random_gumbel_high if mode == "high" else _random_gumbel_low
+    return _draw("gumbel", sampler, key, shape, dtype)
+
+
+def random_gumbel(words: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False) -> Array:
+    """gumbel, within a program."""
+    return (_random_gumbel_high if high else _random_gumbel_low)(words, shape, dtype)
+
+
+def _random_gumbel_low(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    tiny = _number(dtype, float(dtypes.finfo(dtype).tiny))
+    drawn = random_uniform(words, shape, dtype, tiny, _number(dtype, 1))
+    return lax.neg(lax.log(lax.neg(lax.log(drawn))))
+
+
+def _random_gumbel_high(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    info = dtypes.finfo(dtype)
+    drawn = random_uniform(words, (2, *shape), dtype)
+    coarse, fine = (lax.index_in_dim(drawn, i, 0, keepdims=False) for i in (0, 1))
+    unit = _number(dtype, 2.0**-info.nmant)
+    finer = lax.add(lax.add(coarse, lax.mul(unit, fine)), _number(dtype, float(info.tiny)))
+    finer = jnp.where(lax.ge(coarse, _number(dtype, 0.5)), coarse, finer)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(finer)))))
+
+
+def laplace(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers with density exp(-|x|) / 2."""
+    return _draw("laplace", _random_laplace, key, shape, dtype)
+
+
+def _random_laplace(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    low = _number(dtype, -1) + _number(dtype, float(dtypes.finfo(dtype).epsneg))
+    drawn = random_uniform(words, shape, dtype, low, _number(dtype, 1))
+    return lax.mul(lax.sign(drawn), lax.log1p(lax.neg(lax.abs(drawn))))
+
+
+def cauchy(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers with density 1 / (pi (1 + x**2))."""
+    return _draw("cauchy", _random_cauchy, key, shape, dtype)
+
+
+def _random_cauchy(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    eps = _number(dtype, float(dtypes.finfo(dtype).eps))
+    drawn = random_uniform(words, shape, dtype, eps, _number(dtype, 1))
+    return lax.tan(lax.mul(_number(dtype, np.pi), lax.sub(drawn, _number(dtype, 0.5))))
+
+
+def logistic(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers with distribution 1 / (1 + exp(-x))."""
+    return _draw("logistic", _random_logistic, key, shape, dtype)
+
+
+def _random_logistic(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    tiny = _number(dtype, float(dtypes.finfo(dtype).tiny))
+    drawn = random_uniform(words, shape, dtype, tiny, _number(dtype, 1))
+    return lax.sub(lax.log(drawn), lax.log1p(lax.neg(drawn)))
+
+
+def maxwell(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """Lengths of vectors of three normal numbers."""
+    return _draw("maxwell", _random_maxwell, key, shape, dtype)
+
+
+def _random_maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    parts = random_normal(words, (*shape, 3), dtype)
+    return lax.sqrt(lax.reduce_sum(lax.mul(parts, parts), (len(shape),)))
+
+
+def rademacher(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
+    """-1 or 1."""
+    words = single_key("rademacher", key)
+    to = requested_dtype(dtype, "rademacher", keep=dtypes.canonicalize(int))
+    return _rademacher(words, shape=as_shape(shape), dtype=to)
+
+
+@compiled(static=("shape", "dtype"))
+def _rademacher(words: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    drawn = random_uniform(words, shape, dtypes.canonicalize(float))
+    sign = lax.convert_element_type(lax.lt(drawn, literal(drawn, 0.5)), dtype)
+    return lax.sub(lax.mul(_number(dtype, 2), sign), _number(dtype, 1))
+
+
+# ---- with parameters ---------------------------------------------------------------------------
+def truncated_normal(key: Key, lower: ArrayLike, upper: ArrayLike, shape: Any = None,
+                     dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """Normal numbers between lower and upper."""
+    return _draw("truncated_normal", _random_truncated_normal, key, shape, dtype, (lower, upper))
+
+
+def _random_truncated_normal(words: Any, shape: tuple[int, ...], dtype: np.dtype, lower: Any, upper: Any
+                             ) -> Array:  # fmt: skip
+    root = _number(dtype, np.sqrt(2))
+    low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
+    out = lax.mul(root, lax.erf_inv(random_uniform(words, shape, dtype, low, high)))
+    # Rounding may reach the bounds, which are not part of the interval.
+    inside = [
+        lax.nextafter(lax.stop_gradient(x), lax.full_like(x, to)) for x, to in ((lower, np.inf), (upper, -np.inf))
+    ]
+    return lax.min(inside[1], lax.max(inside[0], out))
+
+
+def lognormal(key: Key, sigma: ArrayLike = np.float32(1), shape: Any = None, dtype: DTypeLike | None = None
+              ) -> Array:  # fmt: skip
+    """exp(sigma x) of normal x."""
+    return _draw("lognormal", _random_lognormal, key, shape, dtype, (sigma,))
+
+
+def _random_lognormal(words: Any, shape: tuple[int, ...], dtype: np.dtype, sigma: Any) -> Array:
+    return lax.exp(lax.mul(random_normal(words, shape, dtype), sigma))
+
+
+def pareto(key: Key, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
+    """Numbers with density b / x**(b + 1), x >= 1."""
+    return _draw("pareto", _random_pareto, key, shape, dtype, (b,))
+
+
+def _random_pareto(words: Any, shape: tuple[int, ...], dtype: np.dtype, b: Any) -> Array:
+    return lax.exp(lax.div(random_exponential(words, shape, dtype), b))
+
+
+def rayleigh(key: Key, scale: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
+    """Lengths of vectors of two normal numbers of standard deviation scale."""
+    return _draw("rayleigh", _random_rayleigh, key, shape, dtype, (scale,))
+
+
+def _random_rayleigh(words: Any, shape: tuple[int, ...], dtype: np.dtype, scale: Any) -> Array:
+    logs = lax.log(random_uniform(words, shape, dtype))
+    return lax.mul(scale, lax.sqrt(lax.mul(logs, _number(dtype, -2))))
+
+
+def weibull_min(key: Key, scale: ArrayLike, concentration: ArrayLike, shape: Any = (),
+                dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """Numbers with distribution 1 - exp(-(x / scale)**concentration)."""
+    return _draw("weibull_min", _random_weibull_min, key, shape, dtype, (scale, concentration))
+
+
+def _random_weibull_min(words: Any, shape: tuple[int, ...], dtype: np.dtype, scale: Any, concentration: Any
+                        ) -> Array:  # fmt: skip
+    power = lax.div(_number(dtype, 1), concentration)
+    return lax.mul(lax.pow(random_exponential(words, shape, dtype), power), scale)
+
+
+def triangular(key: Key, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Any = None,
+               dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """Numbers whose density is a triangle from left over its peak at mode to right."""
+    return _draw("triangular", _random_triangular, key, shape, dtype, (left, mode, right))
+
+
+def _random_triangular(words: Any, shape: tuple[int, ...], dtype: np.dtype, left: Any, mode: Any, right: Any
+                       ) -> Array:  # fmt: skip
+    width, up, down = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
+    drawn = random_uniform(words, shape, dtype)
+    rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(drawn, width), up)))
+    rest = lax.sub(_number(dtype, 1), drawn)
+    falling = lax.sub(right, lax.sqrt(lax.mul(lax.mul(rest, width), down)))
+    return lax.select(lax.lt(drawn, lax.div(up, width)), rising, falling)
+
+
+def double_sided_maxwell(key: Key, loc: ArrayLike, scale: ArrayLike, shape: Any = (),
+                         dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """loc plus or minus scale times a Maxwell number."""
+    return _draw("double_sided_maxwell", _random_double_sided_maxwell, key, shape, dtype, (loc, scale))
+
+
+def _random_double_sided_maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype, loc: Any, scale: Any
+                                 ) -> Array:  # fmt: skip
+    first, second = split_words(words, 2)
+    size = _random_maxwell(first, shape, dtype)
+    drawn = random_uniform(second, shape, dtypes.canonicalize(float))
+    positive = lax.convert_element_type(lax.lt(drawn, literal(drawn, 0.5)), dtype)
+    sign = lax.sub(lax.mul(_number(dtype, 2), positive), _number(dtype, 1))
+    return lax.add(lax.mul(lax.mul(sign, size), scale), loc)
+
+
+def geometric(key: Key, p: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
+    """The number of trials up to the first success, each of probability p, as integers."""
+    words = single_key("geometric", key)
+    to = requested_dtype(dtype, "geometric", keep=dtypes.canonicalize(int))
+    check_arraylike("geometric", p)
+    work = dtypes.inexact_dtype(common_type(p)[0])
+    dims = sample_shape("geometric", None if shape is None else as_shape(shape), p)
+    return _geometric(words, convert(p, work), shape=dims, dtype=to)
+
+
+@compiled(static=("shape", "dtype"))
+def _geometric(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    work = get_aval(p).dtype
+    drawn = random_uniform(words, shape, work)
+    drawn = jnp.where(lax.eq(drawn, _number(work, 0)), _number(work, 1), drawn)
+    steps = lax.floor(lax.div(lax.log(drawn), broadcast_to_shape(lax.log1p(lax.neg(p)), shape)))
+    return lax.convert_element_type(lax.add(steps, _number(work, 1)), dtype)

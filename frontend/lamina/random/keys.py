@@ -1,0 +1,310 @@
+"""Keys: what pseudo-random numbers are made from, and how new ones are derived.
+
+A key is two 32-bit words. It is held either raw, as uint32[..., 2] (PRNGKey), or in a KeyArray
+(key), which hides the words so that they are not computed with by mistake. Every function here
+takes both. A KeyArray is a pytree of its words, so jit, vmap, grad and scan take it anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lamina import config, lax
+from lamina import numpy as jnp
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.lax.random_bits import threefry2x32, threefry_2x32
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import Array, ArrayLike
+from lamina.tree_util import register_pytree_node
+
+_UINT32 = np.dtype(np.uint32)
+
+
+class KeyDType:
+    """The dtype of a KeyArray."""
+
+    name = "key<fry>"
+    itemsize = 8
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+KEY_DTYPE = KeyDType()
+
+
+class KeyArray:
+    """An array of keys. `words` are their uint32 words along a last axis of size 2."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: Any) -> None:
+        self.words = words
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.words.shape[:-1])
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    dtype = property(lambda self: KEY_DTYPE)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[KeyArray]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d key array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, index: Any) -> KeyArray:
+        items = index if isinstance(index, tuple) else (index,)
+        if not any(i is Ellipsis for i in items):
+            items = (*items, Ellipsis)
+        taken = sum(1 for i in items if i is not None and i is not Ellipsis)
+        if taken > self.ndim:
+            raise IndexError(f"Too many indices: array is {self.ndim}-dimensional, but {taken} were indexed")
+        return KeyArray(self.words[(*items, slice(None))])
+
+    def reshape(self, *shape: Any) -> KeyArray:
+        """The keys in another shape."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        known = math.prod(n for n in sizes if n != -1)
+        return KeyArray(self.words.reshape(tuple(self.size // known if n == -1 else n for n in sizes) + (2,)))
+
+    def ravel(self) -> KeyArray:
+        """The keys along one axis."""
+        return self.reshape((self.size,))
+
+    flatten = ravel
+
+    def block_until_ready(self) -> KeyArray:
+        self.words.block_until_ready()
+        return self
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, KeyArray):
+            return NotImplemented
+        return jnp.all(self.words == other.words, axis=-1)
+
+    def __ne__(self, other: object) -> Any:
+        if not isinstance(other, KeyArray):
+            return NotImplemented
+        return jnp.any(self.words != other.words, axis=-1)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _refuse(self, other: Any, name: str) -> Any:
+        if isinstance(other, KeyArray):
+            names = "key<fry>, key<fry>"
+        elif is_array_like(other):
+            names = f"key<fry>, {get_aval(other).dtype.name}"
+        else:
+            return NotImplemented
+        raise TypeError(f"{name} does not accept dtypes {names}.")
+
+    __add__ = __radd__ = lambda self, other: self._refuse(other, "add")
+    __sub__ = __rsub__ = lambda self, other: self._refuse(other, "sub")
+    __mul__ = __rmul__ = lambda self, other: self._refuse(other, "mul")
+    __truediv__ = __rtruediv__ = lambda self, other: self._refuse(other, "div")
+    __xor__ = __rxor__ = lambda self, other: self._refuse(other, "xor")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("lamina array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+                        "lamina.random.key_data(arr) if you wish to extract the underlying integer "
+                        "array.")  # fmt: skip
+
+    def __repr__(self) -> str:
+        if isinstance(self.words, Tracer):
+            return f"KeyArray({KEY_DTYPE.name}[{','.join(map(str, self.shape))}])"
+        return f"Array({self.shape}, dtype={KEY_DTYPE.name}) overlaying:\n{np.asarray(self.words)}"
+
+
+register_pytree_node(KeyArray, lambda k: ((k.words,), None), lambda _, words: KeyArray(*words))
+
+Key = KeyArray | ArrayLike
+
+
+# ---- making keys -------------------------------------------------------------------------------
+def key(seed: int | ArrayLike, *, impl: str | None = None) -> KeyArray:
+    """A typed key from an integer."""
+    return KeyArray(PRNGKey(seed, impl=impl))
+
+
+def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
+    """A raw key, uint32[2], from an integer. Without x64 only the lower 32 bits of the seed count.
+
+    Raises TypeError for a seed that is no integer scalar, OverflowError beyond 64 bits.
+    """
+    _check_impl(impl)
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        value = int(seed)
+        if not -(2**63) <= value < 2**63 and not isinstance(seed, np.uint64):
+            raise OverflowError("Python int too large to convert to C long")
+        bits = value % 2**64
+        high = bits >> 32 if config.enable_x64.value else 0
+        return jnp.asarray(np.array([high, bits % 2**32], np.uint32))
+    if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
+        shown = get_aval(seed).str_short() if is_array_like(seed) else repr(seed)
+        raise TypeError(f"PRNG key seed must be an integer; got {shown}")
+    if get_aval(seed).shape:
+        raise TypeError(f"PRNG key seed must be a scalar; got {get_aval(seed).str_short()}.")
+    return _seeded(seed)
+
+
+@compiled
+def _seeded(seed: Any) -> Array:
+    seed = jnp.asarray(seed)
+    if seed.dtype.itemsize == 8:
+        high = lax.shift_right_logical(seed, np.asarray(32, seed.dtype)[()])
+    else:
+        high = jnp.zeros((), _UINT32)
+    words = [lax.convert_element_type(w, _UINT32) for w in (high, seed)]
+    return lax.concatenate([lax.reshape(w, (1,)) for w in words], 0)
+
+
+def _check_impl(impl: str | None) -> None:
+    if impl not in (None, "threefry2x32"):
+        raise ValueError(f"unrecognized PRNG implementation {impl!r}: lamina has threefry2x32")
+
+
+def key_data(keys: Key) -> Array:
+    """The words of keys, uint32[..., 2]."""
+    return keys.words if isinstance(keys, KeyArray) else _checked_words(keys)
+
+
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> KeyArray:
+    """The typed keys with these words."""
+    _check_impl(impl)
+    return KeyArray(_checked_words(key_bits_array))
+
+
+def key_impl(keys: Key) -> str:
+    """The name of the generator that keys are for."""
+    key_data(keys)
+    return "threefry2x32"
+
+
+def clone(key: Key) -> Key:
+    """The same key."""
+    return key
+
+
+def _checked_words(words: Any) -> Array:
+    if not is_array_like(words):
+        raise TypeError(f"unexpected PRNG key type {type(words)}")
+    aval = get_aval(words)
+    if aval.dtype != _UINT32:
+        raise TypeError("lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
+                        f"got dtype={aval.dtype.name}")  # fmt: skip
+    if not aval.shape or aval.shape[-1] != 2:
+        raise TypeError("lamina encountered invalid PRNG key data: expected key_data.shape to end with "
+                        f"(2,); got shape={aval.shape}")  # fmt: skip
+    return jnp.asarray(words)
+
+
+def single_key(name: str, key: Any) -> Array:
+    """The words of one key, for a function that takes no more than one."""
+    words = key_data(key)
+    if len(words.shape) != 1:
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
+                         f"{words.shape[:-1]} != (). Use lamina.vmap for batching.")  # fmt: skip
+    return words
+
+
+def like(key: Any, words: Array) -> Any:
+    """Words as keys of the kind that `key` is of."""
+    return KeyArray(words) if isinstance(key, KeyArray) else words
+
+
+# ---- deriving keys -----------------------------------------------------------------------------
+def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys from one: an array of them of shape num."""
+    words = single_key("split", key)
+    shape = tuple(operator.index(n) for n in num) if isinstance(num, (tuple, list)) else (operator.index(num),)
+    return like(key, _split(words, shape=shape, partitionable=config.threefry_partitionable.value))
+
+
+@compiled(static=("shape", "partitionable"))
+def _split(words: Any, *, shape: tuple[int, ...], partitionable: bool) -> Array:
+    first, second = word_pair(words)
+    if not partitionable:
+        count = lax.iota(_UINT32, 2 * math.prod(shape))
+        return lax.reshape(threefry_2x32((first, second), count), (*shape, 2))
+    parts = threefry2x32(first, second, *counters(shape))
+    return lax.concatenate([lax.expand_dims(p, (len(shape),)) for p in parts], len(shape))
+
+
+def word_pair(words: Any) -> tuple[Array, Array]:
+    """The two words of a key as scalars."""
+    first, second = (lax.index_in_dim(words, i, 0, keepdims=False) for i in (0, 1))
+    return first, second
+
+
+def counters(shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The position of each element in a shape as two 32-bit words, the high one first."""
+    size = math.prod(shape)
+    if size < 2**32:
+        low = lax.reshape(lax.iota(_UINT32, size), shape)
+        return lax.full(shape, 0, _UINT32), low
+    high, low = lax.full(shape, 0, _UINT32), lax.full(shape, 0, _UINT32)
+    stride = 1
+    for axis in reversed(range(len(shape))):
+        # position += index * stride, in 64 bits held as two words
+        index = lax.broadcasted_iota(_UINT32, shape, axis)
+        part_high, part_low = _wide_product(index, stride)
+        total = lax.add(low, part_low)
+        carry = lax.convert_element_type(lax.lt(total, low), _UINT32)
+        high, low = lax.add(lax.add(high, part_high), carry), total
+        stride *= shape[axis]
+    return high, low
+
+
+def _wide_product(x: Array, factor: int) -> tuple[Array, Array]:
+    """The high and low words of uint32 x times an integer below 2**64."""
+    mask = np.uint32(0xFFFF)
+    half = np.uint32(16)
+    f_low, f_high = factor % 2**32, factor >> 32 & 0xFFFFFFFF
+    a, b = lax.bitwise_and(x, mask), lax.shift_right_logical(x, half)
+    c, d = np.uint32(f_low & 0xFFFF), np.uint32(f_low >> 16)
+    low = lax.mul(a, c)
+    middle1, middle2 = lax.mul(a, d), lax.mul(b, c)
+    middle = lax.add(lax.shift_right_logical(low, half), lax.bitwise_and(middle1, mask))
+    middle = lax.add(middle, lax.bitwise_and(middle2, mask))
+    high = lax.add(lax.mul(b, d), lax.shift_right_logical(middle1, half))
+    high = lax.add(high, lax.shift_right_logical(middle2, half))
+    high = lax.add(high, lax.shift_right_logical(middle, half))
+    high = lax.add(high, lax.mul(x, np.uint32(f_high)))
+    return high, lax.mul(x, np.uint32(f_low))
+
+
+def fold_in(key: Key, data: int | ArrayLike) -> Any:
+    """A new key from a key and an integer, 0 <= data < 2**32 where it is known."""
+    words = single_key("fold_in", key)
+    if isinstance(data, (int, np.integer)):
+        data = np.uint32(data) if isinstance(data, np.integer) else np.asarray(data, np.uint32)[()]
+    elif not is_array_like(data) or get_aval(data).shape:
+        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
+                        "Use lamina.vmap for batching.")  # fmt: skip
+    return like(key, _fold_in(words, data))
+
+
+@compiled
+def _fold_in(words: Any, data: Any) -> Array:
+    count = lax.convert_element_type(data, _UINT32)
+    count = lax.reshape(jnp.asarray(count), (1,))
+    return threefry_2x32(word_pair(words), lax.concatenate([lax.full((1,), 0, _UINT32), count], 0))
