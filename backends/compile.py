@@ -78,8 +78,8 @@ def compile_module(
     name = name or _name_of(module)
     with instrumentation.compiling(name) as watch:
         work = working_copy(module)
-        signature = _signature(work)
         run_optimize(work, watch)
+        signature = _signature(work)
         counted = cost.Counter(work).main()
         run_fuse(work, watch)
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Sequence
 
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
@@ -52,6 +53,15 @@ def working_copy(module: ir.Module) -> ir.Module:
             raise CompileError.at(function, f"@{name} is declared but has no body")
         if name != "main":
             function.attributes["sym_visibility"] = ir.StringAttr.get("private", copy.context)
+    return copy
+
+
+def specialized(module: ir.Module, arguments: Sequence[ir.Type]) -> ir.Module:
+    """The module for arguments of these static types, where it leaves sizes open."""
+    copy = working_copy(module)
+    listed = ",".join(map(str, arguments))
+    with instrumentation.off():
+        Pipeline.of(f"stablehlo-refine-arguments{{types={listed}}}").run(copy)
     return copy
 
 

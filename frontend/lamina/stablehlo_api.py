@@ -35,12 +35,13 @@ _SUFFIXES = (".mlir", ".stablehlo", ".mlirbc", ".bc", ".txt")
 class ArraySpec:
     """The shape and dtype of an argument or a result of a compiled program."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int | None, ...]
     dtype: np.dtype
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        sizes = ("?" if size is None else str(size) for size in self.shape)
+        return f"{self.dtype.name}[{','.join(sizes)}]"
 
 
 class LoadedStableHLO:
@@ -61,15 +62,7 @@ class LoadedStableHLO:
         self._executable = load(compilation.artifact)
 
     def __call__(self, *arguments: Any) -> Any:
-        if len(arguments) != len(self.inputs):
-            raise TypeError(
-                f"[{self.name}] takes {len(self.inputs)} arguments, {len(arguments)} were given"
-            )
-        arrays = [
-            _as_array(self.name, position, given, spec)
-            for position, (given, spec) in enumerate(zip(arguments, self.inputs))
-        ]
-        results = self._executable(arrays)
+        results = self._executable(_checked(self.name, arguments, self.inputs))
         return results[0] if len(results) == 1 else list(results)
 
     def __repr__(self) -> str:
@@ -91,13 +84,55 @@ class LoadedStableHLO:
         return dict(self.compilation.artifact.manifest["memory"])
 
 
+class DynamicStableHLO:
+    """A StableHLO program that leaves sizes of its arguments open (`None` in `inputs`).
+
+    It is compiled anew for the shapes of each call that it has not met before.
+    """
+
+    def __init__(self, module: Any, target: Target | None, name: str) -> None:
+        from lamina.dialects.serialize import to_text
+
+        self.name = name
+        self.inputs = tuple(_argument_specs(module))
+        self._text = to_text(module, debug_info=True)
+        self._target = target
+        self._compiled: dict[tuple[tuple[int, ...], ...], LoadedStableHLO] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        arrays = _checked(self.name, arguments, self.inputs)
+        return self.specialize(*(array.shape for array in arrays))(*arrays)
+
+    def specialize(self, *shapes: tuple[int, ...]) -> LoadedStableHLO:
+        """The program compiled for arguments of these shapes."""
+        compiled = self._compiled.get(shapes)
+        if compiled is None:
+            from lamina.backends.compile import compile_module
+            from lamina.backends.stages import specialized
+            from lamina.dialects.context import parse
+            from lamina.dialects.types import tensor_type
+            from lamina.dialects.vendors import ir
+
+            module = parse(self._text)
+            with module.context, ir.Location.unknown():
+                types = [tensor_type(s, spec.dtype) for s, spec in zip(shapes, self.inputs)]
+            module = specialized(module, types)
+            compiled = LoadedStableHLO(compile_module(module, target=self._target, name=self.name))
+            self._compiled[shapes] = compiled
+        return compiled
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: ({', '.join(map(str, self.inputs))}) -> ...>"
+
+
 def compile_stablehlo(
     source: Source, *, target: Target | str | None = None, name: str | None = None
-) -> LoadedStableHLO:
+) -> LoadedStableHLO | DynamicStableHLO:
     """A StableHLO program compiled for `target` (by default this machine's processor).
 
     `source` is MLIR text, MLIR bytecode or a StableHLO portable artifact as bytes, the path of a
-    file with one of these, or an MLIR module. Its public function @main is what a call runs.
+    file with one of these, or an MLIR module. Its public function @main is what a call runs. Where
+    @main leaves sizes open, the result compiles for each new set of argument shapes when called.
 
     Raises:
         ParseError: it is no program, with the line that is wrong.
@@ -109,6 +144,8 @@ def compile_stablehlo(
 
     chosen = Target.parse(target) if isinstance(target, str) else target
     module = read_module(source)
+    if any(None in spec.shape for spec in _argument_specs(module)):
+        return DynamicStableHLO(module, chosen, name or _name_of(module))
     with with_source(source):
         return LoadedStableHLO(compile_module(module, target=chosen, name=name))
 
@@ -176,6 +213,37 @@ def _spec(row: dict[str, Any]) -> ArraySpec:
     return ArraySpec(tuple(row["shape"]), dtype_named(row["dtype"]), row.get("name", ""))
 
 
+def _argument_specs(module: Any) -> Iterator[ArraySpec]:
+    """What @main takes; nothing where there is no @main, which the compiler then says."""
+    from lamina.dialects.types import DYNAMIC, dtype_of
+    from lamina.dialects.vendors import ir
+
+    symbols = ir.SymbolTable(module.operation)
+    if "main" not in symbols:
+        return
+    for of in symbols["main"].operation.attributes["function_type"].value.inputs:
+        if isinstance(of, ir.RankedTensorType) and DYNAMIC in of.shape:
+            sizes = tuple(None if size == DYNAMIC else size for size in of.shape)
+            yield ArraySpec(sizes, dtype_of(of))
+        elif isinstance(of, ir.RankedTensorType):
+            yield ArraySpec(tuple(of.shape), dtype_of(of))
+
+
+def _name_of(module: Any) -> str:
+    attributes = module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "module"
+
+
+def _checked(program: str, arguments: tuple[Any, ...], specs: tuple[ArraySpec, ...]) -> list[Any]:
+    """The arguments as arrays of the types that the program takes."""
+    if len(arguments) != len(specs):
+        raise TypeError(f"[{program}] takes {len(specs)} arguments, {len(arguments)} were given")
+    return [
+        _as_array(program, position, given, spec)
+        for position, (given, spec) in enumerate(zip(arguments, specs))
+    ]
+
+
 def _as_array(program: str, position: int, given: Any, spec: ArraySpec) -> Any:
     """The argument as an array, which must be of the type that the program takes."""
     from lamina.array import Array
@@ -184,7 +252,10 @@ def _as_array(program: str, position: int, given: Any, spec: ArraySpec) -> Any:
         if isinstance(given, (bool, int, float, complex)):
             given = _scalar(program, position, given, spec)
         given = np.asarray(given)
-    if tuple(given.shape) != spec.shape or given.dtype != spec.dtype:
+    fits = len(given.shape) == len(spec.shape) and all(
+        wanted is None or size == wanted for size, wanted in zip(given.shape, spec.shape)
+    )
+    if not fits or given.dtype != spec.dtype:
         got = ArraySpec(tuple(given.shape), np.dtype(given.dtype))
         raise TypeError(f"[{program}] argument {position}: {spec} expected, got {got}")
     return given if isinstance(given, Array) else array_from_numpy(given)
