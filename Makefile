@@ -15,7 +15,7 @@ help:  ## what each target does
 
 # The demo needs less than the tests; an environment made for the tests serves both.
 $(VENV)/made-for-test: pyproject.toml $(NATIVE)
-	$(PYTHON) tools/make_venv.py $(VENV) dev
+	$(PYTHON) tools/make_venv.py $(VENV) test
 	@touch $(VENV)/made-for-demo $@
 
 $(VENV)/made-for-demo: pyproject.toml $(NATIVE)

@@ -1,0 +1,43 @@
+"""`import lamina` is quick and loads no compiler."""
+
+import subprocess
+import sys
+
+
+def run(code):
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_import_loads_neither_mlir_nor_llvm():
+    code = """
+import sys, lamina, lamina.numpy, lamina.nn, lamina.random, lamina.lax
+print([name for name in ("torch_mlir", "llvmlite", "jax", "scipy", "matplotlib", "scipy_openblas32")
+       if name in sys.modules])
+"""
+    assert run(code) == "[]"
+
+
+def test_import_adds_little_to_numpy():
+    """At most 0.1 s over numpy, ml_dtypes and optree; the best of several, for noisy machines."""
+    code = """
+import time, numpy, ml_dtypes, optree
+start = time.perf_counter()
+import lamina
+print(time.perf_counter() - start)
+"""
+    times = [float(run(code)) for _ in range(5)]
+    assert min(times) <= 0.1, times
+
+
+def test_using_arrays_loads_no_compiler():
+    code = """
+import sys, numpy as np
+from lamina.array import from_numpy
+from lamina.runtime.store import default_store
+print(from_numpy(np.arange(3)), default_store().get("artifact", "nothing"))
+print("torch_mlir" in sys.modules or "llvmlite" in sys.modules)
+"""
+    assert run(code).splitlines()[-1] == "False"
