@@ -14,10 +14,28 @@ _SQUARE_ROOT_GUESS = 0x5F375A86  # of an f32
 
 def cbrt(x: Term) -> Term:
     """The cube root; 0.51 ulp in f32, 0.6 in f64."""
+    if x.lane.width == 64:
+        return _cbrt_64(x)
     wide = x.resized(64)
-    size = wide.magnitude()
-    is_tiny = size < 2.0**-700
+    root, _ = _cbrt_of_size(wide.magnitude())
+    return root.with_sign_of(wide).resized(32)
+
+
+def _cbrt_64(x: Term) -> Term:
+    size = x.magnitude()
+    is_tiny = size < 2.0**-700  # what follows would be denormal
     size = is_tiny.select(size * 2.0**600, size)
+    root, inverse = _cbrt_of_size(size)
+    # One more step, on the exact error.
+    square = root * root
+    excess = fma(square, root, -size) + fma(root, root, -square) * root
+    refined = fma(excess * (inverse * inverse), -1 / 3, root)
+    root = (size < float("inf")).select(refined, size)
+    return is_tiny.select(root * 2.0**-200, root).with_sign_of(x)
+
+
+def _cbrt_of_size(size: Term) -> tuple[Term, Term]:
+    """The cube root of a size to 2^-50, and one over it."""
     high_word = size.bits().logical_right(32).resized(32)
     guess = _CUBE_ROOT_GUESS - (high_word // 3)
     inverse = (guess.resized(64) << 32).as_float()
@@ -26,14 +44,7 @@ def cbrt(x: Term) -> Term:
         step = fma(fma(error, 14 / 81, 2 / 9), error, 1 / 3) * error
         inverse = fma(inverse, step, inverse)
     root = (size * inverse) * inverse
-    if x.lane.width == 64:  # one more step, on the exact error
-        square = root * root
-        rounded_away = fma(root, root, -square) * root
-        excess = fma(square, root, -size) + rounded_away
-        root = fma(excess * (inverse * inverse), -1 / 3, root)
-    root = (size < float("inf")).select(root, size)
-    root = is_tiny.select(root * 2.0**-200, root)
-    return root.with_sign_of(wide).resized(x.lane.width)
+    return (size < float("inf")).select(root, size), inverse
 
 
 def rsqrt(x: Term) -> Term:
