@@ -3,11 +3,37 @@
 # ruff: noqa: F401
 from lamina.nn import initializers
 from lamina.nn.activations import (
-    celu, elu, gelu, glu, hard_sigmoid, hard_silu, hard_swish, hard_tanh, identity, leaky_relu,
-    log_sigmoid, mish, relu, relu6, selu, sigmoid, silu, soft_sign, softplus, sparse_plus,
-    sparse_sigmoid, squareplus, swish, tanh,
+    celu,
+    elu,
+    gelu,
+    glu,
+    hard_sigmoid,
+    hard_silu,
+    hard_swish,
+    hard_tanh,
+    identity,
+    leaky_relu,
+    log_sigmoid,
+    mish,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    soft_sign,
+    softplus,
+    sparse_plus,
+    sparse_sigmoid,
+    squareplus,
+    swish,
+    tanh,
 )  # fmt: skip
 from lamina.nn.attention import dot_product_attention
 from lamina.nn.normalization import (
-    log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize,
+    log_softmax,
+    logmeanexp,
+    logsumexp,
+    one_hot,
+    softmax,
+    standardize,
 )  # fmt: skip

@@ -173,7 +173,9 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second; the size must be even."""
     x = _inexact("glu", x)
     if x.shape[axis] % 2:
-        raise ValueError(f"glu: the size of axis {axis} must be divisible by 2, got shape {x.shape}")
+        raise ValueError(
+            f"glu: the size of axis {axis} must be divisible by 2, got shape {x.shape}"
+        )
     return _glu(x, axis=axis)
 
 

@@ -13,34 +13,55 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, check_arraylike
 
 
-def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
-                          bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
-                          scale: float | None = None, is_causal: bool = False) -> Array:  # fmt: skip
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+) -> Array:
     """softmax(query key^T scale + bias) value, heads side by side.
 
     query has shape (batch, T, heads, H), key and value (batch, S, key heads, H), or all without
-    batch; heads is a multiple of key heads. bias and the boolean mask broadcast to (batch, heads, T,
-    S). scale is 1 / sqrt(H) by default. is_causal lets position t see positions up to t.
+    batch; heads is a multiple of key heads. bias and the boolean mask broadcast to
+    (batch, heads, T, S). scale is 1 / sqrt(H) by default. is_causal lets position t see positions up to t.
     """
     check_arraylike("dot_product_attention", query, key, value)
     q, k, v = (jnp.asarray(x) for x in (query, key, value))
     batched = len(q.shape) == 4
     if not batched:
         q, k, v = (x[None] for x in (q, k, v))
-    if len(q.shape) != 4 or k.shape != v.shape or len(k.shape) != 4 or q.shape[3] != k.shape[3] or (
-        q.shape[0] != k.shape[0] or q.shape[2] % k.shape[2]
+    if (
+        len(q.shape) != 4
+        or k.shape != v.shape
+        or len(k.shape) != 4
+        or q.shape[3] != k.shape[3]
+        or (q.shape[0] != k.shape[0] or q.shape[2] % k.shape[2])
     ):
         raise ValueError(
             "dot_product_attention: query (batch, T, heads, H) does not go with key and value "
-            f"(batch, S, key heads, H): got {np.shape(query)}, {np.shape(key)} and {np.shape(value)}"
+            f"(batch, S, key heads, H): got {np.shape(query)}, {np.shape(key)} and "
+            f"{np.shape(value)}"
         )
-    out = _attend(q, k, v, bias, mask, scale=1 / np.sqrt(q.shape[3]).item() if scale is None else scale,
-                  is_causal=bool(is_causal))  # fmt: skip
+    out = _attend(
+        q,
+        k,
+        v,
+        bias,
+        mask,
+        scale=1 / np.sqrt(q.shape[3]).item() if scale is None else scale,
+        is_causal=bool(is_causal),
+    )
     return out if batched else out[0]
 
 
 @compiled(static=("scale", "is_causal"))
-def _attend(q: Any, k: Any, v: Any, bias: Any, mask: Any, *, scale: float, is_causal: bool) -> Array:
+def _attend(
+    q: Any, k: Any, v: Any, bias: Any, mask: Any, *, scale: float, is_causal: bool
+) -> Array:
     groups = q.shape[2] // k.shape[2]
     if groups > 1:
         k, v = (jnp.repeat(x, groups, axis=2) for x in (k, v))

@@ -77,12 +77,14 @@ def _float(dtype: DTypeLike | None) -> np.dtype:
 Axes = int | Sequence[int]
 
 
-def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+def _fans(
+    shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
     """The numbers of inputs and outputs of a weight of this shape."""
     if len(shape) <= 1:
         raise ValueError(
-            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be "
-            "at least 2D."
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. "
+            "Must be at least 2D."
         )
 
     def size(axes: Axes) -> int:
@@ -93,12 +95,19 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
     return inputs * receptive, outputs * receptive
 
 
-def variance_scaling(scale: float, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
-                     batch_axis: Axes = (), dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """An initializer whose variance is scale / n.
 
-    n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg"; "fan_geo_avg"
-    geometric). distribution: "truncated_normal", "normal" or "uniform".
+    n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg";
+    "fan_geo_avg": geometric). distribution: "truncated_normal", "normal" or "uniform".
     """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
@@ -131,7 +140,9 @@ def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (
 def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                   dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
     """Truncated normal with variance 2 / (inputs + outputs)."""
-    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
 
 
 def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),

@@ -12,7 +12,13 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
-    Array, ArrayLike, Axis, DTypeLike, canonical_axes, check_arraylike, promote_args_inexact,
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    canonical_axes,
+    check_arraylike,
+    promote_args_inexact,
     requested_dtype,
 )  # fmt: skip
 
@@ -66,7 +72,9 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
         shape = jnp.broadcast_shapes(np.shape(a), np.shape(b))
         a = jnp.broadcast_to(a, shape)
     x, axes = _prepared("logsumexp", a, axis)
-    out, sign = _logsumexp(x, b, where, axes=axes, keepdims=bool(keepdims), signed=bool(return_sign))
+    out, sign = _logsumexp(
+        x, b, where, axes=axes, keepdims=bool(keepdims), signed=bool(return_sign)
+    )
     return (out, sign) if return_sign else out
 
 
@@ -92,25 +100,29 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: b
     return jnp.log(total) + back, sign
 
 
-def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
-               ) -> Array:  # fmt: skip
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """log(mean(exp(x))) over axes without overflow on the way."""
     total = logsumexp(x, axis, keepdims=keepdims, where=where)
-    count = jnp.sum(jnp.broadcast_to(1 if where is None else where, np.shape(x)), axis, keepdims=keepdims)
+    count = jnp.sum(
+        jnp.broadcast_to(1 if where is None else where, np.shape(x)), axis, keepdims=keepdims
+    )
     return total - jnp.log(count)
 
 
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
                 variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
                 where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """(x - mean) / sqrt(variance + epsilon) over axes, with x's own moments where none are given."""
+    """(x - mean) / sqrt(variance + epsilon) over axes, with x's own moments by default."""
     x, axes = _prepared("standardize", x, axis)
     return _standardize(x, mean, variance, epsilon, where, axes=axes)
 
 
 @compiled(static=("axes",))
-def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axes: tuple[int, ...]
-                 ) -> Array:  # fmt: skip
+def _standardize(
+    x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axes: tuple[int, ...]
+) -> Array:
     if mean is None:
         mean = jnp.mean(x, axes, keepdims=True, where=where)
     if variance is None:
@@ -120,9 +132,11 @@ def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, 
     return jnp.subtract(x, mean) * lax.rsqrt(jnp.asarray(variance + epsilon))
 
 
-def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
-    """For each number a vector, along a new axis, that is 1 there and 0 elsewhere; all 0 for numbers
-    out of range."""
+def one_hot(
+    x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
+) -> Array:
+    """For each number a vector, along a new axis, that is 1 there and 0 elsewhere; all 0 for
+    numbers out of range."""
     check_arraylike("one_hot", x)
     count = operator.index(num_classes)
     to = requested_dtype(dtype, "one_hot", keep=dtypes.canonicalize(float))

@@ -12,8 +12,19 @@ from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, literal, pick, promote_args,
-    promote_args_inexact, promote_args_numeric, promote_numeric, promote_shapes, shape_of,
+    Array,
+    ArrayLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    literal,
+    pick,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_numeric,
+    promote_shapes,
+    shape_of,
 )  # fmt: skip
 
 

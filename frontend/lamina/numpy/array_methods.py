@@ -12,8 +12,17 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, is_array_like
 from lamina.numpy import (
-    arithmetic, creation, cumulative, indexing, logic, manipulation, products, reductions, rounding,
-    searching, sorting,
+    arithmetic,
+    creation,
+    cumulative,
+    indexing,
+    logic,
+    manipulation,
+    products,
+    reductions,
+    rounding,
+    searching,
+    sorting,
 )  # fmt: skip
 from lamina.numpy.updating import IndexUpdateHelper
 
@@ -54,9 +63,13 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def _operators() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {
-        "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute,
-        "__invert__": logic.invert, "__getitem__": indexing.getitem, "__round__": _round,
-    }  # fmt: skip
+        "__neg__": arithmetic.negative,
+        "__pos__": arithmetic.positive,
+        "__abs__": arithmetic.absolute,
+        "__invert__": logic.invert,
+        "__getitem__": indexing.getitem,
+        "__round__": _round,
+    }
     for name, function in _ARITHMETIC.items():
         found[f"__{name}__"] = _binary(function)
         found[f"__r{name}__"] = _reflected(function)

@@ -12,7 +12,13 @@ from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, full_like
 from lamina.numpy.promotion import (
-    Array, ArrayLike, check_arraylike, convert, literal, pick, promote_args,
+    Array,
+    ArrayLike,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    promote_args,
     promote_args_inexact,
 )  # fmt: skip
 
@@ -104,8 +110,13 @@ def _signbit(x: Any) -> Array:
     return lax.lt(bits, literal(bits, 0))
 
 
-def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
-               posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:  # fmt: skip
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """x with NaN replaced by 0 and infinities by the largest finite numbers, or by those given."""
     check_arraylike("nan_to_num", x)
     x = asarray(x)
@@ -113,7 +124,9 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
     if not dtypes.is_inexact(dtype):
         return x
     if dtype.kind == "c":
-        return lax.complex(*(nan_to_num(p, copy, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))))
+        return lax.complex(
+            *(nan_to_num(p, copy, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x)))
+        )
     limits = dtypes.finfo(dtype)
     return _nan_to_num(x, nan, float(limits.max) if posinf is None else posinf,
                        float(limits.min) if neginf is None else neginf)  # fmt: skip

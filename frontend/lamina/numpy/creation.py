@@ -15,8 +15,16 @@ from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, broadcast_to_shape, canonical_axis, check_arraylike, common_type,
-    concrete_or_error, convert, requested_dtype,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    broadcast_to_shape,
+    canonical_axis,
+    check_arraylike,
+    common_type,
+    concrete_or_error,
+    convert,
+    requested_dtype,
 )  # fmt: skip
 
 _SCALARS = (bool, int, float, complex)
@@ -133,7 +141,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     except TypeError:
         shown = shape if isinstance(shape, (tuple, list)) or hasattr(shape, "shape") else (shape,)
         hint = (
-            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
+            "subfunctions."
             if isinstance(shape, Tracer) or builtins.any(isinstance(d, Tracer) for d in shown)
             else ""
         )
@@ -186,18 +195,22 @@ def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None
 
 def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None
               ) -> Array:  # fmt: skip
-    """fill_value repeated in a's shape and dtype, where not given. `a` needs shape and dtype only."""
+    """fill_value repeated in a's shape and dtype, where not given. `a` needs no values."""
     if type(a) not in _SCALARS and not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", fill_value)
-    dims = tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
+    dims = (
+        tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
+    )
     if dtype is not None:
         return full(dims, fill_value, dtype)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
     value = convert(fill_value, have, weak)
-    return broadcast_to_shape(value, dims) if type(value) not in _SCALARS else (
-        lax.broadcast_in_dim(value, dims, ())
+    return (
+        broadcast_to_shape(value, dims)
+        if type(value) not in _SCALARS
+        else (lax.broadcast_in_dim(value, dims, ()))
     )
 
 
@@ -243,11 +256,19 @@ def _ratio(first: Any, last: Any, by: Any) -> float:
     return float((last - first) / by)
 
 
-def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
-             retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0) -> Any:  # fmt: skip
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Any:
     """num numbers evenly spaced from start to stop, which is the last of them if endpoint.
 
-    start and stop may be arrays; the samples then lie along `axis`. With retstep also gives the step.
+    start and stop may be arrays; the samples then lie along `axis`. With retstep the step
+    is given too.
     """
     num = operator.index(concrete_or_error(num, "'num' argument of lamina.numpy.linspace")[()])
     if num < 0:
@@ -294,8 +315,15 @@ def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: np.dtyp
     return astype_array(out, dtype), step
 
 
-def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
-             base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:  # fmt: skip
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """base ** linspace(start, stop, num)."""
     from lamina.numpy.arithmetic import power
 
@@ -423,7 +451,9 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     args = [asarray(x) for x in xi]
     if builtins.any(len(a.shape) > 1 for a in args):
-        raise ValueError(f"Arguments to meshgrid must be 0 or 1-dimensional, got {[a.shape for a in args]}")
+        raise ValueError(
+            f"Arguments to meshgrid must be 0 or 1-dimensional, got {[a.shape for a in args]}"
+        )
     args = [lax.reshape(a, (a.size,)) for a in args]
     swap = indexing == "xy" and len(args) >= 2
     order = [1, 0, *range(2, len(args))] if swap else [*range(len(args))]
@@ -431,7 +461,9 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     out = []
     for i, a in enumerate(args):
         at = order.index(i)
-        shape = tuple(s if j == at else 1 for j, s in enumerate(full_shape)) if sparse else full_shape
+        shape = (
+            tuple(s if j == at else 1 for j, s in enumerate(full_shape)) if sparse else full_shape
+        )
         out.append(lax.broadcast_in_dim(a, shape, (at,)))
     return out
 

@@ -13,8 +13,17 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, canonical_axis, check_arraylike, convert, literal, pick,
-    promote_args_inexact, refuse_out, requested_dtype,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    promote_args_inexact,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 
@@ -42,8 +51,15 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     return _cumulative("nancumprod", lax.cumprod, a, axis, dtype, out, nan_as=1)
 
 
-def _cumulative(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None,
-                dtype: DTypeLike | None, out: None, nan_as: int | None = None) -> Array:  # fmt: skip
+def _cumulative(
+    name: str,
+    op: Callable[..., Array],
+    a: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike | None,
+    out: None,
+    nan_as: int | None = None,
+) -> Array:
     check_arraylike(name, a)
     refuse_out(name, out)
     x = asarray(a)
@@ -62,18 +78,31 @@ def _cumulative(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | N
 
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Array:  # fmt: skip
-    """cumsum of the array API: axis may be left out of vectors only; include_initial puts 0 first."""
+    """cumsum of the array API: only vectors need no axis; include_initial puts 0 first."""
     return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
-                    include_initial: bool = False) -> Array:  # fmt: skip
-    """cumprod of the array API: axis may be left out of vectors only; include_initial puts 1 first."""
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """cumprod of the array API: only vectors need no axis; include_initial puts 1 first."""
     return _array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
-def _array_api(name: str, op: Callable[..., Array], first: int, x: ArrayLike, axis: int | None,
-               dtype: DTypeLike | None, include_initial: bool) -> Array:  # fmt: skip
+def _array_api(
+    name: str,
+    op: Callable[..., Array],
+    first: int,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike | None,
+    include_initial: bool,
+) -> Array:
     from lamina.numpy.reductions import sum_dtype
 
     check_arraylike(name, x)
@@ -115,7 +144,11 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
         shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
         return lax.broadcast_in_dim(v, shape, ()) if not v.shape else v
 
-    parts = [*([] if prepend is None else [edge(prepend)]), x, *([] if append is None else [edge(append)])]
+    parts = [
+        *([] if prepend is None else [edge(prepend)]),
+        x,
+        *([] if append is None else [edge(append)]),
+    ]
     x = concatenate(parts, at) if len(parts) > 1 else x
     step = not_equal if x.dtype == np.bool_ else lax.sub
     for _ in range(n):
@@ -125,7 +158,9 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     return x
 
 
-def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """The differences of neighbours in the flattened array, with values around them."""
     from lamina.numpy.joining import concatenate
     from lamina.numpy.manipulation import ravel
@@ -136,8 +171,10 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return convert(concatenate(parts), out.dtype) if len(parts) > 1 else out
 
 
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of samples y along an axis, at positions x or dx apart, by the trapezoid rule."""
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """The integral of samples y, at positions x or dx apart, by the trapezoid rule."""
     from lamina.numpy.arithmetic import multiply
     from lamina.numpy.manipulation import moveaxis
     from lamina.numpy.reductions import sum as sum_
@@ -152,5 +189,8 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     y = moveaxis(y, axis, -1)
     n = y.shape[-1]
     last = len(y.shape) - 1
-    pairs = lax.add(lax.slice_in_dim(y, min(1, n), n, axis=last), lax.slice_in_dim(y, 0, max(n - 1, 0), axis=last))
+    pairs = lax.add(
+        lax.slice_in_dim(y, min(1, n), n, axis=last),
+        lax.slice_in_dim(y, 0, max(n - 1, 0), axis=last),
+    )
     return lax.mul(literal(y, 0.5), sum_(multiply(width, pairs), -1))

@@ -19,12 +19,25 @@ from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, diagonal
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, check_arraylike, promote_dtypes, refuse_out, requested_dtype,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    check_arraylike,
+    promote_dtypes,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 
-def einsum(subscripts: Any, /, *operands: ArrayLike, out: None = None, optimize: Any = "auto",
-           precision: Any = None, preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: ArrayLike,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The Einstein summation that subscripts ("ij,jk->ik") or index lists name.
 
     optimize is what opt_einsum.contract_path takes. ValueError where sizes of an index differ.
@@ -32,7 +45,11 @@ def einsum(subscripts: Any, /, *operands: ArrayLike, out: None = None, optimize:
     refuse_out("einsum", out)
     names, arrays = _parsed(subscripts, operands)
     check_arraylike("einsum", *arrays)
-    preferred = None if preferred_element_type is None else requested_dtype(preferred_element_type, "einsum")
+    preferred = (
+        None
+        if preferred_element_type is None
+        else requested_dtype(preferred_element_type, "einsum")
+    )
     arrays = [asarray(x) for x in promote_dtypes(*arrays)]
     plan = _path(names, tuple(x.shape for x in arrays), _hashable(optimize))
     return _einsum(arrays, plan=plan, precision=precision, preferred=preferred)
@@ -42,7 +59,9 @@ def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto"
     """The order of contractions that einsum takes, and opt_einsum's description of it."""
     names, arrays = _parsed(subscripts, operands)
     shapes = [np.shape(x) for x in arrays]
-    path, info = opt_einsum.contract_path(names, *shapes, shapes=True, optimize=_optimizer(optimize))
+    path, info = opt_einsum.contract_path(
+        names, *shapes, shapes=True, optimize=_optimizer(optimize)
+    )
     return ["einsum_path", *path], info
 
 
@@ -54,10 +73,16 @@ def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
     try:
         if isinstance(subscripts, str):
             shapes = [get_aval(x).shape for x in operands]
-            inputs, result, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
+            inputs, result, _ = opt_einsum.parser.parse_einsum_input(
+                (subscripts, *shapes), shapes=True
+            )
             return f"{inputs}->{result}", list(operands)
         shapes_and_lists = [
-            list(x) if isinstance(x, (list, tuple)) else get_aval(x).shape if i % 2 == 0 and i < len(given) else x
+            list(x)
+            if isinstance(x, (list, tuple))
+            else get_aval(x).shape
+            if i % 2 == 0 and i < len(given)
+            else x
             for i, x in enumerate(given)
         ]
         inputs, result, _ = opt_einsum.parser.parse_einsum_input(shapes_and_lists, shapes=True)
@@ -92,13 +117,17 @@ def _path(names: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
     sizes: dict[str, int] = {}
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         if len(term) != len(shape):
-            raise ValueError(f"Einstein sum subscript '{term}' does not contain the correct number of "
-                             f"indices for operand {i}.")  # fmt: skip
+            raise ValueError(
+                f"Einstein sum subscript '{term}' does not contain the correct number of "
+                f"indices for operand {i}."
+            )
         for name, n in zip(term, shape, strict=True):
             known = sizes.setdefault(name, n)
             if known != n and 1 not in (known, n):
-                raise ValueError(f"Size of label '{name}' for operand {i} ({n}) does not match previous "
-                                 f"terms ({known}).")  # fmt: skip
+                raise ValueError(
+                    f"Size of label '{name}' for operand {i} ({n}) does not match previous "
+                    f"terms ({known})."
+                )
             sizes[name] = max(known, n)
     if optimize is False or len(terms) <= 2:
         path: Sequence[tuple[int, ...]] = [tuple(range(len(terms)))]
@@ -114,7 +143,11 @@ def _path(names: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
             picked = tuple(remaining[i] for i in pair)
             rest = [t for i, t in enumerate(remaining) if i not in pair]
             kept = set(result).union(*rest)
-            out = "".join(dict.fromkeys(c for t in picked for c in t if c in kept)) if rest else result
+            out = (
+                "".join(dict.fromkeys(c for t in picked for c in t if c in kept))
+                if rest
+                else result
+            )
             steps.append((pair, picked, out))
             remaining = [*rest, out]
             group = [g - sum(p < g for p in pair) for g in group[2:]]
@@ -124,14 +157,19 @@ def _path(names: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
 
 
 @compiled(static=("plan", "precision", "preferred"))
-def _einsum(operands: list[Any], *, plan: tuple[Step, ...], precision: Any, preferred: Any) -> Array:
+def _einsum(
+    operands: list[Any], *, plan: tuple[Step, ...], precision: Any, preferred: Any
+) -> Array:
     operands = list(operands)
     weak = all(get_aval(x).weak_type for x in operands) and preferred is None
     dtype = preferred or operands[0].dtype
     for pair, terms, out in plan:
         taken = [operands[i] for i in pair]
         operands = [x for i, x in enumerate(operands) if i not in pair]
-        reduced = [_single(x, t, _needed(terms, i, out)) for i, (x, t) in enumerate(zip(taken, terms, strict=True))]
+        reduced = [
+            _single(x, t, _needed(terms, i, out))
+            for i, (x, t) in enumerate(zip(taken, terms, strict=True))
+        ]
         if len(reduced) == 1:
             (x, names) = reduced[0]
             operands.append(_ordered(x, names, out))

@@ -12,12 +12,21 @@ import numpy as np
 from lamina import lax
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes, canonical_axes, canonical_axis, check_arraylike, convert, pick,
+    Array,
+    ArrayLike,
+    broadcast_shapes,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    pick,
     shape_of,
 )  # fmt: skip
 
 _DIMS = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
-_SIGNATURE = re.compile(rf"^\s*({_DIMS}(?:\s*,\s*{_DIMS})*)?\s*->\s*({_DIMS}(?:\s*,\s*{_DIMS})*)\s*$")
+_SIGNATURE = re.compile(
+    rf"^\s*({_DIMS}(?:\s*,\s*{_DIMS})*)?\s*->\s*({_DIMS}(?:\s*,\s*{_DIMS})*)\s*$"
+)
 Dims = tuple[str, ...]
 
 
@@ -26,12 +35,14 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     if match is None:
         raise ValueError(f"not a valid gufunc signature: {signature}")
     return tuple(  # type: ignore[return-value]
-        [tuple(re.findall(r"\w+", d)) for d in re.findall(_DIMS, side or "")] for side in match.groups()
+        [tuple(re.findall(r"\w+", d)) for d in re.findall(_DIMS, side or "")]
+        for side in match.groups()
     )
 
 
-def vectorize(pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
-              ) -> Callable[..., Any]:  # fmt: skip
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
     """A function that applies pyfunc to all elements, or with a signature like "(n,m),(m)->(n)" to
     all slices of that many axes, broadcasting the others. `excluded` names arguments left alone.
 
@@ -68,18 +79,24 @@ def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str 
     else:
         inputs, outputs = _parse(signature)
         if len(inputs) != len(values):
-            raise TypeError(f"wrong number of positional arguments: expected {len(inputs)}, got {len(values)}")
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(inputs)}, got {len(values)}"
+            )
     sizes: dict[str, int] = {}
     outer = []
     for x, dims in zip(values, inputs, strict=True):
         if len(x.shape) < len(dims):
-            raise ValueError(f"input with shape {x.shape} does not have enough dimensions for all core "
-                             f"dimensions {dims} on vectorized function with {signature=}")  # fmt: skip
+            raise ValueError(
+                f"input with shape {x.shape} does not have enough dimensions for all core "
+                f"dimensions {dims} on vectorized function with {signature=}"
+            )
         split = len(x.shape) - len(dims)
         for name, n in zip(dims, x.shape[split:], strict=True):
             if sizes.setdefault(name, n) != n:
-                raise ValueError(f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} on "
-                                 f"vectorized function with {signature=}")  # fmt: skip
+                raise ValueError(
+                    f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} on "
+                    f"vectorized function with {signature=}"
+                )
         outer.append(tuple(x.shape[:split]))
     full = broadcast_shapes(*outer) if outer else ()
     f = _checked(core, outputs, sizes, signature) if outputs is not None else core
@@ -90,7 +107,8 @@ def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str 
         squeezed.append(lax.squeeze(x, ones) if ones else x)
     for level in range(-1, -len(full) - 1, -1):
         in_axes = tuple(
-            0 if len(s) >= -level and not (s[level] == 1 and full[level] != 1) else None for s in outer
+            0 if len(s) >= -level and not (s[level] == 1 and full[level] != 1) else None
+            for s in outer
         )
         f = vmap(f, in_axes=in_axes) if any(a == 0 for a in in_axes) else f
     return f(*squeezed)
@@ -102,12 +120,16 @@ def _checked(core: Callable[..., Any], outputs: list[Dims], sizes: dict[str, int
         out = core(*values)
         results = out if isinstance(out, tuple) else (out,)
         if len(results) != len(outputs):
-            raise TypeError(f"wrong number of results: expected {len(outputs)}, got {len(results)} from "
-                            f"vectorized function with {signature=}")  # fmt: skip
+            raise TypeError(
+                f"wrong number of results: expected {len(outputs)}, got {len(results)} from "
+                f"vectorized function with {signature=}"
+            )
         known = dict(sizes)
         for r, dims in zip(results, outputs, strict=True):
             shape = np.shape(r)
-            if len(shape) != len(dims) or any(known.setdefault(d, n) != n for d, n in zip(dims, shape, strict=True)):
+            if len(shape) != len(dims) or any(
+                known.setdefault(d, n) != n for d, n in zip(dims, shape, strict=True)
+            ):
                 raise ValueError(f"output shape {shape} does not match core dimensions {dims} on "
                                  f"vectorized function with {signature=}")  # fmt: skip
         return out
@@ -115,7 +137,9 @@ def _checked(core: Callable[..., Any], outputs: list[Dims], sizes: dict[str, int
     return f
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Any:
     """func1d(slice, *args, **kwargs) of all one-dimensional slices along an axis."""
     from lamina.api import vmap
 
@@ -150,10 +174,16 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
 
     check_arraylike("piecewise", x)
     x = asarray(x)
-    conditions = list(condlist) if isinstance(condlist, (list, tuple)) or np.ndim(condlist) > len(x.shape) else [condlist]
+    conditions = (
+        list(condlist)
+        if isinstance(condlist, (list, tuple)) or np.ndim(condlist) > len(x.shape)
+        else [condlist]
+    )
     if len(funclist) not in (len(conditions), len(conditions) + 1):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or "
-                         f"{len(conditions) + 1} functions are expected; got {len(funclist)}")  # fmt: skip
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or "
+            f"{len(conditions) + 1} functions are expected; got {len(funclist)}"
+        )
 
     def value(f: Any) -> Any:
         return convert(f(x, *args, **kw) if callable(f) else f, x.dtype)

@@ -55,11 +55,12 @@ class Plan:
 
 
 class OutOfBounds(Exception):
-    """A static index lies outside its axis, and the mode gives such indices a meaning of their own."""
+    """A static index lies outside its axis, and the mode has a meaning for that."""
 
 
-def make_plan(index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool
-              ) -> tuple[Plan, list[Any]]:  # fmt: skip
+def make_plan(
+    index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool
+) -> tuple[Plan, list[Any]]:
     """The plan and index arrays for index on an array of this shape.
 
     clamp     static integers out of bounds move to the nearest in bounds; without it they raise
@@ -158,7 +159,9 @@ def _expand_masks(items: list[Any], shape: tuple[int, ...]) -> tuple[list[Any], 
             out.append(np.zeros(1 if mask else 0, np.int32))
             continue
         expected = shape[axis : axis + mask.ndim]
-        if mask.shape != expected and any(m not in (n, 0) for m, n in zip(mask.shape, expected, strict=True)):
+        if mask.shape != expected and any(
+            m not in (n, 0) for m, n in zip(mask.shape, expected, strict=True)
+        ):
             raise IndexError(
                 f"boolean index did not match shape of indexed array in index {position}: got "
                 f"{mask.shape}, expected {list(expected)}"

@@ -18,11 +18,24 @@ from lamina.lax.indexing import GatherDimensionNumbers, GatherScatterMode
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.index_plans import (
-    ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, axes_taken, make_plan,
+    ARGUMENTS,
+    INDEXED,
+    Entry,
+    OutOfBounds,
+    Plan,
+    axes_taken,
+    make_plan,
 )  # fmt: skip
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, canonical_axis, check_arraylike,
-    literal, refuse_out, shape_of,
+    Array,
+    ArrayLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    canonical_axis,
+    check_arraylike,
+    literal,
+    refuse_out,
+    shape_of,
 )  # fmt: skip
 
 _CLAMPING = (None, "clip", "promise_in_bounds", GatherScatterMode.CLIP,
@@ -42,8 +55,10 @@ def getitem(x: Array, index: Any, *, mode: Any = None, fill_value: Any = None,
     except OutOfBounds:
         # Only a gather knows of elements that are not there.
         plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=clamp, movable=movable)
-    if all(e.is_whole(n) for e, n in zip(plan.entries, x.shape, strict=False)) and not plan.expanded and (
-        len(plan.entries) == len(x.shape)
+    if (
+        all(e.is_whole(n) for e, n in zip(plan.entries, x.shape, strict=False))
+        and not plan.expanded
+        and (len(plan.entries) == len(x.shape))
     ):
         return x
     if mode in ("wrap", "clip", GatherScatterMode.CLIP):
@@ -128,7 +143,11 @@ def _take_slices(x: Array, plan: Plan) -> Array:
         if e.kind not in ("slice", "int"):
             start, limit, step = 0, n, 1
         elif e.step > 0:
-            start, limit, step = e.start, e.start + (e.size - 1) * e.step + 1 if e.size else e.start, e.step
+            start, limit, step = (
+                e.start,
+                e.start + (e.size - 1) * e.step + 1 if e.size else e.start,
+                e.step,
+            )
         else:  # read forwards, then reversed
             start, limit, step = e.start + (e.size - 1) * e.step, e.start + 1, -e.step
             turned.append(axis)
@@ -194,7 +213,9 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
     axes = _axes(plan)
     windows = [(a, e) for a, e in enumerate(axes) if e.kind == "window"]
     if windows:  # first the windows, then the index arrays in them
-        moving = [i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind == "window"]
+        moving = [
+            i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind == "window"
+        ]
         starts: list[Any] = [0] * len(axes)
         sizes = list(x.shape)
         for (axis, e), start in zip(windows, moving, strict=True):
@@ -204,7 +225,9 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
     arrays = [i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind != "window"]
     dtype = index_dtype(arrays, x.shape)
     shape = broadcast_shapes(*map(shape_of, arrays))
-    indices = stacked_indices([normalized(i, x.shape[a], dtype) for i, a in zip(arrays, indexed, strict=True)], shape)
+    indices = stacked_indices(
+        [normalized(i, x.shape[a], dtype) for i, a in zip(arrays, indexed, strict=True)], shape
+    )
     front = arrays_in_front(plan)
     at = 0 if front else sum(e.kind not in INDEXED for e in axes[: indexed[0]])
     rank = len(shape) + len(axes) - len(indexed)
@@ -260,12 +283,25 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if a.shape[at] == 0 and math.prod(indices.shape):
         raise IndexError("cannot do a non-empty take from an empty axis")
     index = (*(slice(None),) * at, indices)
-    return getitem(a, index, mode=mode or "fill", fill_value=fill_value,
-                   unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)  # fmt: skip
+    return getitem(
+        a,
+        index,
+        mode=mode or "fill",
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+    )
 
 
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool | None = None) -> Array:  # fmt: skip
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
     """arr[..., indices[..., i, ...], ...]: indices along an axis, other axes going together.
 
     Indices out of bounds are filled as by `take`.
@@ -296,8 +332,12 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
     others = [i for i in range(ndim) if i != axis]
     for i in others:
         if x.shape[i] != indices.shape[i] and 1 not in (x.shape[i], indices.shape[i]):
-            raise ValueError(f"take_along_axis: sizes of axis {i} differ: {x.shape} and {indices.shape}")
-    sizes = tuple(indices.shape[i] if i == axis or x.shape[i] == 1 else x.shape[i] for i in range(ndim))
+            raise ValueError(
+                f"take_along_axis: sizes of axis {i} differ: {x.shape} and {indices.shape}"
+            )
+    sizes = tuple(
+        indices.shape[i] if i == axis or x.shape[i] == 1 else x.shape[i] for i in range(ndim)
+    )
     indices = broadcast_to_shape(indices, sizes)
     x = broadcast_to_shape(x, tuple(x.shape[i] if i == axis else sizes[i] for i in range(ndim)))
     dtype = index_dtype([indices], x.shape)
@@ -305,7 +345,11 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
         from lamina.numpy.arithmetic import remainder
 
         indices, mode = remainder(indices, literal(indices, x.shape[axis])), "clip"
-    index = normalized(indices, x.shape[axis], dtype) if wrap else lax.convert_element_type(indices, dtype)
+    index = (
+        normalized(indices, x.shape[axis], dtype)
+        if wrap
+        else lax.convert_element_type(indices, dtype)
+    )
     numbers = GatherDimensionNumbers((), (axis,), (axis,), tuple(others), tuple(others))
     return lax.gather(x, lax.expand_dims(index, (ndim,)), numbers,
                       tuple(1 for _ in range(ndim)), mode=mode, fill_value=fill_value)  # fmt: skip

@@ -12,8 +12,16 @@ from lamina import lax
 from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, ravel
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, canonical_axis, check_arraylike, concrete_or_error, convert,
-    promote_dtypes, refuse_out, requested_dtype,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    canonical_axis,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    promote_dtypes,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 
@@ -58,7 +66,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     check_arraylike("stack", *parts)
     shapes = [np.shape(p) if not hasattr(p, "shape") else tuple(p.shape) for p in parts]
     if any(s != shapes[0] for s in shapes):
-        raise ValueError(f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}.")
+        raise ValueError(
+            f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}."
+        )
     at = canonical_axis(axis, len(shapes[0]) + 1)
     if dtype is None:
         parts = promote_dtypes(*parts)
@@ -73,7 +83,9 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     check_arraylike("unstack", x)
     x = asarray(x)
     if not x.shape:
-        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
+        raise ValueError(
+            "Unstack requires arrays with rank > 0, however a scalar array was passed."
+        )
     at = canonical_axis(axis, len(x.shape))
     return tuple(lax.index_in_dim(x, i, at, keepdims=False) for i in range(x.shape[at]))
 

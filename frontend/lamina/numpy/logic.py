@@ -12,8 +12,15 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
-    Array, ArrayLike, check_arraylike, convert, literal, pick, promote_args,
-    promote_args_numeric, promote_shapes,
+    Array,
+    ArrayLike,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    promote_args,
+    promote_args_numeric,
+    promote_shapes,
 )  # fmt: skip
 
 
@@ -145,8 +152,11 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     a, b = promote_args("isclose", a, b)
     dtype = get_aval(a).dtype
     if not dtypes.is_inexact(dtype):
-        to = dtypes.inexact_dtype(dtypes.promote_types((dtype, False), (np.dtype(np.int8), False))[0]
-                                  if dtype == np.bool_ else dtype)  # fmt: skip
+        to = dtypes.inexact_dtype(
+            dtypes.promote_types((dtype, False), (np.dtype(np.int8), False))[0]
+            if dtype == np.bool_
+            else dtype
+        )
         a, b = convert(a, to), convert(b, to)
     return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
 

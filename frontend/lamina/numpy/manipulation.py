@@ -13,9 +13,16 @@ from lamina import lax
 from lamina.core.trace import Tracer
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes as broadcast_shapes, broadcast_to_shape, canonical_axes,
-    canonical_axis, check_arraylike,
+    Array,
+    ArrayLike,
+    broadcast_to_shape,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
 )  # fmt: skip
+from lamina.numpy.promotion import (
+    broadcast_shapes as broadcast_shapes,
+)
 
 
 def _checked(name: str, *arrays: ArrayLike) -> list[Array]:
@@ -207,7 +214,7 @@ def flipud(m: ArrayLike) -> Array:
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """m turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """m turned k times by 90 degrees, from the first of two axes towards the second."""
     (m,) = _checked("rot90", m)
     if len(tuple(axes)) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}.")
@@ -253,12 +260,16 @@ def _roll_one(a: Array, shift: Any, axis: int) -> Array:
     if isinstance(shift, Tracer):
         from lamina.numpy.arithmetic import remainder
 
-        start = lax.sub(np.int32(n), remainder(lax.convert_element_type(shift, np.int32), np.int32(n)))
+        start = lax.sub(
+            np.int32(n), remainder(lax.convert_element_type(shift, np.int32), np.int32(n))
+        )
         return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, n, axis)
     cut = -operator.index(shift) % n
     if cut == 0:
         return a
-    return lax.concatenate([lax.slice_in_dim(a, cut, n, axis=axis), lax.slice_in_dim(a, 0, cut, axis=axis)], axis)
+    return lax.concatenate(
+        [lax.slice_in_dim(a, cut, n, axis=axis), lax.slice_in_dim(a, 0, cut, axis=axis)], axis
+    )
 
 
 # ---- repetition --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out: nansum nanprod nanmax nanmin nanmean nanvar nanstd nanargmax ..."""
+"""Reductions that leave NaN out: nansum nanprod nanmax nanmin nanmean nanvar nanstd ..."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import logical_and
 from lamina.numpy.promotion import (
-    Array, ArrayLike, Axis, DTypeLike, check_arraylike, convert, literal, pick, refuse_out,
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    refuse_out,
     requested_dtype,
 )  # fmt: skip
 
@@ -60,8 +68,17 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     return _extremum("nanmin", reductions.min, np.inf, a, axis, out, keepdims, initial, where)
 
 
-def _extremum(name: str, op: Callable[..., Array], worst: float, a: ArrayLike, axis: Axis, out: None,
-              keepdims: bool, initial: Any, where: Any) -> Array:  # fmt: skip
+def _extremum(
+    name: str,
+    op: Callable[..., Array],
+    worst: float,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Array:
     refuse_out(name, out)
     x, nan = _with(name, a, worst)
     found = op(x, axis, keepdims=keepdims, initial=initial, where=where)
@@ -115,8 +132,15 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     return lax.div(total, convert(count, to))
 
 
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """The variance of the elements that are not NaN; NaN where no more than ddof are left."""
     refuse_out("nanvar", out)
     x, valid = _valid("nanvar", a, where)
@@ -133,16 +157,29 @@ def _nanvar(x: Any, valid: Any, *, axis: Any, dtype: np.dtype, ddof: Any, keepdi
     x = convert(x, work)
     middle = reductions.mean(x, axis, keepdims=True, where=valid)
     distance = pick(valid, lax.sub(x, middle), literal(x, 0))
-    squares = lax.real(lax.mul(distance, lax.conj(distance))) if work.kind == "c" else lax.square(distance)
+    squares = (
+        lax.real(lax.mul(distance, lax.conj(distance)))
+        if work.kind == "c"
+        else lax.square(distance)
+    )
     real = dtypes.real_dtype(work)
     freedom = lax.sub(reductions.sum(valid, axis, dtype=real, keepdims=keepdims),
                       np.asarray(ddof).astype(real)[()])  # fmt: skip
     total = reductions.sum(squares, axis, keepdims=keepdims)
-    out = pick(lax.gt(freedom, literal(freedom, 0)), lax.div(total, freedom), literal(freedom, np.nan))
+    out = pick(
+        lax.gt(freedom, literal(freedom, 0)), lax.div(total, freedom), literal(freedom, np.nan)
+    )
     return lax.convert_element_type(out, dtype)
 
 
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """The square root of nanvar."""
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))

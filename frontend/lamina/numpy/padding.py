@@ -11,7 +11,12 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy.creation import asarray, linspace
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_to_shape, check_arraylike, concrete_or_error, convert,
+    Array,
+    ArrayLike,
+    broadcast_to_shape,
+    check_arraylike,
+    concrete_or_error,
+    convert,
 )  # fmt: skip
 
 _OPTIONS: dict[str, set[str]] = {
@@ -150,18 +155,24 @@ def _pad_odd(array: Array, axis: int, before: int, after: int, mode: str) -> Arr
 def _edges(array: Array, axis: int) -> tuple[Array, Array]:
     n = array.shape[axis]
     if n == 0:
-        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+        raise ValueError(
+            f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        )
     return lax.slice_in_dim(array, 0, 1, axis=axis), lax.slice_in_dim(array, n - 1, n, axis=axis)
 
 
 def _pad_ramp(array: Array, widths: Widths, end_values: Any) -> Array:
-    ends = _pairs(concrete_or_error(end_values, "end_values must be known."), len(widths), "end_values")
+    ends = _pairs(
+        concrete_or_error(end_values, "end_values must be known."), len(widths), "end_values"
+    )
     for axis, (before, after) in enumerate(widths):
         first, last = (lax.squeeze(e, (axis,)) for e in _edges(array, axis))
         low, high = (convert(e, array.dtype) for e in ends[axis])
         ramps = [
             linspace(low, first, before, endpoint=False, dtype=array.dtype, axis=axis),
-            lax.rev(linspace(high, last, after, endpoint=False, dtype=array.dtype, axis=axis), (axis,)),
+            lax.rev(
+                linspace(high, last, after, endpoint=False, dtype=array.dtype, axis=axis), (axis,)
+            ),
         ]
         shape = list(array.shape)
         parts = []
@@ -176,7 +187,9 @@ def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Arra
     from lamina.numpy import reductions
     from lamina.numpy.rounding import round as round_
 
-    operation = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean}[mode]
+    operation = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean}[
+        mode
+    ]
     lengths = None if length is None else _pairs(np.asarray(length), len(widths), "stat_length")
     for axis, (before, after) in enumerate(widths):
         n = array.shape[axis]

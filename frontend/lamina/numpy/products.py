@@ -17,9 +17,17 @@ from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy.creation import asarray, diagonal
 from lamina.numpy.manipulation import moveaxis, ravel
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, broadcast_shapes, broadcast_to_shape, canonical_axes,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    canonical_axes,
     check_arraylike,
-    promote_args, promote_dtypes, refuse_out, requested_dtype,
+    promote_args,
+    promote_dtypes,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 Precision = Any
@@ -36,14 +44,16 @@ def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred:
                  ) -> Array:  # fmt: skip
     """The product; weakly typed if both operands are, with the accumulation type asked for."""
     dtype = a.dtype
-    out = lax.dot_general(a, b, dims, precision=precision, preferred_element_type=preferred or dtype)
+    out = lax.dot_general(
+        a, b, dims, precision=precision, preferred_element_type=preferred or dtype
+    )
     weak = get_aval(a).weak_type and get_aval(b).weak_type and preferred is None
     return convert_weakly(out, out.dtype, True) if weak else out
 
 
 def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The product of vectors or matrices; of other ranks, over a's last and b's second last axis."""
+    """The product of vectors or matrices; in general over a's last and b's second last axis."""
     a, b, preferred = _operands("dot", a, b, preferred_element_type)
     if not a.shape or not b.shape:
         contracted: Any = ((), ())
@@ -58,7 +68,9 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
     a, b, preferred = _operands("matmul", a, b, preferred_element_type)
     for i, x in enumerate((a, b)):
         if not x.shape:
-            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+            raise ValueError(
+                f"matmul input operand {i} must have ndim at least 1, but it has ndim 0"
+            )
     a_vector, b_vector = len(a.shape) == 1, len(b.shape) == 1
     a_batch = () if a_vector else a.shape[:-2]
     b_batch = () if b_vector else b.shape[:-2]
@@ -115,7 +127,9 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
     check_arraylike("vdot", a, b)
     if get_aval(a).dtype.kind == "c":
         a = conj(a)
-    return dot(ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
+    return dot(
+        ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precision = None,
@@ -126,9 +140,16 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     check_arraylike("vecdot", x1, x2)
     x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
     if x1.shape[-1] != x2.shape[-1]:
-        raise ValueError(f"vecdot requires that the axis has matching sizes, got {x1.shape[-1]} and {x2.shape[-1]}")
-    out = matmul(lax.expand_dims(conj(x1), (len(x1.shape) - 1,)), lax.expand_dims(x2, (len(x2.shape),)),
-                 precision=precision, preferred_element_type=preferred_element_type)  # fmt: skip
+        raise ValueError(
+            f"vecdot requires that the axis has matching sizes, got {x1.shape[-1]} and "
+            f"{x2.shape[-1]}"
+        )
+    out = matmul(
+        lax.expand_dims(conj(x1), (len(x1.shape) - 1,)),
+        lax.expand_dims(x2, (len(x2.shape),)),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
     return lax.squeeze(out, (len(out.shape) - 2, len(out.shape) - 1))
 
 
@@ -182,7 +203,10 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
             for i, x in zip(axes, (a, b), strict=True)
         )
         if len(first) != len(second):
-            raise TypeError(f"tensordot requires both axes lists to have equal length, got {first} and {second}.")
+            raise TypeError(
+                f"tensordot requires both axes lists to have equal length, got {first} and "
+                f"{second}."
+            )
     else:
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
     return _dot_general(a, b, ((first, second), ((), ())), precision, preferred)
@@ -225,10 +249,14 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     def component(x: Array, i: int) -> Array:
         if i >= x.shape[-1]:
             return lax.full(outer_shape, 0, x.dtype)
-        return broadcast_to_shape(lax.index_in_dim(x, i, len(x.shape) - 1, keepdims=False), outer_shape)
+        return broadcast_to_shape(
+            lax.index_in_dim(x, i, len(x.shape) - 1, keepdims=False), outer_shape
+        )
 
     def minor(i: int, j: int) -> Array:
-        return lax.sub(lax.mul(component(a, i), component(b, j)), lax.mul(component(a, j), component(b, i)))
+        return lax.sub(
+            lax.mul(component(a, i), component(b, j)), lax.mul(component(a, j), component(b, i))
+        )
 
     if planar:
         return minor(0, 1)

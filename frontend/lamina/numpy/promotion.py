@@ -33,7 +33,8 @@ def check_arraylike(name: str, *args: Any) -> None:
             if isinstance(x, (np.ndarray, np.generic)):
                 get_aval(x)  # raises the error that names the dtype
             raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
+                f"{position}."
             )
 
 
@@ -170,9 +171,7 @@ def raise_rank(x: ArrayLike, rank: int) -> Array:
     missing = rank - len(x.shape)
     if missing == 0:
         return x
-    return lax.broadcast_in_dim(
-        x, (1,) * missing + tuple(x.shape), tuple(range(missing, rank))
-    )
+    return lax.broadcast_in_dim(x, (1,) * missing + tuple(x.shape), tuple(range(missing, rank)))
 
 
 def _complain_of_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
@@ -228,7 +227,9 @@ def pick(which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     shape = broadcast_shapes(cases, shape_of(which))
     if shape_of(which) or shape != cases:
         which = broadcast_to_shape(which, shape)
-    return lax.select(which, broadcast_to_shape(on_true, shape), broadcast_to_shape(on_false, shape))
+    return lax.select(
+        which, broadcast_to_shape(on_true, shape), broadcast_to_shape(on_false, shape)
+    )
 
 
 def canonical_axis(axis: Any, ndim: int) -> int:

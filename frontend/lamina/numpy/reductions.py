@@ -19,8 +19,19 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
-    Array, ArrayLike, Axis, DTypeLike, canonical_axes, canonical_axis, check_arraylike, convert,
-    literal, pick, promote_dtypes, refuse_out, requested_dtype,
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    promote_dtypes,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 
@@ -133,8 +144,10 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
         if where is not None:
             raise ValueError(f"reduction operation {name} does not have an identity, so to use a "
                              "where mask one has to specify 'initial'")  # fmt: skip
-        if axes and np.prod([x.shape[i] for i in axes]) == 0 and (
-            np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0
+        if (
+            axes
+            and np.prod([x.shape[i] for i in axes]) == 0
+            and (np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0)
         ):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     neutral = lowest(x.dtype) if name == "max" else highest(x.dtype)
@@ -237,7 +250,9 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     if axis is not None and w.shape != x.shape:
         axes = canonical_axes(axis, len(x.shape))
         if tuple(x.shape[i] for i in axes) != w.shape:
-            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis."
+            )
         w = lax.broadcast_in_dim(w, x.shape, axes) if list(axes) == sorted(axes) else (
             lax.broadcast_in_dim(lax.transpose(w, [axes.index(i) for i in sorted(axes)]),
                                  x.shape, tuple(sorted(axes)))
@@ -291,8 +306,8 @@ def _var(x: Any, where: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof: A
     if dtypes.real_dtype(work).itemsize < dtype.itemsize:
         work = dtypes.complex_dtype(dtype) if work.kind == "c" else dtype
     x = lax.convert_element_type(x, work)
-    middle = convert(center, work) if center is not None else (
-        mean(x, axis, keepdims=True, where=where)
+    middle = (
+        convert(center, work) if center is not None else (mean(x, axis, keepdims=True, where=where))
     )
     distance = lax.sub(x, middle)
     if work.kind == "c":

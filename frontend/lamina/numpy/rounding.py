@@ -1,4 +1,4 @@
-"""Rounding, elementwise. Integers are their own roundings, except under rint, which gives floats."""
+"""Rounding, elementwise. Integers stay as they are, but under rint, which gives floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.arithmetic import positive
 from lamina.numpy.promotion import (
-    Array, ArrayLike, check_arraylike, convert, literal, pick, refuse_out,
+    Array,
+    ArrayLike,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    refuse_out,
 )  # fmt: skip
 
 
@@ -78,7 +84,9 @@ around = round
 def _round(x: Any, *, decimals: int) -> Array:
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
-        return lax.complex(_round(lax.real(x), decimals=decimals), _round(lax.imag(x), decimals=decimals))
+        return lax.complex(
+            _round(lax.real(x), decimals=decimals), _round(lax.imag(x), decimals=decimals)
+        )
     if decimals == 0:
         return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     # float16 would overflow at the factor.

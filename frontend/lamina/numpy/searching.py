@@ -18,8 +18,16 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_to_shape, check_arraylike, concrete_or_error, convert, literal,
-    pick, promote_dtypes, promote_inexact,
+    Array,
+    ArrayLike,
+    broadcast_to_shape,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    literal,
+    pick,
+    promote_dtypes,
+    promote_inexact,
 )  # fmt: skip
 
 
@@ -45,8 +53,10 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         fills: tuple[Any, ...] = (0,) * len(x.shape)
     elif isinstance(fill_value, tuple):
         if len(fill_value) != len(x.shape):
-            raise ValueError("lamina.numpy.nonzero: fill_value must have one entry for each axis, got "
-                             f"{fill_value} for shape {x.shape}")  # fmt: skip
+            raise ValueError(
+                "lamina.numpy.nonzero: fill_value must have one entry for each axis, got "
+                f"{fill_value} for shape {x.shape}"
+            )
         fills = fill_value
     else:
         fills = (fill_value,) * len(x.shape)
@@ -68,7 +78,9 @@ def _nonzero(mask: Any, fills: list[Any], *, size: int, dtype: np.dtype) -> list
     out = []
     for axis, fill in enumerate(fills):
         stride = math.prod(shape[axis + 1 :])
-        index = lax.rem(lax.div(position, literal(position, max(stride, 1))), literal(position, shape[axis]))
+        index = lax.rem(
+            lax.div(position, literal(position, max(stride, 1))), literal(position, shape[axis])
+        )
         out.append(pick(found, index, fill))
     return out
 
@@ -92,7 +104,9 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     return stack(nonzero(x, size=size, fill_value=fill_value), 1)
 
 
-def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+) -> Array:
     """The elements of the flattened arr where the flattened condition holds."""
     from lamina.numpy.indexing import take
 
@@ -109,7 +123,9 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     them with side="right". NaN lies behind all numbers. `method` is accepted for JAX's sake."""
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
+        raise ValueError(
+            f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right']."
+        )
     if method not in ("scan", "scan_unrolled", "sort", "compare_all", "default"):
         raise ValueError(f"{method!r} is an invalid value for keyword 'method'.")
     if sorter is not None:
@@ -154,7 +170,9 @@ def _before(x: Any, y: Any, *, or_equal: bool) -> Array:
     return pick(y_nan, lax.full(x.shape, True) if or_equal else lax.bitwise_not(x_nan), out)
 
 
-def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """The bin that each value lies in; bins ascend or descend."""
     check_arraylike("digitize", x, bins)
     edges = asarray(bins)
@@ -164,7 +182,9 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
         return lax.full(asarray(x).shape, 0, dtypes.canonicalize(np.int64))
     side = "right" if not right else "left"
     n = edges.shape[0]
-    descending = lax.lt(lax.index_in_dim(edges, n - 1, keepdims=False), lax.index_in_dim(edges, 0, keepdims=False))
+    descending = lax.lt(
+        lax.index_in_dim(edges, n - 1, keepdims=False), lax.index_in_dim(edges, 0, keepdims=False)
+    )
     up = searchsorted(edges, x, side)
     down = lax.sub(literal(up, n), searchsorted(lax.rev(edges, (0,)), x, side))
     return pick(descending, down, up)
@@ -181,12 +201,26 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_inexact(x, xp)
     (fp,) = promote_inexact(fp)
-    extra = {k: v for k, v in (("left", left), ("right", right)) if v is not None and not isinstance(v, str)}
+    extra = {
+        k: v
+        for k, v in (("left", left), ("right", right))
+        if v is not None and not isinstance(v, str)
+    }
     ends = tuple(isinstance(v, str) for v in (left, right))
     if any(isinstance(v, str) and v != "extrapolate" for v in (left, right)):
-        raise ValueError(f"the only valid string value of `left` and `right` is 'extrapolate', got {left!r}, {right!r}")
-    return _interp(asarray(x), asarray(xp), asarray(fp), extra.get("left"), extra.get("right"), period,
-                   extrapolate=ends)  # fmt: skip
+        raise ValueError(
+            f"the only valid string value of `left` and `right` is 'extrapolate', got {left!r}, "
+            f"{right!r}"
+        )
+    return _interp(
+        asarray(x),
+        asarray(xp),
+        asarray(fp),
+        extra.get("left"),
+        extra.get("right"),
+        period,
+        extrapolate=ends,
+    )
 
 
 @compiled(static=("extrapolate",))
@@ -206,20 +240,29 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
     n = xp.shape[0]
     at = lax.clamp(np.int32(1), _search(xp, x, side="right"), np.int32(max(n - 1, 1)))
     before = lax.sub(at, np.int32(1))
-    x0, x1, f0, f1 = (take(v, i, mode="clip") for v, i in ((xp, before), (xp, at), (fp, before), (fp, at)))
+    x0, x1, f0, f1 = (
+        take(v, i, mode="clip") for v, i in ((xp, before), (xp, at), (fp, before), (fp, at))
+    )
     gap = lax.sub(x1, x0)
     distance = lax.sub(x, x0)
     tiny = lax.le(lax.abs(gap), literal(gap, np.spacing(np.finfo(gap.dtype).eps)))
-    slope = lax.div(lax.convert_element_type(distance, fp.dtype),
-                    lax.convert_element_type(pick(tiny, literal(gap, 1), gap), fp.dtype))  # fmt: skip
+    slope = lax.div(
+        lax.convert_element_type(distance, fp.dtype),
+        lax.convert_element_type(pick(tiny, literal(gap, 1), gap), fp.dtype),
+    )
     out = pick(tiny, f0, lax.add(f0, lax.mul(slope, lax.sub(f1, f0))))
     if period is None:
         first, last = (lax.index_in_dim(xp, i, keepdims=False) for i in (0, n - 1))
         for outside, value, end, free in (
-            (lax.lt(x, first), left, 0, extrapolate[0]), (lax.gt(x, last), right, n - 1, extrapolate[1]),
-        ):  # fmt: skip
+            (lax.lt(x, first), left, 0, extrapolate[0]),
+            (lax.gt(x, last), right, n - 1, extrapolate[1]),
+        ):
             if not free:
-                edge = lax.index_in_dim(fp, end, keepdims=False) if value is None else convert(value, fp.dtype)
+                edge = (
+                    lax.index_in_dim(fp, end, keepdims=False)
+                    if value is None
+                    else convert(value, fp.dtype)
+                )
                 out = pick(outside, edge, out)
     return out
 
@@ -254,12 +297,18 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     given = [asarray(i) for i in multi_index]
     if mode == "raise":
         for i, n in zip(given, sizes, strict=True):
-            known = concrete_or_error(i, "The error occurred in ravel_multi_index with mode='raise'; use "
-                                         "mode='wrap' or mode='clip'.")  # fmt: skip
+            known = concrete_or_error(
+                i,
+                "The error occurred in ravel_multi_index with mode='raise'; use "
+                "mode='wrap' or mode='clip'.",
+            )
             if known.size and (known.min() < 0 or known.max() >= n):
                 raise ValueError("invalid entry in coordinates array")
     elif mode == "clip":
-        given = [lax.clamp(literal(i, 0), i, literal(i, n - 1)) for i, n in zip(given, sizes, strict=True)]
+        given = [
+            lax.clamp(literal(i, 0), i, literal(i, n - 1))
+            for i, n in zip(given, sizes, strict=True)
+        ]
     elif mode == "wrap":
         given = [remainder(i, literal(i, n)) for i, n in zip(given, sizes, strict=True)]
     else:

@@ -11,9 +11,17 @@ from lamina import lax
 from lamina.core.trace import get_aval
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, concrete_or_error,
-    convert, pick,
-    promote_dtypes, refuse_out, shape_of,
+    Array,
+    ArrayLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    pick,
+    promote_dtypes,
+    refuse_out,
+    shape_of,
 )  # fmt: skip
 
 
@@ -78,4 +86,6 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "clip") -> 
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap' or 'clip'")
     shape = broadcast_shapes(shape_of(index), *map(shape_of, values))
-    return lax.select_n(broadcast_to_shape(index, shape), *(broadcast_to_shape(v, shape) for v in values))
+    return lax.select_n(
+        broadcast_to_shape(index, shape), *(broadcast_to_shape(v, shape) for v in values)
+    )

@@ -20,16 +20,32 @@ from lamina.numpy.joining import concatenate
 from lamina.numpy.logic import logical_and, not_equal
 from lamina.numpy.manipulation import moveaxis, ravel
 from lamina.numpy.promotion import (
-    Array, ArrayLike, canonical_axis, check_arraylike, concrete_or_error, convert, literal, pick,
+    Array,
+    ArrayLike,
+    canonical_axis,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    literal,
+    pick,
     promote_dtypes,
 )  # fmt: skip
 from lamina.numpy.searching import nonzero, searchsorted
 from lamina.numpy.sorting import sort
 
 
-def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
-           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
-           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:  # fmt: skip
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
     """The distinct elements in order (or slices along an axis), and if asked for: where each first
     occurs, which of them each element is, how often each occurs."""
     check_arraylike("unique", ar)
@@ -55,7 +71,9 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     values = take(rows, index, axis=0, mode="clip")
     if size is not None and rows.shape[0]:
         values = _filled(values, starts, rows.shape[0], fill_value)
-        index = pick(lax.lt(starts, literal(starts, rows.shape[0])), index, take(index, 0, mode="clip"))
+        index = pick(
+            lax.lt(starts, literal(starts, rows.shape[0])), index, take(index, 0, mode="clip")
+        )
     out = lax.reshape(values, (count,)) if axis is None else (
         moveaxis(lax.reshape(values, (count, *shape[1:])), 0, at)
     )  # fmt: skip
@@ -83,7 +101,9 @@ def _rest(x: Array) -> int:
 
 def _filled(values: Array, starts: Array, n: int, fill_value: Any) -> Array:
     if fill_value is None:
-        fill: Any = lax.slice_in_dim(values, 0, 1, axis=0) if values.shape[0] else literal(values, 0)
+        fill: Any = (
+            lax.slice_in_dim(values, 0, 1, axis=0) if values.shape[0] else literal(values, 0)
+        )
     else:
         fill = convert(asarray(fill_value), values.dtype)
     return pick(lax.expand_dims(lax.lt(starts, literal(starts, n)), (1,)), values, fill)
@@ -128,17 +148,27 @@ class UniqueInverse(NamedTuple):
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """unique with everything it knows."""
-    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
 
 
-def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueCounts:
     """unique with counts."""
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueCounts(
+        *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
 
 
-def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueInverse:
     """unique with the inverse."""
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueInverse(
+        *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> Array:
@@ -166,22 +196,41 @@ def _isin(x: Any, tests: Any) -> Array:
     return lax.eq(take(ordered, at, mode="clip"), x)
 
 
-def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> Array:
     """The distinct elements of both arrays, in order."""
     check_arraylike("union1d", ar1, ar2)
     return unique(concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
-def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Array:  # fmt: skip
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
     """The distinct elements of ar1 that are not in ar2."""
     check_arraylike("setdiff1d", ar1, ar2)
-    first = ravel(ar1) if assume_unique else unique(ar1, size=None if size is None else asarray(ar1).size)
+    first = (
+        ravel(ar1)
+        if assume_unique
+        else unique(ar1, size=None if size is None else asarray(ar1).size)
+    )
     return _chosen(first, isin(first, ar2, invert=True), size, fill_value)
 
 
-def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
-                return_indices: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:  # fmt: skip
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
     """The distinct elements that both arrays have, and if asked for where each first has them."""
     check_arraylike("intersect1d", ar1, ar2)
     a, b = (ravel(x) for x in promote_dtypes(asarray(ar1), asarray(ar2)))
@@ -199,8 +248,14 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     return out, _chosen(where, common, size, a.size), at_b
 
 
-def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Array:  # fmt: skip
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
     """The distinct elements that exactly one of the arrays has."""
     check_arraylike("setxor1d", ar1, ar2)
     a = setdiff1d(ar1, ar2, size=size, fill_value=fill_value)
@@ -216,5 +271,7 @@ def _chosen(values: Array, mask: Array, size: int | None, fill_value: Any) -> Ar
     out = take(values, at, mode="clip") if n else values
     if size is None or not n:
         return out
-    fill = take(out, 0, mode="clip") if fill_value is None else convert(asarray(fill_value), out.dtype)
+    fill = (
+        take(out, 0, mode="clip") if fill_value is None else convert(asarray(fill_value), out.dtype)
+    )
     return pick(lax.lt(at, literal(at, n)), out, fill)

@@ -13,8 +13,18 @@ from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
-    Array, ArrayLike, Axis, DTypeLike, canonical_axes, canonical_axis, check_arraylike, convert,
-    literal, pick, refuse_out, requested_dtype,
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    refuse_out,
+    requested_dtype,
 )  # fmt: skip
 
 
@@ -31,8 +41,16 @@ def _sort(x: Any, *, axis: int, stable: bool, descending: bool) -> Array:
     return lax.rev(out, (axis,)) if descending else out
 
 
-def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
-            stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The indices that put the elements in order; equal ones keep theirs, also descending."""
     x, at = _sorted_axis("argsort", a, axis, kind, order)
     to = requested_dtype(dtype, "argsort", keep=dtypes.canonicalize(np.int64))
@@ -49,11 +67,15 @@ def _argsort(x: Any, *, axis: int, stable: bool, descending: bool, dtype: np.dty
     return lax.rev(found, (axis,))
 
 
-def _sorted_axis(name: str, a: ArrayLike, axis: int | None, kind: Any, order: Any) -> tuple[Array, int]:
+def _sorted_axis(
+    name: str, a: ArrayLike, axis: int | None, kind: Any, order: Any
+) -> tuple[Array, int]:
     check_arraylike(name, a)
     if kind is not None:
-        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False "
-                        "to specify sort stability.")  # fmt: skip
+        raise TypeError(
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False "
+            "to specify sort stability."
+        )
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
     x = asarray(a)
@@ -109,14 +131,21 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Array:  # fmt: skip
-    """The middle of the sorted elements over axes; the mean of the two middles of an even number."""
+    """The middle of the sorted elements over axes; of an even number the mean of the two."""
     check_arraylike("median", a)
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-def quantile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
-             overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
-    """The elements below which the fraction q lies, interpolated; q's axes come first in the result.
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """The elements below which the fraction q lies, interpolated; q's axes come first.
 
     NaN where an element is NaN. Methods: linear, lower, higher, midpoint, nearest.
     """
@@ -124,8 +153,15 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
     return _quantiles("quantile", a, q, axis, method, keepdims, skip_nan=False)
 
 
-def percentile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
-               overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
     """quantile, with q in percent."""
     refuse_out("percentile", out)
     return _quantiles("percentile", a, _percent(q), axis, method, keepdims, skip_nan=False)
@@ -138,15 +174,29 @@ def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input
     return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, skip_nan=True)
 
 
-def nanquantile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
-                overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
     """quantile of the elements that are not NaN."""
     refuse_out("nanquantile", out)
     return _quantiles("nanquantile", a, q, axis, method, keepdims, skip_nan=True)
 
 
-def nanpercentile(a: ArrayLike, q: ArrayLike, axis: Axis = None, out: None = None,
-                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False) -> Array:  # fmt: skip
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
     """percentile of the elements that are not NaN."""
     refuse_out("nanpercentile", out)
     return _quantiles("nanpercentile", a, _percent(q), axis, method, keepdims, skip_nan=True)
@@ -163,10 +213,14 @@ def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, method: str, k
                skip_nan: bool) -> Array:  # fmt: skip
     check_arraylike(name, a, q)
     if method not in _METHODS:
-        raise ValueError(f"interpolation can only be {', '.join(map(repr, _METHODS))}; got {method!r}")
+        raise ValueError(
+            f"interpolation can only be {', '.join(map(repr, _METHODS))}; got {method!r}"
+        )
     x = asarray(a)
     if x.dtype.kind == "c":
-        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+        raise ValueError(
+            f"{name} does not support complex input, as the operation is poorly defined."
+        )
     axes = canonical_axes(axis, len(x.shape))
     return _quantile(x, q, axes=axes, method=method, keepdims=bool(keepdims), skip_nan=skip_nan)
 
@@ -205,7 +259,10 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     half = literal(weight, 0.5)
     if method == "linear":
         weight_low = lax.sub(literal(weight, 1), weight)
-        out = lax.add(lax.mul(below, pick_weight(weight_low, below)), lax.mul(above, pick_weight(weight, above)))
+        out = lax.add(
+            lax.mul(below, pick_weight(weight_low, below)),
+            lax.mul(above, pick_weight(weight, above)),
+        )
     elif method == "midpoint":
         out = lax.mul(lax.add(below, above), literal(below, 0.5))
     elif method == "nearest":  # ties go to the even position

@@ -14,7 +14,14 @@ from lamina.numpy import products, reductions
 from lamina.numpy.creation import asarray, linspace
 from lamina.numpy.manipulation import ravel
 from lamina.numpy.promotion import (
-    Array, ArrayLike, check_arraylike, concrete_or_error, convert, literal, pick, promote_args_inexact,
+    Array,
+    ArrayLike,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    literal,
+    pick,
+    promote_args_inexact,
     promote_dtypes,
 )  # fmt: skip
 from lamina.numpy.searching import searchsorted
@@ -36,8 +43,11 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
         raise ValueError("only 1-dimensional input supported.")
     least = operator.index(concrete_or_error(minlength, "'minlength' argument of bincount")[()])
     if length is None:
-        known = concrete_or_error(x, "The error occurred because argument 'x' of bincount is traced. To "
-                                     "avoid this error, pass a static `length` argument.")  # fmt: skip
+        known = concrete_or_error(
+            x,
+            "The error occurred because argument 'x' of bincount is traced. To "
+            "avoid this error, pass a static `length` argument.",
+        )
         length = max(least, int(known.max()) + 1 if known.size else 0)
     if weights is None:
         counted: Any = np.ones((), dtypes.canonicalize(np.int64))[()]
@@ -52,7 +62,9 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     return zero.at[x].add(counted, mode="drop")
 
 
-def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: Any = None
+) -> Array:
     """The edges of `bins` equal bins over range, by default over the values; or the edges given."""
     check_arraylike("histogram_bin_edges", a)
     if isinstance(bins, str):
@@ -79,7 +91,9 @@ def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLik
     """How many values lie in each bin (or the sum of their weights), and the edges of the bins."""
     check_arraylike("histogram", a, *([] if weights is None else [weights]))
     x = ravel(a)
-    counted = lax.full(x.shape, 1, dtypes.canonicalize(float)) if weights is None else ravel(weights)
+    counted = (
+        lax.full(x.shape, 1, dtypes.canonicalize(float)) if weights is None else ravel(weights)
+    )
     if counted.shape != x.shape:
         raise ValueError("weights should have the same shape as a.")
     edges = histogram_bin_edges(x, bins, range, weights)
@@ -97,9 +111,15 @@ def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLik
     return counts, edges
 
 
-def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
-        ddof: int | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None
-        ) -> Array:  # fmt: skip
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+) -> Array:
     """The covariance matrix of variables, one a row (a column without rowvar)."""
     from lamina.numpy.arithmetic import conj
     from lamina.numpy.joining import concatenate
@@ -129,7 +149,9 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
             check_arraylike("cov", w)
             w = asarray(w)
             if len(w.shape) != 1 or w.shape[0] != x.shape[1]:
-                raise RuntimeError(f"cov: {name} must be a vector of one entry for each observation")
+                raise RuntimeError(
+                    f"cov: {name} must be a vector of one entry for each observation"
+                )
             w = convert(w, dtypes.real_dtype(x.dtype))
             weights = w if weights is None else lax.mul(weights, w)
     middle, total = reductions.average(x, axis=1, weights=weights, returned=True)
@@ -144,7 +166,9 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
         squares = reductions.sum(lax.mul(weights, convert(asarray(aweights), weights.dtype)))
         freedom = lax.sub(total, lax.div(lax.mul(literal(squares, ddof), squares), total))
     x = lax.sub(x, lax.expand_dims(middle, (1,)))
-    weighted = x if weights is None else lax.mul(x, convert(lax.expand_dims(weights, (0,)), x.dtype))
+    weighted = (
+        x if weights is None else lax.mul(x, convert(lax.expand_dims(weights, (0,)), x.dtype))
+    )
     out = lax.div(products.dot(x, conj(lax.transpose(weighted, (1, 0)))), convert(freedom, x.dtype))
     return lax.squeeze(out, tuple(i for i, n in enumerate(out.shape) if n == 1))
 
@@ -180,20 +204,30 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any
     return _slide("correlate", a, lax.rev(conj(v), (0,)), mode, precision, correlation=True)
 
 
-def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, correlation: bool = False
-           ) -> Array:  # fmt: skip
+def _slide(
+    name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, correlation: bool = False
+) -> Array:
     """A convolution as a product with the matrix of the shorter vector's neighbours."""
     check_arraylike(name, a, v)
     x, kernel = (asarray(t) for t in promote_dtypes(a, v))
     if len(x.shape) != 1 or len(kernel.shape) != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if x.size == 0 or kernel.size == 0:
-        raise ValueError(f"{name}: inputs cannot be empty, got shapes {x.shape} and {kernel.shape}.")
+        raise ValueError(
+            f"{name}: inputs cannot be empty, got shapes {x.shape} and {kernel.shape}."
+        )
     if mode not in ("full", "same", "valid"):
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
     if x.dtype == np.bool_ or dtypes.is_integer(x.dtype):
-        x, kernel = (convert(t, dtypes.promote_types((t.dtype, False), (np.dtype(np.int32), False))[0]
-                             if t.dtype == np.bool_ else t.dtype) for t in (x, kernel))  # fmt: skip
+        x, kernel = (
+            convert(
+                t,
+                dtypes.promote_types((t.dtype, False), (np.dtype(np.int32), False))[0]
+                if t.dtype == np.bool_
+                else t.dtype,
+            )
+            for t in (x, kernel)
+        )
     n, k = x.shape[0], kernel.shape[0]
     long, short = (x, kernel) if n >= k else (kernel, x)
     m, w = max(n, k), min(n, k)

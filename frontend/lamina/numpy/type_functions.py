@@ -147,7 +147,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False) -> Any:
-    """x converted to a dtype (None: the default float). Complex to real drops the imaginary part."""
+    """x converted to a dtype (None: the default float). Complex to real keeps the real part."""
     from lamina.numpy.creation import astype_array
 
     check_arraylike("astype", x)

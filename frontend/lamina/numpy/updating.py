@@ -20,11 +20,23 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import ones_like
 from lamina.numpy.index_plans import ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, make_plan
 from lamina.numpy.indexing import (
-    arrays_in_front, as_arrays, check_mode, getitem, index_dtype, normalized, stacked_indices,
+    arrays_in_front,
+    as_arrays,
+    check_mode,
+    getitem,
+    index_dtype,
+    normalized,
+    stacked_indices,
     wrapped,
 )  # fmt: skip
 from lamina.numpy.promotion import (
-    Array, ArrayLike, broadcast_shapes, broadcast_to_shape, check_arraylike, common_type, shape_of,
+    Array,
+    ArrayLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    common_type,
+    shape_of,
 )  # fmt: skip
 
 _SCATTERS: dict[str, Callable[..., Array]] = {
@@ -70,18 +82,28 @@ class IndexUpdateRef:
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, fill_value: Any = None) -> Array:  # fmt: skip
         """x[index] with a choice of what indices out of bounds give."""
-        return getitem(self.array, self.index, mode=mode, fill_value=fill_value,
-                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)  # fmt: skip
+        return getitem(
+            self.array,
+            self.index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+        )
 
     def set(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] = values."""
-        return _update("set", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+        return _update(
+            "set", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     def add(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] += values."""
-        return _update("add", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+        return _update(
+            "add", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
@@ -94,7 +116,9 @@ class IndexUpdateRef:
     def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] *= values."""
-        return _update("mul", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+        return _update(
+            "mul", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     mul = multiply
 
@@ -119,12 +143,16 @@ class IndexUpdateRef:
     def min(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] = minimum(x[index], values)."""
-        return _update("min", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+        return _update(
+            "min", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     def max(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] = maximum(x[index], values)."""
-        return _update("max", self.array, self.index, values, indices_are_sorted, unique_indices, mode)
+        return _update(
+            "max", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     def apply(self, func: Callable[[Array], Array], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
@@ -139,7 +167,10 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
     check_arraylike(f"at[].{op}", values)
     check_mode(mode)
     values = _as_updates(x, values)
-    dropping = GatherScatterMode.from_any(None if mode == "wrap" else mode) is GatherScatterMode.FILL_OR_DROP
+    dropping = (
+        GatherScatterMode.from_any(None if mode == "wrap" else mode)
+        is GatherScatterMode.FILL_OR_DROP
+    )
     movable = is_evaluating() and not isinstance(x, Tracer)
     if mode == "wrap":
         index, mode, dropping = wrapped(index, x.shape), "clip", False
@@ -177,7 +208,8 @@ def _scatter(x: Any, y: Any, arrays: list[Any], *, op: str, plan: Plan, mode: Ga
         x = lax.expand_dims(x, plan.expanded)
     axes = [e for e in plan.entries if e.kind != "new"]
     contiguous = all(
-        e.kind in ("int", "moved", "window") or (e.kind == "slice" and abs(e.step) == 1) for e in axes
+        e.kind in ("int", "moved", "window") or (e.kind == "slice" and abs(e.step) == 1)
+        for e in axes
     )
     write = _write_slice if contiguous else _write_scattered
     out = write(x, y, arrays, axes, op, plan, mode, sorted_, unique)
@@ -194,7 +226,9 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
         else:
             starts.append(e.start - e.size + 1 if e.step == -1 else e.start)
     sizes = tuple(e.size for e in axes)
-    y = broadcast_to_shape(y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window")))
+    y = broadcast_to_shape(
+        y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window"))
+    )
     y = lax.reshape(y, sizes)
     turned = [a for a, e in enumerate(axes) if e.step == -1]
     y = lax.rev(y, turned) if turned else y
@@ -208,7 +242,9 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
         y = _COMBINE[op](old, y)
     if sizes == x.shape:
         return y
-    return lax.dynamic_update_slice(x, y, [np.int32(s) if isinstance(s, int) else s for s in starts])
+    return lax.dynamic_update_slice(
+        x, y, [np.int32(s) if isinstance(s, int) else s for s in starts]
+    )
 
 
 def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
@@ -227,8 +263,13 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
     for a in order:
         if a in advanced:
             i = normalized(indexed[a], x.shape[a], dtype)
-            i = lax.broadcast_in_dim(i, full_batch, tuple(range(len(batch) - len(shape_of(i)), len(batch)))) if (
-                shape_of(i) != full_batch) else i  # fmt: skip
+            i = (
+                lax.broadcast_in_dim(
+                    i, full_batch, tuple(range(len(batch) - len(shape_of(i)), len(batch)))
+                )
+                if (shape_of(i) != full_batch)
+                else i
+            )
         else:
             i = _slice_positions(axes[a], indexed[a], dtype)
             i = lax.broadcast_in_dim(i, full_batch, (len(batch) + partial.index(a),))
@@ -248,7 +289,11 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
 def _slice_positions(e: Entry, start: Any, dtype: np.dtype) -> Any:
     """The positions that a slice takes along its axis."""
     if start is None:
-        return np.arange(e.start, e.start + e.size * e.step, e.step, dtype) if e.size else np.zeros(0, dtype)
+        return (
+            np.arange(e.start, e.start + e.size * e.step, e.step, dtype)
+            if e.size
+            else np.zeros(0, dtype)
+        )
     return lax.add(lax.iota(dtype, e.size), lax.convert_element_type(start, dtype))
 
 
@@ -278,9 +323,11 @@ def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], par
     y = broadcast_to_shape(y, tuple(sizes))
     whole = [a for a, e in enumerate(axes) if e.kind not in (*INDEXED, "int") and a not in partial]
     # Static integers not among index arrays are partial slices of size 1 that y has no axis for.
-    wanted = spans["batch"] + [i for a in partial for i in spans.get(a, [])] + [
-        i for a in whole for i in spans[a]
-    ]
+    wanted = (
+        spans["batch"]
+        + [i for a in partial for i in spans.get(a, [])]
+        + [i for a in whole for i in spans[a]]
+    )
     new = [i for i in range(len(sizes)) if i not in wanted]
     y = lax.transpose(y, [*wanted, *new])
     final = (*batch, *(axes[a].size for a in partial), *(shape[a] for a in whole))

@@ -6,11 +6,32 @@ parameters is pure and composes with jit, vmap and grad.
 
 # ruff: noqa: F401
 from lamina.random.distributions import (
-    cauchy, double_sided_maxwell, exponential, geometric, gumbel, laplace, logistic, lognormal, maxwell,
-    pareto, rademacher, rayleigh, triangular, truncated_normal, weibull_min,
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    geometric,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    pareto,
+    rademacher,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    weibull_min,
 )  # fmt: skip
 from lamina.random.keys import (
-    KeyArray, PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data,
+    KeyArray,
+    PRNGKey,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_impl,
+    split,
+    wrap_key_data,
 )  # fmt: skip
 from lamina.random.permutations import categorical, choice, permutation
 from lamina.random.sampling import bernoulli, bits, normal, randint, uniform

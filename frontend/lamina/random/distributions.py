@@ -14,11 +14,24 @@ from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, broadcast_to_shape, check_arraylike, common_type, convert, literal,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    broadcast_to_shape,
+    check_arraylike,
+    common_type,
+    convert,
+    literal,
     requested_dtype,
 )  # fmt: skip
 from lamina.random.keys import Key, single_key
-from lamina.random.sampling import float_dtype, random_normal, random_uniform, sample_shape, split_words
+from lamina.random.sampling import (
+    float_dtype,
+    random_normal,
+    random_uniform,
+    sample_shape,
+    split_words,
+)
 
 _Sampler = Callable[..., Array]
 
@@ -30,7 +43,9 @@ def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike |
     to = float_dtype(name, dtype)
     check_arraylike(name, *parameters)
     dims = sample_shape(name, None if shape is None else as_shape(shape), *parameters)
-    return _program(words, [convert(p, to) for p in parameters], sampler=sampler, shape=dims, dtype=to)
+    return _program(
+        words, [convert(p, to) for p in parameters], sampler=sampler, shape=dims, dtype=to
+    )
 
 
 @compiled(static=("sampler", "shape", "dtype"))
@@ -54,7 +69,9 @@ def random_exponential(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> A
     return lax.neg(lax.log1p(lax.neg(random_uniform(words, shape, dtype))))
 
 
-def gumbel(key: Key, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
+def gumbel(
+    key: Key, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None
+) -> Array:
     """Numbers with distribution exp(-exp(-x)); mode "high" resolves large values more finely."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
@@ -147,20 +164,23 @@ def truncated_normal(key: Key, lower: ArrayLike, upper: ArrayLike, shape: Any = 
     return _draw("truncated_normal", _random_truncated_normal, key, shape, dtype, (lower, upper))
 
 
-def _random_truncated_normal(words: Any, shape: tuple[int, ...], dtype: np.dtype, lower: Any, upper: Any
-                             ) -> Array:  # fmt: skip
+def _random_truncated_normal(
+    words: Any, shape: tuple[int, ...], dtype: np.dtype, lower: Any, upper: Any
+) -> Array:
     root = _number(dtype, np.sqrt(2))
     low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
     out = lax.mul(root, lax.erf_inv(random_uniform(words, shape, dtype, low, high)))
     # Rounding may reach the bounds, which are not part of the interval.
     inside = [
-        lax.nextafter(lax.stop_gradient(x), lax.full_like(x, to)) for x, to in ((lower, np.inf), (upper, -np.inf))
+        lax.nextafter(lax.stop_gradient(x), lax.full_like(x, to))
+        for x, to in ((lower, np.inf), (upper, -np.inf))
     ]
     return lax.min(inside[1], lax.max(inside[0], out))
 
 
-def lognormal(key: Key, sigma: ArrayLike = np.float32(1), shape: Any = None, dtype: DTypeLike | None = None
-              ) -> Array:  # fmt: skip
+def lognormal(
+    key: Key, sigma: ArrayLike = 1.0, shape: Any = None, dtype: DTypeLike | None = None
+) -> Array:
     """exp(sigma x) of normal x."""
     return _draw("lognormal", _random_lognormal, key, shape, dtype, (sigma,))
 
@@ -178,7 +198,9 @@ def _random_pareto(words: Any, shape: tuple[int, ...], dtype: np.dtype, b: Any) 
     return lax.exp(lax.div(random_exponential(words, shape, dtype), b))
 
 
-def rayleigh(key: Key, scale: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
+def rayleigh(
+    key: Key, scale: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None
+) -> Array:
     """Lengths of vectors of two normal numbers of standard deviation scale."""
     return _draw("rayleigh", _random_rayleigh, key, shape, dtype, (scale,))
 
@@ -194,8 +216,9 @@ def weibull_min(key: Key, scale: ArrayLike, concentration: ArrayLike, shape: Any
     return _draw("weibull_min", _random_weibull_min, key, shape, dtype, (scale, concentration))
 
 
-def _random_weibull_min(words: Any, shape: tuple[int, ...], dtype: np.dtype, scale: Any, concentration: Any
-                        ) -> Array:  # fmt: skip
+def _random_weibull_min(
+    words: Any, shape: tuple[int, ...], dtype: np.dtype, scale: Any, concentration: Any
+) -> Array:
     power = lax.div(_number(dtype, 1), concentration)
     return lax.mul(lax.pow(random_exponential(words, shape, dtype), power), scale)
 
@@ -206,8 +229,9 @@ def triangular(key: Key, left: ArrayLike, mode: ArrayLike, right: ArrayLike, sha
     return _draw("triangular", _random_triangular, key, shape, dtype, (left, mode, right))
 
 
-def _random_triangular(words: Any, shape: tuple[int, ...], dtype: np.dtype, left: Any, mode: Any, right: Any
-                       ) -> Array:  # fmt: skip
+def _random_triangular(
+    words: Any, shape: tuple[int, ...], dtype: np.dtype, left: Any, mode: Any, right: Any
+) -> Array:
     width, up, down = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
     drawn = random_uniform(words, shape, dtype)
     rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(drawn, width), up)))
@@ -219,11 +243,14 @@ def _random_triangular(words: Any, shape: tuple[int, ...], dtype: np.dtype, left
 def double_sided_maxwell(key: Key, loc: ArrayLike, scale: ArrayLike, shape: Any = (),
                          dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """loc plus or minus scale times a Maxwell number."""
-    return _draw("double_sided_maxwell", _random_double_sided_maxwell, key, shape, dtype, (loc, scale))
+    return _draw(
+        "double_sided_maxwell", _random_double_sided_maxwell, key, shape, dtype, (loc, scale)
+    )
 
 
-def _random_double_sided_maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype, loc: Any, scale: Any
-                                 ) -> Array:  # fmt: skip
+def _random_double_sided_maxwell(
+    words: Any, shape: tuple[int, ...], dtype: np.dtype, loc: Any, scale: Any
+) -> Array:
     first, second = split_words(words, 2)
     size = _random_maxwell(first, shape, dtype)
     drawn = random_uniform(second, shape, dtypes.canonicalize(float))

@@ -77,14 +77,18 @@ class KeyArray:
             items = (*items, Ellipsis)
         taken = sum(1 for i in items if i is not None and i is not Ellipsis)
         if taken > self.ndim:
-            raise IndexError(f"Too many indices: array is {self.ndim}-dimensional, but {taken} were indexed")
+            raise IndexError(
+                f"Too many indices: array is {self.ndim}-dimensional, but {taken} were indexed"
+            )
         return KeyArray(self.words[(*items, slice(None))])
 
     def reshape(self, *shape: Any) -> KeyArray:
         """The keys in another shape."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         known = math.prod(n for n in sizes if n != -1)
-        return KeyArray(self.words.reshape(tuple(self.size // known if n == -1 else n for n in sizes) + (2,)))
+        return KeyArray(
+            self.words.reshape(tuple(self.size // known if n == -1 else n for n in sizes) + (2,))
+        )
 
     def ravel(self) -> KeyArray:
         """The keys along one axis."""
@@ -209,11 +213,15 @@ def _checked_words(words: Any) -> Array:
         raise TypeError(f"unexpected PRNG key type {type(words)}")
     aval = get_aval(words)
     if aval.dtype != _UINT32:
-        raise TypeError("lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
-                        f"got dtype={aval.dtype.name}")  # fmt: skip
+        raise TypeError(
+            "lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
+            f"got dtype={aval.dtype.name}"
+        )
     if not aval.shape or aval.shape[-1] != 2:
-        raise TypeError("lamina encountered invalid PRNG key data: expected key_data.shape to end with "
-                        f"(2,); got shape={aval.shape}")  # fmt: skip
+        raise TypeError(
+            "lamina encountered invalid PRNG key data: expected key_data.shape to end with "
+            f"(2,); got shape={aval.shape}"
+        )
     return jnp.asarray(words)
 
 
@@ -235,7 +243,11 @@ def like(key: Any, words: Array) -> Any:
 def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
     """New keys from one: an array of them of shape num."""
     words = single_key("split", key)
-    shape = tuple(operator.index(n) for n in num) if isinstance(num, (tuple, list)) else (operator.index(num),)
+    shape = (
+        tuple(operator.index(n) for n in num)
+        if isinstance(num, (tuple, list))
+        else (operator.index(num),)
+    )
     return like(key, _split(words, shape=shape, partitionable=config.threefry_partitionable.value))
 
 
@@ -298,8 +310,10 @@ def fold_in(key: Key, data: int | ArrayLike) -> Any:
     if isinstance(data, (int, np.integer)):
         data = np.uint32(data) if isinstance(data, np.integer) else np.asarray(data, np.uint32)[()]
     elif not is_array_like(data) or get_aval(data).shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
-                        "Use lamina.vmap for batching.")  # fmt: skip
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
+            "Use lamina.vmap for batching."
+        )
     return like(key, _fold_in(words, data))
 
 

@@ -14,7 +14,12 @@ from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
 from lamina.numpy.promotion import (
-    Array, ArrayLike, canonical_axis, check_arraylike, concrete_or_error, convert,
+    Array,
+    ArrayLike,
+    canonical_axis,
+    check_arraylike,
+    concrete_or_error,
+    convert,
 )  # fmt: skip
 from lamina.random.distributions import random_gumbel
 from lamina.random.keys import Key, single_key
@@ -57,14 +62,23 @@ def random_order(words: Any, x: Array, axis: int) -> Array:
     return x
 
 
-def choice(key: Key, a: int | ArrayLike, shape: Any = (), replace: bool = True,
-           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:  # fmt: skip
+def choice(
+    key: Key,
+    a: int | ArrayLike,
+    shape: Any = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
     """Random slices of a along an axis (an int: of range(a)), with probabilities p."""
     words = single_key("choice", key)
     check_arraylike("choice", a)
     dims = as_shape(shape)
     if np.ndim(a) == 0:
-        count = operator.index(concrete_or_error(a, "The error occurred in lamina.random.choice()")[()])
+        count = operator.index(
+            concrete_or_error(a, "The error occurred in lamina.random.choice()")[()]
+        )
         a, at, outer = None, 0, ((), ())
     else:
         a = jnp.asarray(a)
@@ -77,21 +91,36 @@ def choice(key: Key, a: int | ArrayLike, shape: Any = (), replace: bool = True,
     if count <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > count:
-        raise ValueError(f"Cannot take a larger sample (size {draws}) than population (size {count}) when "
-                         "'replace=False'")  # fmt: skip
+        raise ValueError(
+            f"Cannot take a larger sample (size {draws}) than population (size {count}) when "
+            "'replace=False'"
+        )
     if p is not None:
         check_arraylike("choice", p)
         if tuple(np.shape(p)) != (count,):
-            raise ValueError(f"p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
-                             f"{tuple(np.shape(p))} and a.shape[axis] is {count}.")  # fmt: skip
+            raise ValueError(
+                f"p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
+                f"{tuple(np.shape(p))} and a.shape[axis] is {count}."
+            )
         p = convert(p, dtypes.inexact_dtype(jnp.asarray(p).dtype))
-    out = _choice(words, a, p, count=count, shape=dims, replace=bool(replace), axis=at, high=mode == "high")
+    out = _choice(
+        words, a, p, count=count, shape=dims, replace=bool(replace), axis=at, high=mode == "high"
+    )
     return lax.reshape(out, full)
 
 
 @compiled(static=("count", "shape", "replace", "axis", "high"))
-def _choice(words: Any, a: Any, p: Any, *, count: int, shape: tuple[int, ...], replace: bool, axis: int,
-            high: bool) -> Array:  # fmt: skip
+def _choice(
+    words: Any,
+    a: Any,
+    p: Any,
+    *,
+    count: int,
+    shape: tuple[int, ...],
+    replace: bool,
+    axis: int,
+    high: bool,
+) -> Array:
     to = dtypes.canonicalize(int)
     draws = math.prod(shape)
     if p is None:
@@ -108,7 +137,9 @@ def _choice(words: Any, a: Any, p: Any, *, count: int, shape: tuple[int, ...], r
     elif replace:
         sums = jnp.cumsum(p)
         target = lax.sub(np.ones((), sums.dtype)[()], random_uniform(words, shape, sums.dtype))
-        index = jnp.searchsorted(sums, lax.mul(lax.index_in_dim(sums, count - 1, 0, keepdims=False), target))
+        index = jnp.searchsorted(
+            sums, lax.mul(lax.index_in_dim(sums, count - 1, 0, keepdims=False), target)
+        )
     else:
         scores = lax.add(random_gumbel(words, (count,), p.dtype, high), lax.log(p))
         index = lax.convert_element_type(lax.top_k(scores, draws)[1], to)
@@ -117,8 +148,14 @@ def _choice(words: Any, a: Any, p: Any, *, count: int, shape: tuple[int, ...], r
     return jnp.take(a, index, axis)
 
 
-def categorical(key: Key, logits: ArrayLike, axis: int = -1, shape: Any = None, replace: bool = True,
-                mode: str | None = None) -> Array:  # fmt: skip
+def categorical(
+    key: Key,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Array:
     """Indices along an axis, each with probability softmax(logits).
 
     shape ends with the shape of logits without the axis; what stands before it is drawn anew
@@ -130,19 +167,28 @@ def categorical(key: Key, logits: ArrayLike, axis: int = -1, shape: Any = None, 
     at = canonical_axis(axis, len(logits.shape))
     batch = (*logits.shape[:at], *logits.shape[at + 1 :])
     dims = batch if shape is None else as_shape(shape)
-    if tuple(np.broadcast_shapes(dims, batch)) != dims or (len(batch) and dims[len(dims) - len(batch) :] != batch):
-        raise ValueError(f"categorical requires shape to end with {batch}, the shape of logits without the "
-                         f"axis; got {dims}")  # fmt: skip
+    if tuple(np.broadcast_shapes(dims, batch)) != dims or (
+        len(batch) and dims[len(dims) - len(batch) :] != batch
+    ):
+        raise ValueError(
+            f"categorical requires shape to end with {batch}, the shape of logits without the "
+            f"axis; got {dims}"
+        )
     prefix = dims[: len(dims) - len(batch)]
     if not replace and math.prod(prefix) > logits.shape[at]:
-        raise ValueError(f"Number of samples without replacement ({math.prod(prefix)}) cannot exceed number of "
-                         f"categories ({logits.shape[at]}).")  # fmt: skip
-    return _categorical(words, logits, axis=at, prefix=prefix, replace=bool(replace), high=mode == "high")
+        raise ValueError(
+            f"Number of samples without replacement ({math.prod(prefix)}) cannot exceed number of "
+            f"categories ({logits.shape[at]})."
+        )
+    return _categorical(
+        words, logits, axis=at, prefix=prefix, replace=bool(replace), high=mode == "high"
+    )
 
 
 @compiled(static=("axis", "prefix", "replace", "high"))
-def _categorical(words: Any, logits: Any, *, axis: int, prefix: tuple[int, ...], replace: bool, high: bool
-                 ) -> Array:  # fmt: skip
+def _categorical(
+    words: Any, logits: Any, *, axis: int, prefix: tuple[int, ...], replace: bool, high: bool
+) -> Array:
     logits = convert(logits, dtypes.inexact_dtype(logits.dtype))
     if replace:
         noise = random_gumbel(words, (*prefix, *logits.shape), logits.dtype, high)

@@ -15,7 +15,13 @@ from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
 from lamina.numpy.promotion import (
-    Array, ArrayLike, DTypeLike, broadcast_shapes, broadcast_to_shape, check_arraylike, convert,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    convert,
     requested_dtype,
 )  # fmt: skip
 from lamina.random.keys import Key, counters, single_key, word_pair
@@ -40,8 +46,10 @@ def sample_shape(name: str, shape: Any, *parameters: ArrayLike) -> tuple[int, ..
     dims = as_shape(shape)
     for s in shapes:
         if broadcast_shapes(dims, s) != dims:
-            raise ValueError(f"{name} requires parameters of shapes that broadcast to the sample's shape "
-                             f"{dims}, got {s}")  # fmt: skip
+            raise ValueError(
+                f"{name} requires parameters of shapes that broadcast to the sample's shape "
+                f"{dims}, got {s}"
+            )
     return dims
 
 
@@ -85,7 +93,8 @@ def _random_bits_sequential(words: Any, width: int, shape: tuple[int, ...]) -> A
     blocks = threefry_2x32(word_pair(words), lax.iota(_UINT32, needed))
     if width == 64:
         high, low = (
-            lax.convert_element_type(lax.slice(blocks, (i * size,), ((i + 1) * size,)), dtype) for i in (0, 1)
+            lax.convert_element_type(lax.slice(blocks, (i * size,), ((i + 1) * size,)), dtype)
+            for i in (0, 1)
         )
         return lax.reshape(lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low), shape)
     if width < 32:
@@ -93,7 +102,9 @@ def _random_bits_sequential(words: Any, width: int, shape: tuple[int, ...]) -> A
         shifts = lax.mul(np.uint32(width), lax.broadcasted_iota(_UINT32, (per_word, 1), 0))
         spread = broadcast_to_shape(lax.reshape(blocks, (1, needed)), (per_word, needed))
         parts = lax.shift_right_logical(spread, broadcast_to_shape(shifts, (per_word, needed)))
-        blocks = lax.convert_element_type(lax.reshape(lax.transpose(parts, (1, 0)), (needed * per_word,)), dtype)
+        blocks = lax.convert_element_type(
+            lax.reshape(lax.transpose(parts, (1, 0)), (needed * per_word,)), dtype
+        )
         blocks = lax.slice(blocks, (0,), (size,))
     return lax.reshape(blocks, shape)
 
@@ -128,21 +139,27 @@ def random_uniform(words: Any, shape: tuple[int, ...], dtype: np.dtype, minval: 
     if isinstance(low, np.generic) and isinstance(high, np.generic) and low == 0 and high == 1:
         return floats
     low, high = (x if not np.shape(x) else broadcast_to_shape(x, shape) for x in (low, high))
-    scale = np.subtract(high, low) if isinstance(low, np.generic) and isinstance(high, np.generic) else (
-        lax.sub(high, low)
+    scale = (
+        np.subtract(high, low)
+        if isinstance(low, np.generic) and isinstance(high, np.generic)
+        else (lax.sub(high, low))
     )
     return lax.max(low, lax.add(lax.mul(floats, scale), low))
 
 
 @compiled(static=("shape", "dtype"))
-def _uniform(words: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+def _uniform(
+    words: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: np.dtype
+) -> Array:
     return random_uniform(words, shape, dtype, minval, maxval)
 
 
 def normal(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Normal numbers of mean 0 and variance 1 (complex ones: of both parts together)."""
     words = single_key("normal", key)
-    return _normal(words, shape=as_shape(shape), dtype=float_dtype("normal", dtype, complex_too=True))
+    return _normal(
+        words, shape=as_shape(shape), dtype=float_dtype("normal", dtype, complex_too=True)
+    )
 
 
 def random_normal(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -171,8 +188,9 @@ def _normal(words: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
 
 
 # ---- integers and booleans ---------------------------------------------------------------------
-def randint(key: Key, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
-            ) -> Array:  # fmt: skip
+def randint(
+    key: Key, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
     """Integers uniform in [minval, maxval); minval where maxval is not greater."""
     words = single_key("randint", key)
     to = requested_dtype(dtype, "randint", keep=dtypes.canonicalize(int))
@@ -180,25 +198,38 @@ def randint(key: Key, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: D
         raise TypeError(f"randint only accepts integer dtypes, got {to.name}")
     check_arraylike("randint", minval, maxval)
     if not all(dtypes.is_integer(get_aval(x).dtype) for x in (minval, maxval)):
-        raise TypeError("randint requires minval and maxval of integer dtype, got "
-                        f"{get_aval(minval).dtype.name} and {get_aval(maxval).dtype.name}")  # fmt: skip
+        raise TypeError(
+            "randint requires minval and maxval of integer dtype, got "
+            f"{get_aval(minval).dtype.name} and {get_aval(maxval).dtype.name}"
+        )
     dims = sample_shape("randint", as_shape(shape), minval, maxval)
     return _randint(words, minval, maxval, shape=dims, dtype=to)
 
 
 @compiled(static=("shape", "dtype"))
-def _randint(words: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+def _randint(
+    words: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: np.dtype
+) -> Array:
     return random_integers(words, shape, minval, maxval, dtype)
 
 
-def random_integers(words: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype) -> Array:
+def random_integers(
+    words: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype
+) -> Array:
     """randint, within a program."""
     info = dtypes.iinfo(dtype)
     width, unsigned = dtype.itemsize * 8, _UNSIGNED[dtype.itemsize * 8]
-    beyond = jnp.greater(maxval, jnp.clip(np.asarray(info.max, dtype)[()], get_aval(maxval).dtype.type(
-        dtypes.iinfo(get_aval(maxval).dtype).min), get_aval(maxval).dtype.type(
-        dtypes.iinfo(get_aval(maxval).dtype).max)))  # fmt: skip
-    low, high = (broadcast_to_shape(jnp.asarray(_clipped(x, dtype)), shape) for x in (minval, maxval))
+    beyond = jnp.greater(
+        maxval,
+        jnp.clip(
+            np.asarray(info.max, dtype)[()],
+            get_aval(maxval).dtype.type(dtypes.iinfo(get_aval(maxval).dtype).min),
+            get_aval(maxval).dtype.type(dtypes.iinfo(get_aval(maxval).dtype).max),
+        ),
+    )
+    low, high = (
+        broadcast_to_shape(jnp.asarray(_clipped(x, dtype)), shape) for x in (minval, maxval)
+    )
     more, less = (random_bits(w, width, shape) for w in split_words(words, 2))
     one = np.ones((), unsigned)[()]
     span = lax.convert_element_type(lax.sub(high, low), unsigned)
@@ -238,7 +269,8 @@ def _bernoulli(words: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> Arr
     if not high:
         return lax.lt(random_uniform(words, shape, dtype), p)
     coarse, fine = (
-        lax.index_in_dim(random_uniform(words, (2, *shape), dtype), i, 0, keepdims=False) for i in (0, 1)
+        lax.index_in_dim(random_uniform(words, (2, *shape), dtype), i, 0, keepdims=False)
+        for i in (0, 1)
     )
     unit = np.asarray(2.0 ** -dtypes.finfo(dtype).nmant).astype(dtype)[()]
     return lax.lt(lax.mul(fine, unit), lax.sub(p, coarse))
