@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
@@ -56,9 +56,25 @@ def working_copy(module: ir.Module) -> ir.Module:
     return copy
 
 
-def specialized(module: ir.Module, arguments: Sequence[ir.Type]) -> ir.Module:
-    """The module for arguments of these static types, where it leaves sizes open."""
+def specialized(
+    module: ir.Module, arguments: Sequence[ir.Type], values: Mapping[int, int]
+) -> ir.Module:
+    """The module for arguments of these static types, where it leaves sizes open.
+
+    `values` are those of scalar integer arguments that the sizes depend on; the arguments stay.
+    """
     copy = working_copy(module)
+    block = ir.SymbolTable(copy.operation)["main"].operation.regions[0].blocks[0]
+    with copy.context, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(block):
+        for position, value in values.items():
+            argument = block.arguments[position]
+            element = ir.IntegerAttr.get(argument.type.element_type, value)
+            known = ir.Operation.create(
+                "stablehlo.constant",
+                results=[argument.type],
+                attributes={"value": ir.DenseElementsAttr.get_splat(argument.type, element)},
+            )
+            argument.replace_all_uses_with(known.result)
     listed = ",".join(map(str, arguments))
     with instrumentation.off():
         Pipeline.of(f"stablehlo-refine-arguments{{types={listed}}}").run(copy)

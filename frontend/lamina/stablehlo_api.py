@@ -87,7 +87,8 @@ class LoadedStableHLO:
 class DynamicStableHLO:
     """A StableHLO program that leaves sizes of its arguments open (`None` in `inputs`).
 
-    It is compiled anew for the shapes of each call that it has not met before.
+    It is compiled anew for the shapes of each call that it has not met before; for the values of
+    its scalar integer arguments, too, where sizes inside depend on these.
     """
 
     def __init__(self, module: Any, target: Target | None, name: str) -> None:
@@ -97,29 +98,51 @@ class DynamicStableHLO:
         self.inputs = tuple(_argument_specs(module))
         self._text = to_text(module, debug_info=True)
         self._target = target
-        self._compiled: dict[tuple[tuple[int, ...], ...], LoadedStableHLO] = {}
+        self._scalars = [
+            position
+            for position, spec in enumerate(self.inputs)
+            if spec.shape == () and spec.dtype.kind in "iu"
+        ]
+        self._sized_by_values = False
+        self._compiled: dict[Any, LoadedStableHLO] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         arrays = _checked(self.name, arguments, self.inputs)
-        return self.specialize(*(array.shape for array in arrays))(*arrays)
+        return self.specialize(*arrays)(*arrays)
 
-    def specialize(self, *shapes: tuple[int, ...]) -> LoadedStableHLO:
-        """The program compiled for arguments of these shapes."""
-        compiled = self._compiled.get(shapes)
-        if compiled is None:
-            from lamina.backends.compile import compile_module
-            from lamina.backends.stages import specialized
-            from lamina.dialects.context import parse
-            from lamina.dialects.types import tensor_type
-            from lamina.dialects.vendors import ir
+    def specialize(self, *arguments: Any) -> LoadedStableHLO:
+        """The program compiled for arguments like these."""
+        from lamina.passes.base import CompileError
 
-            module = parse(self._text)
-            with module.context, ir.Location.unknown():
-                types = [tensor_type(s, spec.dtype) for s, spec in zip(shapes, self.inputs)]
-            module = specialized(module, types)
-            compiled = LoadedStableHLO(compile_module(module, target=self._target, name=self.name))
-            self._compiled[shapes] = compiled
-        return compiled
+        arrays = _checked(self.name, arguments, self.inputs)
+        shapes = tuple(tuple(array.shape) for array in arrays)
+        values = tuple((i, int(np.asarray(arrays[i]))) for i in self._scalars)
+        key = (shapes, values if self._sized_by_values else ())
+        if key not in self._compiled:
+            try:
+                self._compiled[key] = self._compile(*key)
+            except CompileError:
+                if self._sized_by_values or not values:
+                    raise
+                self._compiled[shapes, values] = self._compile(shapes, values)
+                self._sized_by_values = True
+                key = (shapes, values)
+        return self._compiled[key]
+
+    def _compile(
+        self, shapes: tuple[tuple[int, ...], ...], values: tuple[tuple[int, int], ...]
+    ) -> LoadedStableHLO:
+        from lamina.backends.compile import compile_module
+        from lamina.backends.stages import specialized
+        from lamina.dialects.context import parse
+        from lamina.dialects.types import tensor_type
+        from lamina.dialects.vendors import ir
+
+        module = parse(self._text)
+        with module.context, ir.Location.unknown():
+            types = [tensor_type(s, spec.dtype) for s, spec in zip(shapes, self.inputs)]
+        module = specialized(module, types, dict(values))
+        return LoadedStableHLO(compile_module(module, target=self._target, name=self.name))
 
     def __repr__(self) -> str:
         return f"<{self.name}: ({', '.join(map(str, self.inputs))}) -> ...>"
