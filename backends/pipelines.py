@@ -19,8 +19,9 @@ STABLEHLO_PREPARE = (
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (
         r"tensor<[^>]*\?|stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)",
+        "stablehlo-decide-shape-assertions{leave-open=true},"  # else refining says it, worse
         "stablehlo-refine-shapes,func.func(stablehlo-canonicalize-dynamism),"
-        "stablehlo-fold,stablehlo-decide-shape-assertions",
+        "stablehlo-decide-shape-assertions",
     ),
 )
 
@@ -74,6 +75,7 @@ CPU_KERNEL_LINALG = (
     "canonicalize",
     "cse",
     "func.func(linalg-fuse-elementwise-ops)",
+    "func.func(linalg-generalize-named-ops)",
     "canonicalize",
     "cse",
     "linalg-reassociate-reductions",

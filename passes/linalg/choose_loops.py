@@ -23,7 +23,7 @@ from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
 from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
-_SQUARE_BLOCK = 32  # side of a block when an access is transposed
+_SQUARE_BLOCK = 64  # side of a block when an access is transposed
 _EXPENSIVE = 20.0  # a transcendental, in units of a simple operation
 
 
