@@ -24,7 +24,8 @@ $(VENV)/made-for-demo: pyproject.toml $(NATIVE)
 
 setup: $(VENV)/made-for-test  ## make .venv with everything for development
 
-build: setup  ## rebuild the native runtime and see packages that are new
+build:  ## rebuild the native runtime; also after a module was renamed or removed
+	@test -x $(BIN)/python || $(MAKE) setup
 	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
 
 demo: $(VENV)/made-for-demo  ## train a classifier of handwritten digits, show what was compiled

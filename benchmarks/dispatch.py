@@ -1,6 +1,6 @@
 """What a call costs besides its computation: jit calls, pytrees, the queue, parallel regions.
 
-    python benchmarks/dispatch.py        # microseconds, the best of many; jax beside it if installed
+    python benchmarks/dispatch.py      # microseconds, the best of many; jax beside it if installed
 """
 
 from __future__ import annotations
