@@ -4,9 +4,10 @@
     %2 = stablehlo.transpose %1, dims = [1, 0]     ->
     %3 = stablehlo.power %2, %two
 
-The rules are in simplify_arithmetic.py, simplify_shapes.py and simplify_control.py. Float rules are
-exact for -0, infinities and NaN; nothing is reassociated, and no op is computed twice that was
-computed once. Does nothing to ops it has no rule for.
+The rules are in simplify_arithmetic.py, simplify_shapes.py, simplify_reshaped.py (which moves
+reshapes down past element-wise ops) and simplify_control.py. Float rules are exact for -0,
+infinities and NaN; nothing is reassociated, and no op is computed twice that was computed once.
+Does nothing to ops it has no rule for.
 
 example: test/passes/stablehlo/simplify.mlir
 """
@@ -17,10 +18,19 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo import simplify_arithmetic, simplify_control, simplify_shapes
-from lamina.passes.stablehlo.rewriting import rewrite
+from lamina.passes.stablehlo import (
+    simplify_arithmetic,
+    simplify_control,
+    simplify_reshaped,
+    simplify_shapes,
+)
+from lamina.passes.stablehlo.rewriting import Rule, rewrite
 
-_RULES = {**simplify_arithmetic.RULES, **simplify_shapes.RULES, **simplify_control.RULES}
+_FAMILIES = (simplify_arithmetic, simplify_shapes, simplify_control, simplify_reshaped)
+_RULES: dict[str, tuple[Rule, ...]] = {}
+for _family in _FAMILIES:
+    for _name, _rules in _family.RULES.items():
+        _RULES[_name] = _RULES.get(_name, ()) + _rules
 
 
 @dataclass(frozen=True)
