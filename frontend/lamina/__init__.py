@@ -33,7 +33,9 @@ _connect()
 
 from lamina import dtypes as dtypes  # noqa: E402
 from lamina import lax as lax  # noqa: E402
+from lamina import nn as nn  # noqa: E402
 from lamina import numpy as numpy  # noqa: E402
+from lamina import random as random  # noqa: E402
 from lamina.devices import block_until_ready as block_until_ready  # noqa: E402
 from lamina.devices import device_get as device_get  # noqa: E402
 from lamina.devices import device_put as device_put  # noqa: E402
