@@ -1,6 +1,7 @@
 """LLVM IR text to machine code: verify, optimise and emit with llvmlite, for CPU and CUDA alike.
 
-llvmlite serialises all calls in one process behind a global lock; compile in parallel with processes.
+llvmlite serialises all calls in one process behind a global lock; compile in parallel with
+processes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class CodegenOptions:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The object file, and the texts of the optimised module and of its assembly when they were asked for."""
+    """The object file, and the texts of the optimised module and of its assembly when they were
+    asked for."""
 
     object: bytes
     optimised: str | None = None
@@ -43,7 +45,8 @@ class MachineCode:
 def emit(
     text: str, machine: Machine, options: CodegenOptions, *, keep_texts: bool = False
 ) -> MachineCode:
-    """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it refuses."""
+    """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
+    refuses."""
     import llvmlite.binding as llvm
 
     target_machine = _target_machine(machine, options.level)

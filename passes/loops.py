@@ -1,4 +1,5 @@
-"""Building nests of `scf.for` that carry values, for the passes that lower an op to loops over tensors."""
+"""Building nests of `scf.for` that carry values, for the passes that lower an op to loops over
+tensors."""
 
 from __future__ import annotations
 
@@ -15,8 +16,11 @@ def index(value: int) -> ir.Value:
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
-def for_each(extents: Sequence[int | ir.Value], carried: Sequence[ir.Value], body: Body) -> list[ir.Value]:
-    """Loops over all positions below `extents`, row by row; what is carried out of the last iteration.
+def for_each(
+    extents: Sequence[int | ir.Value], carried: Sequence[ir.Value], body: Body
+) -> list[ir.Value]:
+    """Loops over all positions below `extents`, row by row; what is carried out of the last
+    iteration.
 
     `body` builds one iteration where it is called. With no extents it runs once, outside any loop.
     """
@@ -37,7 +41,8 @@ def for_range(
     carried: Sequence[ir.Value],
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration."""
+    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration.
+    """
     loop = scf.ForOp(low, high, index(1), list(carried))
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
@@ -61,18 +66,24 @@ def if_else(
 def extract(tensor: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
     """The element of a tensor at a position."""
     element = ir.RankedTensorType(tensor.type).element_type
-    return ir.Operation.create("tensor.extract", results=[element], operands=[tensor, *positions]).result
+    return ir.Operation.create(
+        "tensor.extract", results=[element], operands=[tensor, *positions]
+    ).result
 
 
 def insert(scalar: ir.Value, tensor: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
     """The tensor with the element at a position replaced."""
-    return ir.Operation.create("tensor.insert", results=[tensor.type], operands=[scalar, tensor, *positions]).result
+    return ir.Operation.create(
+        "tensor.insert", results=[tensor.type], operands=[scalar, tensor, *positions]
+    ).result
 
 
 def load(buffer: ir.Value, positions: Sequence[ir.Value]) -> ir.Value:
     """The element of a buffer at a position."""
     element = ir.MemRefType(buffer.type).element_type
-    return ir.Operation.create("memref.load", results=[element], operands=[buffer, *positions]).result
+    return ir.Operation.create(
+        "memref.load", results=[element], operands=[buffer, *positions]
+    ).result
 
 
 def store(scalar: ir.Value, buffer: ir.Value, positions: Sequence[ir.Value]) -> None:
@@ -81,20 +92,26 @@ def store(scalar: ir.Value, buffer: ir.Value, positions: Sequence[ir.Value]) -> 
 
 
 def with_signless_elements(tensor: ir.Value) -> ir.Value:
-    """The tensor with its unsigned elements seen as signless ones, which buffers hold; others as they are."""
+    """The tensor with its unsigned elements seen as signless ones, which buffers hold; others as
+    they are."""
     type_ = ir.RankedTensorType(tensor.type)
     element = type_.element_type
     if not isinstance(element, ir.IntegerType) or element.is_signless:
         return tensor
     signless = ir.RankedTensorType.get(type_.shape, ir.IntegerType.get_signless(element.width))
-    return ir.Operation.create("builtin.unrealized_conversion_cast", results=[signless], operands=[tensor]).result
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[signless], operands=[tensor]
+    ).result
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """A scalar or tensor seen as the same bits of another signedness; undoes `with_signless_elements`."""
+    """A scalar or tensor seen as the same bits of another signedness; undoes
+    `with_signless_elements`."""
     if value.type == type_:
         return value
-    return ir.Operation.create("builtin.unrealized_conversion_cast", results=[type_], operands=[value]).result
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[type_], operands=[value]
+    ).result
 
 
 def find_ops(module: ir.Module, *names: str) -> list[ir.Operation]:
@@ -110,8 +127,11 @@ def find_ops(module: ir.Module, *names: str) -> list[ir.Operation]:
     return found
 
 
-def replace_each(module: ir.Module, name: str, build: Callable[[ir.Operation], Sequence[ir.Value]]) -> int:
-    """Replace every op of a name by the values that `build` makes in front of it; how many there were."""
+def replace_each(
+    module: ir.Module, name: str, build: Callable[[ir.Operation], Sequence[ir.Value]]
+) -> int:
+    """Replace every op of a name by the values that `build` makes in front of it; how many there
+    were."""
     found = find_ops(module, name)
     for op in found:
         with ir.InsertionPoint(op), op.location:
@@ -128,7 +148,8 @@ def scalar_tensor(scalar: ir.Value) -> ir.Value:
 
 
 def inline_scalar_region(block: ir.Block, arguments: Sequence[ir.Value]) -> list[ir.Value]:
-    """Move a region of StableHLO on scalars to the insertion point, on these scalars; the scalars it returns.
+    """Move a region of StableHLO on scalars to the insertion point, on these scalars; the scalars
+    it returns.
 
     A region can be inlined once only: its ops leave it.
     """

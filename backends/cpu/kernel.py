@@ -1,8 +1,9 @@
 """One kernel function in StableHLO to one object file.
 
-A kernel's symbol is the hash of its text, the target and everything that decides the code, so that equal kernels
-are compiled once, cached and shared. ABI of the compiled function: bare pointers to dense row-major data, the inputs,
-then the results that no input's buffer holds, then the scratch region; it returns nothing.
+A kernel's symbol is the hash of its text, the target and everything that decides the code, so that
+equal kernels are compiled once, cached and shared. ABI of the compiled function: bare pointers to
+dense row-major data, the inputs, then the results that no input's buffer holds, then the scratch
+region; it returns nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
 from lamina.backends.cpu.libraries import library_kernel
-from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS, CPU_KERNEL_PREPARE
+from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.pipelines import (
+    CPU_KERNEL_LINALG,
+    CPU_KERNEL_LLVM,
+    CPU_KERNEL_LOOPS,
+    CPU_KERNEL_PREPARE,
+)
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
@@ -26,7 +32,8 @@ _SYMBOL_DIGITS = 16
 
 @dataclass(frozen=True)
 class KernelObject:
-    """A compiled kernel. `imports` are the runtime symbols it calls; `texts` holds the stages that were asked for."""
+    """A compiled kernel. `imports` are the runtime symbols it calls; `texts` holds the stages that
+    were asked for."""
 
     symbol: str
     object: bytes
@@ -44,7 +51,8 @@ def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
 
 
 def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
-    """The object file of a `func.func` of StableHLO ops on static tensors, exporting its `kernel_symbol`.
+    """The object file of a `func.func` of StableHLO ops on static tensors, exporting its
+    `kernel_symbol`.
 
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
     With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
@@ -79,7 +87,8 @@ def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False)
 
 
 def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False) -> KernelObject:
-    """LLVM's half of `compile_kernel`. Touches no MLIR and holds no Python lock while LLVM works, so
+    """LLVM's half of `compile_kernel`. Touches no MLIR and holds no Python lock while LLVM works,
+    so
     that it can run beside the lowering of another kernel."""
     code = emit(
         lowered.llvm_ir,
@@ -173,7 +182,10 @@ def _ops(module: ir.Module, wanted) -> list[ir.Operation]:
 
 def _scratch_bytes(module: ir.Module, symbol: str) -> int:
     for op in module.body.operations:
-        if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+        if (
+            op.operation.name == "func.func"
+            and ir.StringAttr(op.attributes["sym_name"]).value == symbol
+        ):
             arguments = op.regions[0].blocks[0].arguments
             return ir.MemRefType(arguments[len(arguments) - 1].type).shape[0]
     raise AssertionError("the kernel function is gone")
@@ -185,7 +197,9 @@ def _imports(text: str) -> tuple[str, ...]:
 
 
 def _text_without_name(kernel: ir.Operation) -> str:
-    text = kernel.operation.get_asm(enable_debug_info=False, use_local_scope=True, assume_verified=True)
+    text = kernel.operation.get_asm(
+        enable_debug_info=False, use_local_scope=True, assume_verified=True
+    )
     name = ir.StringAttr(kernel.operation.attributes["sym_name"]).value
     text = text.replace(f"@{name}", "@kernel", 1)
     return re.sub(r'lamina\.reason = "[^"]*",? ?', "", text)

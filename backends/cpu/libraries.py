@@ -1,7 +1,8 @@
 """Kernels that are one call of a library: today matrix products by OpenBLAS.
 
-The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and names its library in
-`lamina.library`. Here it becomes a function in LLVM IR that makes the call, with the ABI of every other kernel.
+The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
+names its library in `lamina.library`. Here it becomes a function in LLVM IR that makes the call,
+with the ABI of every other kernel.
 """
 
 from __future__ import annotations
@@ -65,15 +66,16 @@ def _gemm(function: ir.Operation, dot: ir.Operation, symbol: str) -> str:
     if product is None:
         raise CompileError.at(dot, "not a matrix product that OpenBLAS can do")
     element = _ELEMENTS[str(dot.results[0].type.element_type)]
-    places = {argument: number for number, argument in enumerate(function.regions[0].blocks[0].arguments)}
+    places = {
+        argument: number for number, argument in enumerate(function.regions[0].blocks[0].arguments)
+    }
     lhs, rhs = (places[operand] for operand in dot.operands)
     count, result = len(places), len(places)
     parameters = ", ".join(f"ptr %p{i}" for i in range(count + 2))
     call = f"scipy_cblas_{element.letter}gemm"
     scalar = "ptr" if element.is_complex else element.llvm
-    declared = (
-        f"declare void @{call}(i32, i32, i32, i32, i32, i32, {scalar}, ptr, i32, ptr, i32, {scalar}, ptr, i32)\n"
-    )
+    types = ["i32"] * 6 + [scalar, "ptr", "i32", "ptr", "i32", scalar, "ptr", "i32"]
+    declared = f"declare void @{call}({', '.join(types)})\n"
     if element.is_complex:
         for name, value in (("one", 1), ("zero", 0)):
             pair = f"[2 x {element.llvm}] [{element.llvm} {value}.0, {element.llvm} 0.0]"
@@ -103,7 +105,8 @@ def _batched(
     places: tuple[int, int, int],
     one_call: Callable[[str, str, str], str],
 ) -> str:
-    """One call for each batch position; positions are the tasks of a parallel loop when there is work enough."""
+    """One call for each batch position; positions are the tasks of a parallel loop when there is
+    work enough."""
     batch = prod(product.batch)
     flops = 2 * product.m * product.n * product.k
     grain = max(1, -(-_TASK_FLOPS // flops))

@@ -1,11 +1,12 @@
 """Choose the loop nest of each bufferised `linalg.generic`: order, cache blocks, parallel tasks.
 
-The innermost loop walks contiguous memory: a dimension scores for each operand where it is the fastest-varying
-one, and loses for each where it strides. Reductions over that dimension accumulate in registers; when a parallel
-dimension wins instead (a sum down columns), the reduction goes outside it and the outputs are blocked so that they
-stay in cache. Transposing accesses get square blocks. Work above `parallel_cost` (estimated nanoseconds on one
-core) is split over the leading loops, no task smaller than `task_cost`. Each output element is computed whole by one
-task, so results don't depend on the number of threads.
+The innermost loop walks contiguous memory: a dimension scores for each operand where it is the
+fastest-varying one, and loses for each where it strides. Reductions over that dimension accumulate
+in registers; when a parallel dimension wins instead (a sum down columns), the reduction goes
+outside it and the outputs are blocked so that they stay in cache. Transposing accesses get square
+blocks. Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
+loops, no task smaller than `task_cost`. Each output element is computed whole by one task, so
+results don't depend on the number of threads.
 
 Ops inside other loops stay serial. Ops that already have a nest keep it.
 
@@ -71,7 +72,11 @@ def _order(generic: Generic) -> tuple[Loop, ...]:
     if not reduced:
         order = [d for d in parallel if d != inner] + [inner]
         strided = _strided_fastest(generic, inner)
-        if strided is not None and generic.extents[inner] > _SQUARE_BLOCK and generic.extents[strided] > _SQUARE_BLOCK:
+        if (
+            strided is not None
+            and generic.extents[inner] > _SQUARE_BLOCK
+            and generic.extents[strided] > _SQUARE_BLOCK
+        ):
             rest = [d for d in order if d not in (inner, strided)]
             return (
                 *(Loop(d) for d in rest), Loop(strided, _SQUARE_BLOCK), Loop(inner, _SQUARE_BLOCK),
@@ -83,7 +88,12 @@ def _order(generic: Generic) -> tuple[Loop, ...]:
     outer = [d for d in parallel if d != inner]
     if generic.extents[inner] <= _COLUMN_BLOCK:
         return tuple(Loop(d) for d in [*outer, *reduced, inner])
-    return (*(Loop(d) for d in outer), Loop(inner, _COLUMN_BLOCK), *(Loop(d) for d in reduced), Loop(inner))
+    return (
+        *(Loop(d) for d in outer),
+        Loop(inner, _COLUMN_BLOCK),
+        *(Loop(d) for d in reduced),
+        Loop(inner),
+    )
 
 
 def _innermost(generic: Generic) -> int:
@@ -104,7 +114,8 @@ def _innermost(generic: Generic) -> int:
 
 
 def _strided_fastest(generic: Generic, inner: int) -> int | None:
-    """The dimension along which an operand is contiguous that strides along the innermost one, if there is one."""
+    """The dimension along which an operand is contiguous that strides along the innermost one, if
+    there is one."""
     for value, map_, _ in _accesses(generic):
         if _stride(value, map_, inner) in (0, 1):
             continue
@@ -121,7 +132,8 @@ def _accesses(generic: Generic) -> list[tuple[ir.Value, ir.AffineMap, float]]:
 
 
 def _stride(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
-    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used."""
+    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used.
+    """
     strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
     return sum(
         stride * _coefficient(expression, dimension)
@@ -148,6 +160,12 @@ def _cost(generic: Generic) -> float:
     operations = 0.0
     for op in generic.body.operations:
         name = op.operation.name
-        operations += _EXPENSIVE if name.startswith("math.") else 8.0 if "div" in name or "rem" in name else 1.0
+        operations += (
+            _EXPENSIVE
+            if name.startswith("math.")
+            else 8.0
+            if "div" in name or "rem" in name
+            else 1.0
+        )
     operands = len(generic.inputs) + len(generic.outputs)
     return 0.03 * operations + 0.1 * operands

@@ -1,8 +1,9 @@
 """Replace each `linalg.generic` without dimensions by its scalar body.
 
-StableHLO regions compute on tensors of one element; after legalisation each of their ops is a generic with no loops.
-Its inputs become `tensor.extract`, its results `tensor.from_elements`; canonicalisation then removes both between
-neighbours, and no buffer is left for a scalar. Generics with dimensions are left alone.
+StableHLO regions compute on tensors of one element; after legalisation each of their ops is a
+generic with no loops. Its inputs become `tensor.extract`, its results `tensor.from_elements`;
+canonicalisation then removes both between neighbours, and no buffer is left for a scalar. Generics
+with dimensions are left alone.
 
 example: test/passes/linalg/inline_scalar_generics.mlir
 """
@@ -24,7 +25,11 @@ class InlineScalarGenerics(Pass):
         found: list[ir.Operation] = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "linalg.generic" and len(op.results) and not len(op.attributes["iterator_types"]):
+            if (
+                op.name == "linalg.generic"
+                and len(op.results)
+                and not len(op.attributes["iterator_types"])
+            ):
                 found.append(op)
             return ir.WalkResult.ADVANCE
 

@@ -1,9 +1,10 @@
-"""The loops a linalg op runs as: what `linalg-choose-loops` decides and `linalg-lower-to-loops` emits.
+"""The loops a linalg op runs as: what `linalg-choose-loops` decides and `linalg-lower-to-loops`
+emits.
 
-Printed on the op as `lamina.loops = array<i64: dimension, step, dimension, step, ...>`, outermost first. A step
-above 1 walks blocks; the same dimension must then follow with step 1 to walk each block's inside.
-`lamina.tasks = array<i64: loops, grain>` runs the leading loops as parallel tasks, at least `grain` iterations
-at a time.
+Printed on the op as `lamina.loops = array<i64: dimension, step, dimension, step, ...>`, outermost
+first. A step above 1 walks blocks; the same dimension must then follow with step 1 to walk each
+block's inside. `lamina.tasks = array<i64: loops, grain>` runs the leading loops as parallel tasks,
+at least `grain` iterations at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Loop:
 
 @dataclass(frozen=True)
 class LoopNest:
-    """Loops from the outermost in; the leading `tasks` of them run as parallel tasks of at least `grain` iterations."""
+    """Loops from the outermost in; the leading `tasks` of them run as parallel tasks of at least
+    `grain` iterations."""
 
     loops: tuple[Loop, ...]
     tasks: int = 0
@@ -35,7 +37,9 @@ class LoopNest:
 
 def write_nest(op: ir.Operation, nest: LoopNest) -> None:
     """Record a nest on a linalg op."""
-    op.attributes[LOOPS] = ir.DenseI64ArrayAttr.get([n for loop in nest.loops for n in (loop.dimension, loop.step)])
+    op.attributes[LOOPS] = ir.DenseI64ArrayAttr.get(
+        [n for loop in nest.loops for n in (loop.dimension, loop.step)]
+    )
     if nest.tasks:
         op.attributes[TASKS] = ir.DenseI64ArrayAttr.get([nest.tasks, nest.grain])
 

@@ -1,7 +1,8 @@
 """Let LLVM reorder the additions and multiplications that a reduction accumulates with.
 
-Sets fast-math `reassoc` on the `arith.addf` or `arith.mulf` that combines a reduction's accumulator with the next
-element, and on nothing else: sums are vectorised, all other arithmetic keeps its order.
+Sets fast-math `reassoc` on the `arith.addf` or `arith.mulf` that combines a reduction's accumulator
+with the next element, and on nothing else: sums are vectorised, all other arithmetic keeps its
+order.
 
 example: test/passes/linalg/reassociate_reductions.mlir
 """
@@ -22,7 +23,9 @@ class ReassociateReductions(Pass):
         flags = ir.Attribute.parse("#arith.fastmath<reassoc>")
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "linalg.generic" and any("reduction" in str(a) for a in op.attributes["iterator_types"]):
+            if op.name == "linalg.generic" and any(
+                "reduction" in str(a) for a in op.attributes["iterator_types"]
+            ):
                 _mark(op, flags)
             return ir.WalkResult.ADVANCE
 
@@ -36,7 +39,10 @@ def _mark(generic: ir.Operation, flags: ir.Attribute) -> None:
     yielded = block.operations[len(block.operations) - 1].operands
     for accumulator, value in zip(accumulators, yielded, strict=True):
         combiner = value.owner
-        if isinstance(combiner, ir.Block) or combiner.operation.name not in ("arith.addf", "arith.mulf"):
+        if isinstance(combiner, ir.Block) or combiner.operation.name not in (
+            "arith.addf",
+            "arith.mulf",
+        ):
             continue
         if accumulator in list(combiner.operands):
             combiner.attributes["fastmath"] = flags

@@ -1,14 +1,15 @@
-"""Give each result of a function a place to be written: a trailing tensor argument, or the argument it updates.
+"""Give each result of a function a place to be written: a trailing tensor argument, or the argument
+it updates.
 
-Destination-passing style on tensors, before bufferisation, so that bufferisation writes results where the
-caller wants them and copies only where it must. Each result becomes
+Destination-passing style on tensors, before bufferisation, so that bufferisation writes results
+where the caller wants them and copies only where it must. Each result becomes
 `bufferization.materialize_in_destination %value in %destination`, where the destination is
 
 - the argument that carries `lamina.inout = r : i32` for result r, else
 - a new trailing argument of the result's type.
 
-Destinations are marked `bufferization.writable = true`, all other arguments `false`: bufferisation would
-otherwise write into the caller's arrays. Leaves functions without a body alone.
+Destinations are marked `bufferization.writable = true`, all other arguments `false`: bufferisation
+would otherwise write into the caller's arrays. Leaves functions without a body alone.
 
 example: test/passes/linalg/results_to_arguments.mlir
 """
@@ -41,7 +42,9 @@ def _rewrite(func: ir.Operation) -> None:
     arguments = list(block.arguments)
     attributes = _argument_attributes(func, len(arguments))
     updated = {
-        ir.IntegerAttr(attrs[INOUT]).value: position for position, attrs in enumerate(attributes) if INOUT in attrs
+        ir.IntegerAttr(attrs[INOUT]).value: position
+        for position, attrs in enumerate(attributes)
+        if INOUT in attrs
     }
     destinations: list[ir.Value] = []
     with func.location:
@@ -51,13 +54,18 @@ def _rewrite(func: ir.Operation) -> None:
             else:
                 destinations.append(block.add_argument(result_type, func.location))
     values = list(terminator.operands)
-    direct = [_grow_in(destination, value) for value, destination in zip(values, destinations, strict=True)]
+    direct = [
+        _grow_in(destination, value)
+        for value, destination in zip(values, destinations, strict=True)
+    ]
     with ir.InsertionPoint(terminator), func.location:
-        # an argument that is updated and also returned elsewhere must be read before it is overwritten
+        # what is updated and also returned elsewhere must be read before it is overwritten
         for result, value in enumerate(values):
             if any(value == arguments[p] and r != result for r, p in updated.items()):
                 values[result] = _copied(value)
-        written: dict[ir.Value, ir.Value] = {}  # of a value returned twice, the second is a copy of the first
+        written: dict[
+            ir.Value, ir.Value
+        ] = {}  # of a value returned twice, the second is a copy of the first
         # an update's argument may be read by other results: write those first
         for result in sorted(range(len(values)), key=lambda r: r in updated):
             if direct[result]:
@@ -79,7 +87,9 @@ def _rewrite(func: ir.Operation) -> None:
         attrs = attributes[position] if position < len(attributes) else {}
         is_destination = position >= len(arguments) or INOUT in attrs
         new_attributes.append(
-            ir.DictAttr.get({**attrs, WRITABLE: writable if is_destination else ir.BoolAttr.get(False)})
+            ir.DictAttr.get(
+                {**attrs, WRITABLE: writable if is_destination else ir.BoolAttr.get(False)}
+            )
         )
     func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
     if "res_attrs" in func.attributes:
@@ -96,11 +106,12 @@ def _copied(value: ir.Value) -> ir.Value:
 
 
 def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
-    """Start a value that loops build up from its destination instead of an empty tensor, if it is so built.
+    """Start a value that loops build up from its destination instead of an empty tensor, if it is
+    so built.
 
-    `eliminate-empty-tensors` does the same for single ops; it does not follow a value through loops.
-    True when the value needs no op to bring it to its destination: it is there, or it comes out of a loop, where
-    bufferisation refuses such an op and `memref-drop-results` copies instead.
+    `eliminate-empty-tensors` does the same for single ops; it does not follow a value through
+    loops. True when the value needs no op to bring it to its destination: it is there, or it comes
+    out of a loop, where bufferisation refuses such an op and `memref-drop-results` copies instead.
     """
     from_loop = not isinstance(value.owner, ir.Block) and value.owner.operation.name == "scf.for"
     while value != destination:
@@ -111,9 +122,15 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
             value = owner.operands[3 + number]
         elif owner.operation.name in ("tensor.insert", "tensor.insert_slice"):
             value = owner.operands[1]
-        elif owner.operation.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
-            value = owner.operands[ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number]
-        elif owner.operation.name == "tensor.empty" and from_loop and value.type == destination.type:
+        elif (
+            owner.operation.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes
+        ):
+            value = owner.operands[
+                ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number
+            ]
+        elif (
+            owner.operation.name == "tensor.empty" and from_loop and value.type == destination.type
+        ):
             value.replace_all_uses_with(destination)
             return True
         else:
@@ -128,4 +145,7 @@ def _result_number(value: ir.Value) -> int:
 def _argument_attributes(func: ir.Operation, count: int) -> list[dict[str, ir.Attribute]]:
     if "arg_attrs" not in func.attributes:
         return [{} for _ in range(count)]
-    return [{named.name: named.attr for named in ir.DictAttr(attrs)} for attrs in func.attributes["arg_attrs"]]
+    return [
+        {named.name: named.attr for named in ir.DictAttr(attrs)}
+        for attrs in func.attributes["arg_attrs"]
+    ]

@@ -1,4 +1,5 @@
-"""What a `linalg.generic` says of itself, read once into Python: operands, maps, iterators, extents."""
+"""What a `linalg.generic` says of itself, read once into Python: operands, maps, iterators,
+extents."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from lamina.dialects.vendors import ir
 
 @dataclass(frozen=True)
 class Generic:
-    """A `linalg.generic`: its operands with their maps, and the extent of each dimension of its iteration space."""
+    """A `linalg.generic`: its operands with their maps, and the extent of each dimension of its
+    iteration space."""
 
     op: ir.Operation
     inputs: tuple[ir.Value, ...]
@@ -53,7 +55,9 @@ def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
     return found
 
 
-def _extents(operands: tuple[ir.Value, ...], maps: tuple[ir.AffineMap, ...], rank: int) -> tuple[int, ...]:
+def _extents(
+    operands: tuple[ir.Value, ...], maps: tuple[ir.AffineMap, ...], rank: int
+) -> tuple[int, ...]:
     extents: list[int | None] = [None] * rank
     for value, map_ in zip(operands, maps, strict=True):
         if not len(map_.results):

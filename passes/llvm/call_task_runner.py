@@ -1,9 +1,11 @@
-"""Give each parallel call site its body: pack the arguments and hand the task to `lamina_parallel_for`.
+"""Give each parallel call site its body: pack the arguments and hand the task to
+`lamina_parallel_for`.
 
-A declaration `@k_parallel_0(ptr, ...)` with `lamina.task = @k_task_0` and `lamina.range = array<i64: n, grain>`
-becomes a function that stores its arguments in an array on the stack and calls
-`lamina_parallel_for(@k_task_0_unpack, array, n, grain)`; `@k_task_0_unpack(ctx, low, high)` loads them again and
-calls `@k_task_0`. Runs on the llvm dialect, after `memref-outline-tasks` and the conversion of functions.
+A declaration `@k_parallel_0(ptr, ...)` with `lamina.task = @k_task_0` and `lamina.range =
+array<i64: n, grain>` becomes a function that stores its arguments in an array on the stack and
+calls `lamina_parallel_for(@k_task_0_unpack, array, n, grain)`; `@k_task_0_unpack(ctx, low, high)`
+loads them again and calls `@k_task_0`. Runs on the llvm dialect, after `memref-outline-tasks` and
+the conversion of functions.
 
 example: test/passes/llvm/call_task_runner.mlir
 """
@@ -26,7 +28,9 @@ class CallTaskRunner(Pass):
 
     def run(self, module: ir.Module) -> None:
         callers = [
-            op.operation for op in module.body.operations if op.operation.name == "llvm.func" and TASK in op.attributes
+            op.operation
+            for op in module.body.operations
+            if op.operation.name == "llvm.func" and TASK in op.attributes
         ]
         if not callers:
             return
@@ -41,10 +45,15 @@ class CallTaskRunner(Pass):
         declarations = "\n".join(
             f"llvm.func @{ir.StringAttr(op.attributes['sym_name']).value}{_signature(op)}"
             for op in (o.operation for o in module.body.operations)
-            if op.name == "llvm.func" and any(f"@{ir.StringAttr(op.attributes['sym_name']).value}(" in t for t in texts)
+            if op.name == "llvm.func"
+            and any(f"@{ir.StringAttr(op.attributes['sym_name']).value}(" in t for t in texts)
         )
         added = ir.Module.parse(declarations + "\n" + "\n".join(texts))
-        existing = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.body.operations if "sym_name" in op.attributes}
+        existing = {
+            ir.StringAttr(op.attributes["sym_name"]).value
+            for op in module.body.operations
+            if "sym_name" in op.attributes
+        }
         with ir.InsertionPoint.at_block_begin(module.body):
             for op in added.body.operations:
                 if ir.StringAttr(op.attributes["sym_name"]).value not in existing:
@@ -59,7 +68,14 @@ def _argument_count(function: ir.Operation) -> int:
 def _signature(function: ir.Operation) -> str:
     text = str(ir.TypeAttr(function.attributes["function_type"]).value)
     inside = text[text.index("(") + 1 : text.rindex(")")]
-    return "(" + ", ".join(f"!llvm.{part.strip()}" if part.strip() == "ptr" else part.strip() for part in inside.split(",")) + ")"
+    return (
+        "("
+        + ", ".join(
+            f"!llvm.{part.strip()}" if part.strip() == "ptr" else part.strip()
+            for part in inside.split(",")
+        )
+        + ")"
+    )
 
 
 def _caller(name: str, task: str, arguments: int, iterations: int, grain: int) -> str:

@@ -1,8 +1,10 @@
-"""Mark functions as LLVM should see them: pointers that don't alias, vector width, what is exported.
+"""Mark functions as LLVM should see them: pointers that don't alias, vector width, what is
+exported.
 
-Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since an argument that
-shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`. All functions but the public
-one become internal, and those that nothing can call from outside may be inlined.
+Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since
+an argument that shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`.
+All functions but the public one become internal, and those that nothing can call from outside may
+be inlined.
 
 example: test/passes/llvm/finish_kernel.mlir
 """

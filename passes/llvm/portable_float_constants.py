@@ -1,9 +1,10 @@
 """Spell every floating-point constant as the integer that holds its bits.
 
-The MLIR wheel prints LLVM 24 text, whose float literals LLVM 22 cannot read. A scalar or vector constant
-becomes integer constant + freeze + bitcast (freeze keeps translation from folding it back; LLVM removes all
-three), as does a constant that is converted from an integer one; a constant struct or array is built from such pieces, and a constant global becomes a global of integers.
-Leaves integer constants alone.
+The MLIR wheel prints LLVM 24 text, whose float literals LLVM 22 cannot read. A scalar or vector
+constant becomes integer constant + freeze + bitcast (freeze keeps translation from folding it back;
+LLVM removes all three), as does a constant that is converted from an integer one; a constant struct
+or array is built from such pieces, and a constant global becomes a global of integers. Leaves
+integer constants alone.
 
 example: test/passes/llvm/portable_float_constants.mlir
 """
@@ -111,7 +112,9 @@ def _vector(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> ir.Valu
 
 
 def _through_freeze(attribute: ir.Attribute, integer: ir.Type, type_: ir.Type) -> ir.Value:
-    constant = ir.Operation.create("llvm.mlir.constant", results=[integer], attributes={"value": attribute})
+    constant = ir.Operation.create(
+        "llvm.mlir.constant", results=[integer], attributes={"value": attribute}
+    )
     frozen = ir.Operation.create("llvm.freeze", results=[integer], operands=[constant.result])
     return ir.Operation.create("llvm.bitcast", results=[type_], operands=[frozen.result]).result
 
@@ -136,7 +139,9 @@ def _integer_dense(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> 
     dense = ir.DenseElementsAttr(attribute)
     if dense.is_splat:
         bits = _bits(ir.FloatAttr(dense.get_splat_value()).value, float_name)
-        return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(_integer_type(float_name), bits))
+        return ir.DenseElementsAttr.get_splat(
+            type_, ir.IntegerAttr.get(_integer_type(float_name), bits)
+        )
     return ir.DenseElementsAttr.get(_dense_bits(attribute, float_name), type=type_)
 
 
@@ -155,12 +160,16 @@ def _dense_bits(attribute: ir.Attribute, float_name: str) -> np.ndarray:
 
 
 def _array_bits(attribute: ir.ArrayAttr, float_name: str) -> np.ndarray:
-    return np.array([_bits(ir.FloatAttr(part).value, float_name) for part in attribute], _signed(float_name))
+    return np.array(
+        [_bits(ir.FloatAttr(part).value, float_name) for part in attribute], _signed(float_name)
+    )
 
 
 def _bits(value: float, float_name: str) -> int:
     with np.errstate(over="ignore"):
-        return int(np.array(value, np.float64).astype(_FLOATS[float_name]).view(_signed(float_name)))
+        return int(
+            np.array(value, np.float64).astype(_FLOATS[float_name]).view(_signed(float_name))
+        )
 
 
 def _signed(float_name: str) -> np.dtype:
@@ -172,7 +181,9 @@ def _integer_type(float_name: str) -> ir.Type:
 
 
 def _with_integers(type_: ir.Type) -> ir.Type:
-    return ir.Type.parse(_FLOAT_WORD.sub(lambda m: f"i{8 * _FLOATS[m.group(0)].itemsize}", str(type_)))
+    return ir.Type.parse(
+        _FLOAT_WORD.sub(lambda m: f"i{8 * _FLOATS[m.group(0)].itemsize}", str(type_))
+    )
 
 
 def _float_name(type_text: str) -> str | None:

@@ -1,9 +1,10 @@
 """Drop the results of bufferised functions: each was written to its argument by then.
 
-`linalg-results-to-arguments` ends each function with the results in their destination arguments. Where
-bufferisation could not keep a result in place it returns another buffer: this pass copies that buffer into the
-destination, last of all. The function then returns nothing. Arguments without elements, which nothing uses any
-more, become `memref<0xi8>`: the calling convention refuses the strides that other empty shapes have.
+`linalg-results-to-arguments` ends each function with the results in their destination arguments.
+Where bufferisation could not keep a result in place it returns another buffer: this pass copies
+that buffer into the destination, last of all. The function then returns nothing. Arguments without
+elements, which nothing uses any more, become `memref<0xi8>`: the calling convention refuses the
+strides that other empty shapes have.
 
 example: test/passes/memref/drop_results.mlir
 """
@@ -33,13 +34,19 @@ def _rewrite(func: ir.Operation) -> None:
     terminator = block.operations[len(block.operations) - 1].operation
     type_ = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
     with ir.InsertionPoint(terminator), func.location:
-        for value, destination in zip(terminator.operands, _destinations(func, len(type_.results)), strict=True):
+        for value, destination in zip(
+            terminator.operands, _destinations(func, len(type_.results)), strict=True
+        ):
             if value != destination:
                 ir.Operation.create("memref.copy", operands=[value, destination])
         ir.Operation.create("func.return")
     terminator.erase()
     for argument in block.arguments:
-        if isinstance(argument.type, ir.MemRefType) and 0 in argument.type.shape and not list(argument.uses):
+        if (
+            isinstance(argument.type, ir.MemRefType)
+            and 0 in argument.type.shape
+            and not list(argument.uses)
+        ):
             argument.set_type(ir.MemRefType.get([0], ir.IntegerType.get_signless(8)))
     inputs = [argument.type for argument in block.arguments]
     func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
@@ -48,7 +55,9 @@ def _rewrite(func: ir.Operation) -> None:
 def _destinations(func: ir.Operation, results: int) -> list[ir.Value]:
     arguments = list(func.regions[0].blocks[0].arguments)
     updated: dict[int, ir.Value] = {}
-    for position, attrs in enumerate(func.attributes["arg_attrs"] if "arg_attrs" in func.attributes else []):
+    for position, attrs in enumerate(
+        func.attributes["arg_attrs"] if "arg_attrs" in func.attributes else []
+    ):
         if INOUT in (attrs := ir.DictAttr(attrs)):
             updated[ir.IntegerAttr(attrs[INOUT]).value] = arguments[position]
     trailing = iter(arguments[len(arguments) - (results - len(updated)) :])

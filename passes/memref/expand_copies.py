@@ -1,7 +1,7 @@
 """Replace `memref.copy` by `linalg.copy`, which becomes loops.
 
-A strided `memref.copy` would become a call of `memrefCopy`, which no runtime of ours has; LLVM makes a `memcpy` of
-the loops over dense memory again. A copy of a buffer onto itself goes away.
+A strided `memref.copy` would become a call of `memrefCopy`, which no runtime of ours has; LLVM
+makes a `memcpy` of the loops over dense memory again. A copy of a buffer onto itself goes away.
 
 example: test/passes/memref/expand_copies.mlir
 """

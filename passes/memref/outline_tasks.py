@@ -3,13 +3,15 @@
     scf.forall (%i, %j) in (8, 4) { body } {lamina.grain = 2}
 becomes
     func.call @k_parallel_0(%captured...)
-    func.func private @k_parallel_0(memref...) attributes {lamina.task = @k_task_0, lamina.range = array<i64: 32, 2>}
-    func.func private @k_task_0(%captured..., %low: index, %high: index) { scf.for %t = %low to %high { body } }
+    func.func private @k_parallel_0(memref...) attributes {lamina.task = @k_task_0, lamina.range =
+    array<i64: 32, 2>} func.func private @k_task_0(%captured..., %low: index, %high: index) {
+    scf.for %t = %low to %high { body } }
 
-where iterations are numbered row by row. What the body uses of its surroundings becomes an argument when it is a
-dense buffer, and is computed again inside when it is cheap (constants, views, index arithmetic, loads from
-arguments that are only read). `llvm-call-task-runner` later gives `@k_parallel_0` its body. A `scf.forall` that has
-results, or captures anything else, is an error: such a loop should not have been marked parallel.
+where iterations are numbered row by row. What the body uses of its surroundings becomes an argument
+when it is a dense buffer, and is computed again inside when it is cheap (constants, views, index
+arithmetic, loads from arguments that are only read). `llvm-call-task-runner` later gives
+`@k_parallel_0` its body. A `scf.forall` that has results, or captures anything else, is an error:
+such a loop should not have been marked parallel.
 
 example: test/passes/memref/outline_tasks.mlir
 """
@@ -25,8 +27,11 @@ from lamina.passes.base import Pass
 GRAIN = "lamina.grain"
 TASK = "lamina.task"
 RANGE = "lamina.range"
-_RECOMPUTED = ("arith.", "complex.", "index.", "affine.apply", "memref.subview", "memref.reinterpret_cast", "memref.get_global",
-               "memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.load", "memref.view")  # fmt: skip
+_RECOMPUTED = (
+    "affine.apply", "arith.", "complex.", "index.", "memref.cast", "memref.collapse_shape",
+    "memref.expand_shape", "memref.get_global", "memref.load", "memref.reinterpret_cast",
+    "memref.subview", "memref.view",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,16 +63,21 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
     if len(loop.results):
         raise ValueError("scf.forall with results: bufferise first")
     lower, upper, step = (
-        list(ir.DenseI64ArrayAttr(loop.attributes[name])) for name in ("staticLowerBound", "staticUpperBound", "staticStep")
+        list(ir.DenseI64ArrayAttr(loop.attributes[name]))
+        for name in ("staticLowerBound", "staticUpperBound", "staticStep")
     )
-    sizes = [max(0, -(-(high - low) // by)) for low, high, by in zip(lower, upper, step, strict=True)]
+    sizes = [
+        max(0, -(-(high - low) // by)) for low, high, by in zip(lower, upper, step, strict=True)
+    ]
     grain = ir.IntegerAttr(loop.attributes[GRAIN]).value if GRAIN in loop.attributes else 1
     captured, recomputed = _captures(loop)
     index = ir.IndexType.get()
     types = [value.type for value in captured]
     with loop.location:
         with ir.InsertionPoint.at_block_begin(module.body):
-            task = func.FuncOp(task_name, ir.FunctionType.get([*types, index, index], []), visibility="private")
+            task = func.FuncOp(
+                task_name, ir.FunctionType.get([*types, index, index], []), visibility="private"
+            )
             caller = func.FuncOp(caller_name, ir.FunctionType.get(types, []), visibility="private")
         caller.attributes[TASK] = ir.FlatSymbolRefAttr.get(task_name)
         caller.attributes[RANGE] = ir.DenseI64ArrayAttr.get([math.prod(sizes), grain])
@@ -99,7 +109,9 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
     loop.erase()
 
 
-def _positions(number: ir.Value, lower: list[int], sizes: list[int], step: list[int]) -> list[ir.Value]:
+def _positions(
+    number: ir.Value, lower: list[int], sizes: list[int], step: list[int]
+) -> list[ir.Value]:
     """The induction variables of iteration `number`, counted row by row."""
     index = ir.IndexType.get()
 
@@ -122,7 +134,8 @@ def _positions(number: ir.Value, lower: list[int], sizes: list[int], step: list[
 
 
 def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
-    """The buffers a loop's body takes from outside, and the ops to repeat inside, in their order."""
+    """The buffers a loop's body takes from outside, and the ops to repeat inside, in their order.
+    """
     captured: dict[ir.Value, None] = {}
     recomputed: dict[ir.Operation, None] = {}
     inner: set[ir.Operation] = set()
@@ -141,7 +154,9 @@ def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
                 recomputed[owner] = None
             return
         if not _is_dense_buffer(value):
-            raise ValueError(f"a parallel loop uses a value that can't be passed to its tasks: {value}")
+            raise ValueError(
+                f"a parallel loop uses a value that can't be passed to its tasks: {value}"
+            )
         captured[value] = None
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -158,7 +173,9 @@ def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
 def _is_dense_buffer(value: ir.Value) -> bool:
     if not isinstance(value.type, ir.MemRefType):
         return False
-    return ir.MemRefType(value.type).affine_map == ir.AffineMap.get_identity(ir.MemRefType(value.type).rank)
+    return ir.MemRefType(value.type).affine_map == ir.AffineMap.get_identity(
+        ir.MemRefType(value.type).rank
+    )
 
 
 def _rename(op: ir.Operation, inside: dict[ir.Value, ir.Value]) -> None:

@@ -1,10 +1,11 @@
-"""Give each temporary buffer a place: the stack while it lasts, else the scratch region the caller lends.
+"""Give each temporary buffer a place: the stack while it lasts, else the scratch region the caller
+lends.
 
-Public functions get a trailing argument `memref<Nxi8>`, the scratch region, N being 0 when nothing needs it.
-In each function the smallest `memref.alloc`s become `memref.alloca`s in the entry block, up to `stack_bytes`
-together; the others become views of the scratch region at 64-byte aligned offsets, those whose lives don't
-overlap at the same place. A private function (a task) has no scratch region: ValueError where its temporaries
-exceed the stack, or where a size is dynamic.
+Public functions get a trailing argument `memref<Nxi8>`, the scratch region, N being 0 when nothing
+needs it. In each function the smallest `memref.alloc`s become `memref.alloca`s in the entry block,
+up to `stack_bytes` together; the others become views of the scratch region at 64-byte aligned
+offsets, those whose lives don't overlap at the same place. A private function (a task) has no
+scratch region: ValueError where its temporaries exceed the stack, or where a size is dynamic.
 
 example: test/passes/memref/place_temporaries.mlir
 """
@@ -60,7 +61,9 @@ class PlaceTemporaries(Pass):
                     results=[type_],
                     attributes={
                         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
-                        "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _ALIGNMENT),
+                        "alignment": ir.IntegerAttr.get(
+                            ir.IntegerType.get_signless(64), _ALIGNMENT
+                        ),
                     },
                 )
                 allocation.results[0].replace_all_uses_with(alloca.result)
@@ -69,7 +72,9 @@ class PlaceTemporaries(Pass):
         for allocation in allocations:
             allocation.erase()
 
-    def _use_scratch(self, function: ir.Operation, entry: ir.Block, allocations: list[ir.Operation]) -> None:
+    def _use_scratch(
+        self, function: ir.Operation, entry: ir.Block, allocations: list[ir.Operation]
+    ) -> None:
         offsets, total = _assign_offsets(entry, allocations)
         byte = ir.IntegerType.get_signless(8)
         region_type = ir.MemRefType.get([total], byte)
@@ -86,13 +91,16 @@ class PlaceTemporaries(Pass):
                 for allocation, offset in zip(allocations, offsets, strict=True):
                     place = arith.ConstantOp(ir.IndexType.get(), offset).result
                     view = ir.Operation.create(
-                        "memref.view", results=[allocation.results[0].type], operands=[region, place]
+                        "memref.view",
+                        results=[allocation.results[0].type],
+                        operands=[region, place],
                     )
                     allocation.results[0].replace_all_uses_with(view.result)
 
 
 def _assign_offsets(entry: ir.Block, allocations: list[ir.Operation]) -> tuple[list[int], int]:
-    """Offsets in the scratch region, first fit by size over lifetimes counted in the entry block's ops."""
+    """Offsets in the scratch region, first fit by size over lifetimes counted in the entry block's
+    ops."""
     order = {op.operation: position for position, op in enumerate(entry.operations)}
     lives = [_life(allocation.results[0], order, len(order)) for allocation in allocations]
     offsets = [0] * len(allocations)

@@ -1,7 +1,8 @@
-"""Spell arithmetic on booleans as logic: `add` is OR, `multiply` is AND, `maximum` OR, `minimum` AND.
+"""Spell arithmetic on booleans as logic: `add` is OR, `multiply` is AND, `maximum` OR, `minimum`
+AND.
 
-Upstream adds i1 as one-bit integers, where true + true wraps to false. Applies inside reduction and scatter bodies
-too. Leaves all other element types alone.
+Upstream adds i1 as one-bit integers, where true + true wraps to false. Applies inside reduction and
+scatter bodies too. Leaves all other element types alone.
 
 example: test/passes/stablehlo/define_booleans.mlir
 """
@@ -32,7 +33,9 @@ class DefineBooleans(Pass):
         self.count("rewritten", rewrite(module, rules).total())
 
 
-def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[ir.Operation], ir.Value | None]:
+def _logic(
+    build: Callable[[ir.Value, ir.Value], ir.Value],
+) -> Callable[[ir.Operation], ir.Value | None]:
     def as_logic(op: ir.Operation) -> ir.Value | None:
         element = ir.ShapedType(op.results[0].type).element_type
         return build(*op.operands) if element == ir.IntegerType.get_signless(1) else None

@@ -1,6 +1,7 @@
 """Spell out what StableHLO says of complex numbers and upstream's lowering does not do.
 
-- A constant becomes `complex(real part, imaginary part)`: complex elements can't be printed for LLVM.
+- A constant becomes `complex(real part, imaginary part)`: complex elements can't be printed for
+  LLVM.
 - `maximum` and `minimum` compare lexicographically, real parts first; a NaN part counts as NaN.
 - `bitcast_convert` between complex<f32> and complex<f64> goes part by part.
 - `cbrt` is the principal third root, by logarithm and exponential.
@@ -45,8 +46,12 @@ def _constant(op: ir.Operation) -> ir.Value | None:
     value = array_of(op)
     if value.size and is_splat(op):
         one = value[(0,) * value.ndim]
-        return hlo.complex(*(hlo.full(part, value.shape, part.dtype) for part in (one.real, one.imag)))
-    return hlo.complex(*(hlo.constant(np.ascontiguousarray(p).reshape(p.shape)) for p in (value.real, value.imag)))
+        return hlo.complex(
+            *(hlo.full(part, value.shape, part.dtype) for part in (one.real, one.imag))
+        )
+    return hlo.complex(
+        *(hlo.constant(np.ascontiguousarray(p).reshape(p.shape)) for p in (value.real, value.imag))
+    )
 
 
 def _maximum(op: ir.Operation) -> ir.Value | None:

@@ -1,8 +1,9 @@
 """Accumulate contractions of small floats in f32.
 
-`dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to f32, and the sum
-once at the end: rounding it at every step would lose most of its digits. Integer operands of a floating-point result
-are converted too. Leaves f32, f64, complex and integer results alone.
+`dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to
+f32, and the sum once at the end: rounding it at every step would lose most of its digits. Integer
+operands of a floating-point result are converted too. Leaves f32, f64, complex and integer results
+alone.
 
 example: test/passes/stablehlo/define_contractions.mlir
 """

@@ -1,8 +1,8 @@
 """Bring reductions into the form upstream lowers: operands of the type that the body computes on.
 
-StableHLO lets a body compute, and the results be, in a wider type than the operands' elements: `reduce`,
-`reduce_window`. The operands are converted first. Optimisation barriers go: within one kernel nothing is left to keep
-apart. Leaves all other ops alone.
+StableHLO lets a body compute, and the results be, in a wider type than the operands' elements:
+`reduce`, `reduce_window`. The operands are converted first. Optimisation barriers go: within one
+kernel nothing is left to keep apart. Leaves all other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
 """

@@ -1,8 +1,9 @@
 """Compute nothing on tensors without elements.
 
-An op whose results are all empty becomes an empty constant; one that reads an empty operand and still has elements
-to give becomes what is left: the other operands of a concatenation, the padding value, a reduction's initial value, a
-contraction's zeros, the operand that an empty update leaves as it is. Bufferisation could not lay empty buffers out.
+An op whose results are all empty becomes an empty constant; one that reads an empty operand and
+still has elements to give becomes what is left: the other operands of a concatenation, the padding
+value, a reduction's initial value, a contraction's zeros, the operand that an empty update leaves
+as it is. Bufferisation could not lay empty buffers out.
 
 example: test/passes/stablehlo/drop_empty_tensors.mlir
 """
@@ -52,7 +53,11 @@ def _without_empty(op: ir.Operation) -> Sequence[ir.Value] | None:
 
 def _concatenate(op: ir.Operation) -> list[ir.Value]:
     kept = [operand for operand in op.operands if not _is_empty(operand)]
-    return [kept[0] if len(kept) == 1 else hlo.concatenate(kept, ir.IntegerAttr(op.attributes["dimension"]).value)]
+    return [
+        kept[0]
+        if len(kept) == 1
+        else hlo.concatenate(kept, ir.IntegerAttr(op.attributes["dimension"]).value)
+    ]
 
 
 def _filled_with(operand: int) -> Callable[[ir.Operation], list[ir.Value]]:
@@ -64,7 +69,10 @@ def _filled_with(operand: int) -> Callable[[ir.Operation], list[ir.Value]]:
 
 def _initial_values(op: ir.Operation) -> list[ir.Value]:
     inits = list(op.operands)[len(op.results) :]
-    return [hlo.broadcast_in_dim(i, list(r.type.shape), []) for i, r in zip(inits, op.results, strict=True)]
+    return [
+        hlo.broadcast_in_dim(i, list(r.type.shape), [])
+        for i, r in zip(inits, op.results, strict=True)
+    ]
 
 
 def _zeros(op: ir.Operation) -> list[ir.Value]:

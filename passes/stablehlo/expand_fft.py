@@ -1,9 +1,10 @@
 """Write `stablehlo.fft` as matrix products, by Cooley and Tukey's decomposition.
 
-A transform of size a*b is b transforms of size a, a multiplication by roots of unity, and a transforms of size b. The
-small transforms are contractions with a constant matrix, which libraries and vector units do well. A large prime
-size becomes a convolution of a power-of-two size (Bluestein). Real transforms go through complex ones. Roots of unity
-are computed exactly to the last bit that f64 gives, whatever the element type.
+A transform of size a*b is b transforms of size a, a multiplication by roots of unity, and a
+transforms of size b. The small transforms are contractions with a constant matrix, which libraries
+and vector units do well. A large prime size becomes a convolution of a power-of-two size
+(Bluestein). Real transforms go through complex ones. Roots of unity are computed exactly to the
+last bit that f64 gives, whatever the element type.
 
 example: test/passes/stablehlo/expand_fft.mlir
 """
@@ -66,7 +67,9 @@ def _along(x: ir.Value, axis: int, *, inverse: bool) -> ir.Value:
         x = hlo.transpose(x, order)
     outer = [shape[d] for d in order[:-1]]
     count = int(np.prod(outer, dtype=np.int64))
-    x = hlo.reshape(_dft(hlo.reshape(x, [count, size]), size, 1.0 if inverse else -1.0), [*outer, size])
+    x = hlo.reshape(
+        _dft(hlo.reshape(x, [count, size]), size, 1.0 if inverse else -1.0), [*outer, size]
+    )
     if inverse:
         scale = np.asarray(1.0 / size, dtype_of(x.type))
         x = hlo.multiply(x, hlo.full(scale, [*outer, size], scale.dtype))
@@ -82,7 +85,9 @@ def _dft(x: ir.Value, size: int, sign: float) -> ir.Value:
     if first == size:
         if size > _LARGEST_PRIME:
             return _bluestein(x, size, sign)
-        return _contract(x, _roots(size, np.outer(np.arange(size), np.arange(size)), sign, dtype), 1)
+        return _contract(
+            x, _roots(size, np.outer(np.arange(size), np.arange(size)), sign, dtype), 1
+        )
     second, count = size // first, x.type.shape[0]
     x = hlo.reshape(x, [count, first, second])
     # contracting the middle dimension leaves [count, second, first]
@@ -140,7 +145,8 @@ def _contract(x: ir.Value, matrix: np.ndarray, dimension: int) -> ir.Value:
 
 
 def _hermitian(x: ir.Value, size: int) -> ir.Value:
-    """All `size` numbers of the last dimension from the first half: the rest are conjugates, reversed."""
+    """All `size` numbers of the last dimension from the first half: the rest are conjugates,
+    reversed."""
     last = len(x.type.shape) - 1
     real, imag = hlo.real(x), hlo.imag(x)
     # the first number, and the middle one of an even size, stand for real ones

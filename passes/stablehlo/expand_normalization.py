@@ -1,7 +1,7 @@
 """Write `batch_norm_training`, `batch_norm_inference` and `batch_norm_grad` in elementary ops.
 
-Mean and variance are reductions over all dimensions but the feature dimension; the rest is element-wise and
-fuses with them. Follows the StableHLO specification's formulas.
+Mean and variance are reductions over all dimensions but the feature dimension; the rest is element-
+wise and fuses with them. Follows the StableHLO specification's formulas.
 
 example: test/passes/stablehlo/expand_normalization.mlir
 """
@@ -87,7 +87,9 @@ def _grad(op: ir.Operation) -> list[ir.Value]:
     centred = hlo.subtract(x, features.spread(mean))
     of_offset = features.sum(gradient)
     projected = features.sum(hlo.multiply(gradient, centred))
-    inverse_variance = hlo.divide(features.number(1.0), hlo.add(variance, features.number(features.epsilon)))
+    inverse_variance = hlo.divide(
+        features.number(1.0), hlo.add(variance, features.number(features.epsilon))
+    )
     of_scale = hlo.divide(projected, deviation)
     counted = hlo.multiply(gradient, features.spread(features.number(features.count)))
     along = hlo.multiply(centred, features.spread(hlo.multiply(projected, inverse_variance)))

@@ -1,10 +1,11 @@
 """Lower `stablehlo.scatter` to loops that update one element after another.
 
-One iteration for each index vector: its window is dropped whole when any part of it lies outside the operand;
-otherwise every element of the window is replaced by the update computation's value, in row-major order of the
-updates, so that duplicates have one defined result. All variants are covered: several operands, batching dimensions,
-any index type, any update computation. The operand is copied first unless it is the argument of a function that
-marks it `lamina.inout` or a value nothing else uses: then only the windows are touched.
+One iteration for each index vector: its window is dropped whole when any part of it lies outside
+the operand; otherwise every element of the window is replaced by the update computation's value, in
+row-major order of the updates, so that duplicates have one defined result. All variants are
+covered: several operands, batching dimensions, any index type, any update computation. The operand
+is copied first unless it is the argument of a function that marks it `lamina.inout` or a value
+nothing else uses: then only the windows are touched.
 
 example: test/passes/stablehlo/lower_scatter.mlir
 """
@@ -34,7 +35,9 @@ class LowerScatter(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        self.count("lowered", replace_each(module, "stablehlo.scatter", lambda op: _Scatter(op).lower()))
+        self.count(
+            "lowered", replace_each(module, "stablehlo.scatter", lambda op: _Scatter(op).lower())
+        )
 
 
 class _Scatter:
@@ -81,7 +84,8 @@ class _Scatter:
         return for_each([shape[d] for d in scatter_dims], results, update_window)
 
     def _starts(self, positions: Sequence[ir.Value]) -> dict[int, ir.Value]:
-        """Where the window of one index vector starts in the operand, for the dimensions that have a start."""
+        """Where the window of one index vector starts in the operand, for the dimensions that have
+        a start."""
         starts: dict[int, ir.Value] = {}
         is_scalar = self._vector_dim == _rank(self._indices)
         for component, dimension in enumerate(self._index_targets):
@@ -161,7 +165,8 @@ def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:
 
 
 def _with_signed_elements(indices: ir.Value) -> ir.Value:
-    """Index vectors in a type whose sign extension is their value; those too big for i64 become negative."""
+    """Index vectors in a type whose sign extension is their value; those too big for i64 become
+    negative."""
     type_ = ir.RankedTensorType(indices.type)
     if not ir.IntegerType(type_.element_type).is_unsigned:
         return indices

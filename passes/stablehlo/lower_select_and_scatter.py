@@ -1,9 +1,10 @@
 """Lower `stablehlo.select_and_scatter` to loops over its windows.
 
-For each source element the operand's window is walked in row-major order; the selected element is replaced by a
-later one when `select(selected, later)` is false, so the first of equal ones stays. The source element is then
-combined into the result there. Positions in the padding are never selected, and a window that lies wholly in the
-padding scatters nothing. Upstream's lowering is wrong on ties.
+For each source element the operand's window is walked in row-major order; the selected element is
+replaced by a later one when `select(selected, later)` is false, so the first of equal ones stays.
+The source element is then combined into the result there. Positions in the padding are never
+selected, and a window that lies wholly in the padding scatters nothing. Upstream's lowering is
+wrong on ties.
 
 example: test/passes/stablehlo/lower_select_and_scatter.mlir
 """
@@ -57,9 +58,12 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
         def candidate(offsets: list[ir.Value], carried: list[ir.Value]) -> Sequence[ir.Value]:
             place = [arith.AddIOp(s, o).result for s, o in zip(starts, offsets, strict=True)]
             inside = _all(
-                arith.CmpIOp(arith.CmpIPredicate.ult, p, index(n)).result for p, n in zip(place, shape, strict=True)
+                arith.CmpIOp(arith.CmpIPredicate.ult, p, index(n)).result
+                for p, n in zip(place, shape, strict=True)
             )
-            return if_else(inside, lambda: consider(place, carried), lambda: carried, [v.type for v in carried])
+            return if_else(
+                inside, lambda: consider(place, carried), lambda: carried, [v.type for v in carried]
+            )
 
         def consider(place: list[ir.Value], carried: list[ir.Value]) -> Sequence[ir.Value]:
             found, best, *best_place = carried
@@ -72,10 +76,15 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
 
         nowhere = [index(0)] * rank
         none_yet = arith.ConstantOp(ir.IntegerType.get_signless(1), 0).result
-        found, _, *place = for_each(window, [none_yet, extract(operand, nowhere), *nowhere], candidate)
+        found, _, *place = for_each(
+            window, [none_yet, extract(operand, nowhere), *nowhere], candidate
+        )
 
         def combine() -> Sequence[ir.Value]:
-            arguments = [cast(extract(results[0], place), element), cast(extract(source, at), element)]
+            arguments = [
+                cast(extract(results[0], place), element),
+                cast(extract(source, at), element),
+            ]
             (value,) = inline_scalar_region(scatter, arguments)
             return [insert(cast(value, results[0].type.element_type), results[0], place)]
 

@@ -1,8 +1,9 @@
 """Lower `stablehlo.triangular_solve` and `stablehlo.cholesky` to loops by substitution.
 
-A triangular system is solved row by row, each row of the right-hand sides at once, so that the innermost loop runs
-over contiguous memory when the matrix stands on the left. Cholesky computes one column after another; the triangle
-that is not asked for becomes zero, and a matrix that is not positive definite gives NaNs.
+A triangular system is solved row by row, each row of the right-hand sides at once, so that the
+innermost loop runs over contiguous memory when the matrix stands on the left. Cholesky computes one
+column after another; the triangle that is not asked for becomes zero, and a matrix that is not
+positive definite gives NaNs.
 
 example: test/passes/stablehlo/lower_solvers.mlir
 """
@@ -24,13 +25,17 @@ class LowerSolvers(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        self.count("triangular", replace_each(module, "stablehlo.triangular_solve", _triangular_solve))
+        self.count(
+            "triangular", replace_each(module, "stablehlo.triangular_solve", _triangular_solve)
+        )
         self.count("cholesky", replace_each(module, "stablehlo.cholesky", _cholesky))
 
 
 def _triangular_solve(op: ir.Operation) -> list[ir.Value]:
     a, b = op.operands
-    left, lower, unit = (ir.BoolAttr(op.attributes[name]).value for name in ("left_side", "lower", "unit_diagonal"))
+    left, lower, unit = (
+        ir.BoolAttr(op.attributes[name]).value for name in ("left_side", "lower", "unit_diagonal")
+    )
     transpose = str(op.attributes["transpose_a"])
     adjoint = "ADJOINT" in transpose
     # x op(a) = b is op(a)^T x^T = b^T
@@ -87,7 +92,9 @@ def _cholesky(op: ir.Operation) -> list[ir.Value]:
         """Element i, j of the lower factor."""
         return extract(x, [*at, i, j]) if lower else _conjugate(extract(x, [*at, j, i]))
 
-    def write(value: ir.Value, x: ir.Value, at: list[ir.Value], i: ir.Value, j: ir.Value) -> ir.Value:
+    def write(
+        value: ir.Value, x: ir.Value, at: list[ir.Value], i: ir.Value, j: ir.Value
+    ) -> ir.Value:
         return insert(value, x, [*at, i, j]) if lower else insert(_conjugate(value), x, [*at, j, i])
 
     def one_matrix(at: list[ir.Value], carried: list[ir.Value]) -> Sequence[ir.Value]:
@@ -129,12 +136,18 @@ def _is_complex(value: ir.Value) -> bool:
     return isinstance(value.type, ir.ComplexType)
 
 
-def _by_type(real: Callable[..., ir.Value], of_complex: Callable[..., ir.Value]) -> Callable[..., ir.Value]:
+def _by_type(
+    real: Callable[..., ir.Value], of_complex: Callable[..., ir.Value]
+) -> Callable[..., ir.Value]:
     return lambda *values: (of_complex if _is_complex(values[0]) else real)(*values)
 
 
-_multiply = _by_type(lambda x, y: arith.MulFOp(x, y).result, lambda x, y: complex_.MulOp(x, y).result)
-_subtract = _by_type(lambda x, y: arith.SubFOp(x, y).result, lambda x, y: complex_.SubOp(x, y).result)
+_multiply = _by_type(
+    lambda x, y: arith.MulFOp(x, y).result, lambda x, y: complex_.MulOp(x, y).result
+)
+_subtract = _by_type(
+    lambda x, y: arith.SubFOp(x, y).result, lambda x, y: complex_.SubOp(x, y).result
+)
 _divide = _by_type(lambda x, y: arith.DivFOp(x, y).result, lambda x, y: complex_.DivOp(x, y).result)
 _conjugate = _by_type(lambda x: x, lambda x: complex_.ConjOp(x).result)
 

@@ -1,9 +1,10 @@
 """Lower `stablehlo.sort` to a merge sort with the comparator inlined.
 
-Each row along the sorted dimension is copied to a buffer of two halves, merged back and forth between them in runs
-of 1, 2, 4, ... elements, and copied out. All operands move together. An element of the right run is taken only when
-the comparator puts it strictly first, so the sort is stable whether or not that was asked for, and its result is
-defined (and the loops bounded) for any comparator at all.
+Each row along the sorted dimension is copied to a buffer of two halves, merged back and forth
+between them in runs of 1, 2, 4, ... elements, and copied out. All operands move together. An
+element of the right run is taken only when the comparator puts it strictly first, so the sort is
+stable whether or not that was asked for, and its result is defined (and the loops bounded) for any
+comparator at all.
 
 example: test/passes/stablehlo/lower_sort.mlir
 """
@@ -42,7 +43,9 @@ class LowerSort(Pass):
 def _lower(op: ir.Operation) -> list[ir.Value]:
     operands = [with_signless_elements(operand) for operand in op.operands]
     shape = list(ir.RankedTensorType(operands[0].type).shape)
-    dimension = ir.IntegerAttr(op.attributes["dimension"]).value if "dimension" in op.attributes else -1
+    dimension = (
+        ir.IntegerAttr(op.attributes["dimension"]).value if "dimension" in op.attributes else -1
+    )
     dimension %= len(shape)
     length = shape[dimension]
     elements = [ir.RankedTensorType(operand.type).element_type for operand in operands]
@@ -82,9 +85,14 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
 
 
 def _merge_sort(
-    comparator: ir.Block, buffers: Sequence[ir.Value], length: int, passes: int, operands: Sequence[ir.Value]
+    comparator: ir.Block,
+    buffers: Sequence[ir.Value],
+    length: int,
+    passes: int,
+    operands: Sequence[ir.Value],
 ) -> None:
-    """Sort the first `length` elements of the first half of each buffer; they end in half `passes % 2`."""
+    """Sort the first `length` elements of the first half of each buffer; they end in half `passes %
+    2`."""
     if not passes:
         return
 
@@ -101,7 +109,9 @@ def _merge_sort(
 
             def take(position: ir.Value, heads: list[ir.Value]) -> Sequence[ir.Value]:
                 left, right = heads
-                from_right = _right_first(comparator, buffers, operands, source, (left, middle), (right, high))
+                from_right = _right_first(
+                    comparator, buffers, operands, source, (left, middle), (right, high)
+                )
                 head = arith.SelectOp(from_right, right, left).result
                 for buffer in buffers:
                     store(load(buffer, [source, head]), buffer, [target, position])

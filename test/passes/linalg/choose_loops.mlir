@@ -1,0 +1,66 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-choose-loops | FileCheck %s
+
+#full = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+
+// Too little work for tasks.
+// CHECK-LABEL: func.func @small
+// CHECK: lamina.loops = array<i64: 0, 1, 1, 1>}
+func.func @small(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x8xf32>) outs(%y : memref<8x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
+// Rows are tasks; each is summed in registers along contiguous memory.
+// CHECK-LABEL: func.func @sum_of_rows
+// CHECK: lamina.loops = array<i64: 0, 1, 1, 1>, lamina.tasks = array<i64: 1,
+func.func @sum_of_rows(%x: memref<2048x2048xf32>, %y: memref<2048xf32>) {
+  linalg.generic {indexing_maps = [#full, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<2048x2048xf32>) outs(%y : memref<2048xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Blocks of columns are tasks; the reduction goes outside the contiguous dimension.
+// CHECK-LABEL: func.func @sum_of_columns
+// CHECK: lamina.loops = array<i64: 1, 1024, 0, 1, 1, 1>, lamina.tasks = array<i64: 1,
+func.func @sum_of_columns(%x: memref<2048x4096xf32>, %y: memref<4096xf32>) {
+  linalg.generic {indexing_maps = [#full, #column], iterator_types = ["reduction", "parallel"]} ins(%x : memref<2048x4096xf32>) outs(%y : memref<4096xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// A chosen nest stays.
+// CHECK-LABEL: func.func @chosen
+// CHECK: lamina.loops = array<i64: 1, 1, 0, 1>}
+func.func @chosen(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x8xf32>) outs(%y : memref<8x8xf32>) attrs = {lamina.loops = array<i64: 1, 1, 0, 1>} {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
+// Inside a loop there is no parallel work.
+// CHECK-LABEL: func.func @inner
+// CHECK-NOT: lamina.tasks
+func.func @inner(%x: memref<2048x2048xf32>, %y: memref<2048x2048xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %k = %c0 to %n step %c1 {
+    linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<2048x2048xf32>) outs(%y : memref<2048x2048xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+  }
+  return
+}

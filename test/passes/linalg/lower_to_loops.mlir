@@ -1,0 +1,77 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-lower-to-loops,canonicalize | FileCheck %s
+
+#full = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+
+// The fill becomes the accumulator's first value; the store follows the inner loop.
+// CHECK-LABEL: func.func @sum_in_a_register
+// CHECK-SAME: (%[[X:.*]]: memref<4x8xf32>, %[[Y:.*]]: memref<4xf32>)
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-NEXT: %[[S:.*]] = scf.for %[[J:.*]] = {{.*}} iter_args(%[[ACC:.*]] = %cst)
+// CHECK-NEXT: %[[E:.*]] = memref.load %[[X]][%[[I]], %[[J]]]
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[E]]
+// CHECK-NEXT: scf.yield %[[NEXT]]
+// CHECK: memref.store %[[S]], %[[Y]][%[[I]]]
+func.func @sum_in_a_register(%x: memref<4x8xf32>, %y: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%zero : f32) outs(%y : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  linalg.generic {indexing_maps = [#full, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<4x8xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Blocks of columns as tasks: each block is initialised, then accumulated row by row.
+// CHECK-LABEL: func.func @blocks_of_columns
+// CHECK: scf.forall (%[[B:.*]]) = (0) to (100) step (32)
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %[[J0:.*]] = %[[B]] to %[[END]]
+// CHECK-NEXT: memref.store %cst
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-NEXT: scf.for %[[J:.*]] = %[[B]] to %[[END]]
+// CHECK: lamina.grain = 2 : i64
+func.func @blocks_of_columns(%x: memref<8x100xf32>, %y: memref<100xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%zero : f32) outs(%y : memref<100xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  linalg.generic {indexing_maps = [#full, #column], iterator_types = ["reduction", "parallel"]} ins(%x : memref<8x100xf32>) outs(%y : memref<100xf32>) attrs = {lamina.loops = array<i64: 1, 32, 0, 1, 1, 1>, lamina.tasks = array<i64: 1, 2>} {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @position
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: scf.for %[[J:.*]] =
+// CHECK: arith.addi %[[I]], %[[J]]
+func.func @position(%y: memref<3x5xindex>) {
+  linalg.generic {indexing_maps = [#full], iterator_types = ["parallel", "parallel"]} outs(%y : memref<3x5xindex>) {
+  ^bb0(%out: index):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %0 = arith.addi %i, %j : index
+    linalg.yield %0 : index
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @on_tensors
+// CHECK: linalg.generic
+func.func @on_tensors(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  %0 = linalg.generic {indexing_maps = [#full], iterator_types = ["parallel", "parallel"]} outs(%x : tensor<3x5xf32>) {
+  ^bb0(%out: f32):
+    %1 = arith.addf %out, %out : f32
+    linalg.yield %1 : f32
+  } -> tensor<3x5xf32>
+  return %0 : tensor<3x5xf32>
+}

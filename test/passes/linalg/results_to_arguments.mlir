@@ -1,0 +1,69 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-results-to-arguments | FileCheck %s
+
+// CHECK-LABEL: func.func @new_argument
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {bufferization.writable = false}, %[[OUT:.*]]: tensor<4xf32> {bufferization.writable = true})
+// CHECK: %[[SUM:.*]] = linalg.add
+// CHECK: %[[DONE:.*]] = bufferization.materialize_in_destination %[[SUM]] in %[[OUT]]
+// CHECK: return %[[DONE]]
+func.func @new_argument(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @updated_argument
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {bufferization.writable = true, lamina.inout = 0 : i32})
+// CHECK: bufferization.materialize_in_destination %{{.*}} in %[[X]]
+func.func @updated_argument(%x: tensor<4xf32> {lamina.inout = 0 : i32}) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// The second copy of a value is made from the first.
+// CHECK-LABEL: func.func @returned_twice
+// CHECK: %[[FIRST:.*]] = bufferization.materialize_in_destination %{{.*}} in %arg1
+// CHECK: bufferization.materialize_in_destination %[[FIRST]] in %arg2
+func.func @returned_twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+  return %1, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// Both arguments are read before either is overwritten.
+// CHECK-LABEL: func.func @swapped
+// CHECK: %[[B:.*]] = bufferization.alloc_tensor() copy(%arg1)
+// CHECK: %[[A:.*]] = bufferization.alloc_tensor() copy(%arg0)
+// CHECK: bufferization.materialize_in_destination %[[B]] in %arg0
+// CHECK: bufferization.materialize_in_destination %[[A]] in %arg1
+func.func @swapped(%a: tensor<4xf32> {lamina.inout = 0 : i32}, %b: tensor<4xf32> {lamina.inout = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
+  return %b, %a : tensor<4xf32>, tensor<4xf32>
+}
+
+// What a loop builds up starts in its destination.
+// CHECK-LABEL: func.func @built_in_a_loop
+// CHECK-SAME: %[[OUT:[a-z0-9]+]]: tensor<4xf32> {bufferization.writable = true})
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[OUT]])
+// CHECK: return %[[LOOP]]
+func.func @built_in_a_loop(%x: f32) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = scf.for %i = %c0 to %c4 step %c1 iter_args(%t = %0) -> tensor<4xf32> {
+    %2 = tensor.insert %x into %t[%i] : tensor<4xf32>
+    scf.yield %2 : tensor<4xf32>
+  }
+  return %1 : tensor<4xf32>
+}
+
+// Nothing is written to a result without elements.
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT: materialize
+// CHECK: return %arg1
+func.func @empty(%x: tensor<0x3xf32>) -> tensor<0x3xf32> {
+  return %x : tensor<0x3xf32>
+}
+
+// CHECK-LABEL: func.func private @declaration(tensor<4xf32>) -> tensor<4xf32>
+func.func private @declaration(tensor<4xf32>) -> tensor<4xf32>

@@ -1,0 +1,47 @@
+// RUN: %lamina-opt %s --pass-pipeline=llvm-portable-float-constants | FileCheck %s
+
+// CHECK: llvm.mlir.global private constant @table(dense<[1036831949, 2139095040]> : tensor<2xi32>) {{.*}} : !llvm.array<2 x i32>
+llvm.mlir.global private constant @table(dense<[0.1, 0x7F800000]> : tensor<2xf32>) : !llvm.array<2 x f32>
+
+// CHECK-LABEL: llvm.func @scalar
+// CHECK: %[[I:.*]] = llvm.mlir.constant(1036831949 : i32) : i32
+// CHECK: %[[F:.*]] = llvm.freeze %[[I]]
+// CHECK: %[[B:.*]] = llvm.bitcast %[[F]] : i32 to f32
+// CHECK: llvm.return %[[B]]
+llvm.func @scalar() -> f32 {
+  %0 = llvm.mlir.constant(1.000000e-01 : f32) : f32
+  llvm.return %0 : f32
+}
+
+// CHECK-LABEL: llvm.func @vector
+// CHECK: llvm.mlir.constant(dense<14336> : vector<4xi16>) : vector<4xi16>
+// CHECK: llvm.bitcast {{.*}} to vector<4xf16>
+llvm.func @vector() -> vector<4xf16> {
+  %0 = llvm.mlir.constant(dense<5.000000e-01> : vector<4xf16>) : vector<4xf16>
+  llvm.return %0 : vector<4xf16>
+}
+
+// CHECK-LABEL: llvm.func @complex
+// CHECK-COUNT-2: llvm.insertvalue
+llvm.func @complex() -> !llvm.struct<(f64, f64)> {
+  %0 = llvm.mlir.constant([1.000000e-01, 2.000000e+00]) : !llvm.struct<(f64, f64)>
+  llvm.return %0 : !llvm.struct<(f64, f64)>
+}
+
+// What would fold to a float constant is frozen too.
+// CHECK-LABEL: llvm.func @from_integer
+// CHECK: llvm.freeze
+// CHECK: llvm.sitofp
+llvm.func @from_integer() -> f32 {
+  %0 = llvm.mlir.constant(3 : i32) : i32
+  %1 = llvm.sitofp %0 : i32 to f32
+  llvm.return %1 : f32
+}
+
+// CHECK-LABEL: llvm.func @integer
+// CHECK-NEXT: llvm.mlir.constant(3 : i32) : i32
+// CHECK-NEXT: llvm.return
+llvm.func @integer() -> i32 {
+  %0 = llvm.mlir.constant(3 : i32) : i32
+  llvm.return %0 : i32
+}

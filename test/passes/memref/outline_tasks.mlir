@@ -1,0 +1,34 @@
+// RUN: %lamina-opt %s --split-input-file --pass-pipeline=memref-outline-tasks | FileCheck %s
+
+// CHECK-LABEL: func.func private @k_task_0(%arg0: memref<8x4xf32>, %arg1: index, %arg2: index)
+// CHECK: %[[C:.*]] = arith.constant 2.0
+// CHECK: scf.for %[[T:.*]] = %arg1 to %arg2
+// CHECK: %[[J:.*]] = arith.remui %[[T]]
+// CHECK: %[[I:.*]] = arith.divui %[[T]]
+// CHECK: memref.store %[[C]], %arg0[%[[I]], %[[J]]]
+// CHECK: func.func private @k_parallel_0(memref<8x4xf32>) attributes {lamina.range = array<i64: 32, 3>, lamina.task = @k_task_0}
+// CHECK-LABEL: func.func @k
+// CHECK: call @k_parallel_0(%arg0)
+func.func @k(%y: memref<8x4xf32>) {
+  %c = arith.constant 2.0 : f32
+  scf.forall (%i, %j) in (8, 4) {
+    memref.store %c, %y[%i, %j] : memref<8x4xf32>
+  } {lamina.grain = 3 : i64}
+  return
+}
+
+// -----
+
+// Steps count blocks; what is loaded outside is loaded again inside.
+// CHECK-LABEL: func.func private @blocks_task_0
+// CHECK: memref.load %arg0[]
+// CHECK: scf.for
+// CHECK: arith.muli
+// CHECK: lamina.range = array<i64: 4, 1>
+func.func @blocks(%s: memref<f32>, %y: memref<100xf32>) {
+  %c = memref.load %s[] : memref<f32>
+  scf.forall (%i) = (0) to (100) step (32) {
+    memref.store %c, %y[%i] : memref<100xf32>
+  }
+  return
+}

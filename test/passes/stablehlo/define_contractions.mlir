@@ -1,0 +1,26 @@
+// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-contractions | FileCheck %s
+
+// CHECK-LABEL: func.func @bf16
+// CHECK-COUNT-2: stablehlo.convert {{.*}} -> tensor<{{.*}}xf32>
+// CHECK: stablehlo.dot_general {{.*}} -> tensor<2x4xf32>
+// CHECK: stablehlo.convert {{.*}} : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+func.func @bf16(%x: tensor<2x3xbf16>, %y: tensor<3x4xbf16>) -> tensor<2x4xbf16> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xbf16>
+  return %0 : tensor<2x4xbf16>
+}
+
+// CHECK-LABEL: func.func @wider_result
+// CHECK-COUNT-2: stablehlo.convert
+// CHECK: stablehlo.dot_general
+// CHECK-NOT: stablehlo.convert
+func.func @wider_result(%x: tensor<2x3xf16>, %y: tensor<3x4xf16>) -> tensor<2x4xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func.func @f32
+// CHECK-NOT: stablehlo.convert
+func.func @f32(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}

@@ -1,0 +1,48 @@
+// RUN: %lamina-opt %s --pass-pipeline=stablehlo-lower-scatter | FileCheck %s
+
+// Only the elements named are touched, each when its index lies inside (one unsigned comparison).
+// CHECK-LABEL: func.func @in_place
+// CHECK-NOT: linalg.copy
+// CHECK: scf.for %[[N:.*]] = {{.*}} iter_args(%[[T:.*]] = %arg0)
+// CHECK: %[[I:.*]] = tensor.extract %arg1[%[[N]],
+// CHECK: %[[AT:.*]] = arith.index_cast %[[I]]
+// CHECK: arith.cmpi ule, %[[AT]]
+// CHECK: scf.if
+// CHECK: tensor.extract %[[T]][%[[AT]]]
+// CHECK: tensor.extract %arg2[%[[N]]]
+// CHECK: stablehlo.add
+// CHECK: tensor.insert {{.*}} into %[[T]][%[[AT]]]
+func.func @in_place(%x: tensor<10xf32> {lamina.inout = 0 : i32}, %i: tensor<3x1xi32>, %u: tensor<3xf32>) -> tensor<10xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<10xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<10xf32>
+  return %0 : tensor<10xf32>
+}
+
+// An argument that must stay is copied first; a window has loops of its own.
+// CHECK-LABEL: func.func @windows
+// CHECK: linalg.copy
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: tensor.insert
+func.func @windows(%x: tensor<10x4xf32>, %i: tensor<3x1xi32>, %u: tensor<3x4xf32>) -> tensor<10x4xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<10x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<10x4xf32>
+  return %0 : tensor<10x4xf32>
+}
+
+// Unsigned indices are widened: their value is not their sign extension.
+// CHECK-LABEL: func.func @unsigned
+// CHECK: stablehlo.convert %arg1 : (tensor<3x1xui32>) -> tensor<3x1xi64>
+func.func @unsigned(%x: tensor<10xf32> {lamina.inout = 0 : i32}, %i: tensor<3x1xui32>, %u: tensor<3xf32>) -> tensor<10xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<10xf32>, tensor<3x1xui32>, tensor<3xf32>) -> tensor<10xf32>
+  return %0 : tensor<10xf32>
+}
