@@ -37,7 +37,7 @@ def connect() -> None:
     from lamina.numpy.array_methods import attach
 
     trace.register_value_type(Array, _array_aval)
-    trace.set_eval_trace(EvalTrace(stages.compile_primitive))
+    trace.set_eval_trace(EvalTrace(stages.compile_primitive, stages.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)
     attach(Array)

@@ -7,6 +7,7 @@ from typing import Any
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.trace import eval_trace
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
@@ -128,9 +129,7 @@ def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str
 
 
 def _impl(*args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
-    from lamina import stages
-
-    return stages.run_jaxpr(jaxpr, name, args)
+    return eval_trace().run_jaxpr(jaxpr, name, args)
 
 
 def _shown(params: dict[str, Any]) -> dict[str, Any]:

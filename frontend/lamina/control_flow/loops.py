@@ -13,6 +13,7 @@ from lamina.control_flow.scan import scan
 from lamina.control_flow.while_loop import while_loop
 from lamina.core import dtypes, tree
 from lamina.core.trace import Tracer, get_aval
+from lamina.interpreters.batching import batch_flat, move_batch
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
@@ -77,12 +78,24 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if batch_size <= 0:
         raise ValueError(f"map: batch_size must be positive, got {batch_size}")
-    from lamina import api, lax
+    from lamina import lax
 
     leaves, treedef = tree.flatten(xs)
     n = get_aval(leaves[0]).shape[0]
     whole = n - n % batch_size
-    vectorised = api.vmap(f)
+    out_trees: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        out, out_tree = tree.flatten(f(tree.unflatten(treedef, values)))
+        out_trees.append(out_tree)
+        return out
+
+    def vectorised(part: Any) -> Any:
+        values = tree.leaves(part)
+        size = get_aval(values[0]).shape[0]
+        outs, dims = batch_flat(flat, values, [0] * len(values), size)
+        moved = [move_batch(x, d, size) for x, d in zip(outs, dims, strict=True)]
+        return tree.unflatten(out_trees[-1], moved)
 
     def part(start: int, stop: int) -> Any:
         return tree.unflatten(treedef, [lax.slice_in_dim(x, start, stop) for x in leaves])

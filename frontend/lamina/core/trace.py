@@ -62,7 +62,8 @@ def observe_tracing(observer: Callable[[bool], None]) -> None:
     _observers.append(observer)
 
 
-def eval_trace() -> Trace:
+def eval_trace() -> Any:
+    """The trace that runs primitives."""
     assert _eval_trace is not None
     return _eval_trace
 

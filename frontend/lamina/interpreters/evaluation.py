@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -11,14 +12,17 @@ from lamina.interpreters.staging import raise_leaked
 
 
 class EvalTrace(Trace):
-    """The bottom trace. `compile_primitive(primitive, params)` gives the function that runs one
-    operation for all types of operands; it is injected, for the compiler stands above."""
+    """The bottom trace. The compiler stands above, so its two services are injected:
 
-    __slots__ = ("_compile_primitive", "_functions")
+    compile_primitive(primitive, params)  the function that runs one operation, for all types
+    run_jaxpr(closed_jaxpr, name, args)   runs a whole program, compiled once
+    """
 
-    def __init__(self, compile_primitive: Any) -> None:
+    __slots__ = ("_compile_primitive", "_functions", "run_jaxpr")
+
+    def __init__(self, compile_primitive: Callable[..., Any], run_jaxpr: Callable[..., Any]) -> None:
         super().__init__(None)
-        self._compile_primitive = compile_primitive
+        self._compile_primitive, self.run_jaxpr = compile_primitive, run_jaxpr
         self._functions: dict[Any, Any] = {}
 
     def name(self) -> str:
