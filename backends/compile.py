@@ -95,7 +95,7 @@ def compile_module(
         "entry": ENTRY_SYMBOL,
         "target": target.describe(),
         "versions": versions(),
-        "pipeline": {stage: list(passes) for stage, passes in ALL_PIPELINES.items()},
+        "pipeline": {name: list(map(str, passes)) for name, passes in ALL_PIPELINES.items()},
         **_memory(work, signature, kernels, objects),
         "imports": sorted({symbol for kernel in kernels.values() for symbol in kernel.imports}),
         "kernels": _kernel_rows(work, kernels),

@@ -2,9 +2,9 @@
 
     stablehlo.custom_call @my_library(...)   ->   error: [custom_call] calls @my_library, ...
 
-These are ops that talk to other devices or to the host, and calls of code that is not here; also
-values that are no tensors of known size, since nothing behind this pass would know what to do.
-Changes nothing.
+Expects calls of the program's own functions to be inlined. Refused are ops that talk to other
+devices or to the host, calls of code that is not here, and values that are no tensors of known
+size, since nothing behind this pass would know what to do. Changes nothing.
 example: test/passes/stablehlo/check_supported.mlir
 """
 
@@ -59,6 +59,12 @@ class CheckSupported(Pass):
             name = op.name
             if name in _REFUSED:
                 raise CompileError.at(op, _REFUSED[name])
+            if name == "func.call":  # all others have been inlined
+                raise CompileError.at(
+                    op,
+                    f"calls @{op.attributes['callee'].value}, which is recursive",
+                    "write the recursion as a loop (stablehlo.while)",
+                )
             if name == "stablehlo.custom_call":
                 target = op.attributes["call_target_name"].value
                 raise CompileError.at(

@@ -41,3 +41,11 @@ func.func public @foreign(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = arith.addf %x, %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{[call] calls @f, which is recursive}}
+  %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
