@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from primitive_samples import ROWS, Sample
+from primitive_samples import ROWS
+from sample import Sample
 
 import lamina
 from lamina import lax
@@ -45,16 +46,24 @@ def run(fun: Any, *args: Any) -> list[np.ndarray]:
     return [np.asarray(x) for x in lamina.jit(fun)(*args)]
 
 
-def assert_close(got: Sequence[Any], want: Sequence[Any], rtol: float = 0.0, what: str = "") -> None:
+def assert_close(
+    got: Sequence[Any], want: Sequence[Any], rtol: float = 0.0, what: str = ""
+) -> None:
     assert len(got) == len(want)
     for a, b in zip(got, want):
         a, b = np.asarray(a), np.asarray(b)
         assert a.shape == b.shape, what
         if dtypes.is_inexact(a.dtype):
-            tol = max(rtol, _RTOL[a.dtype.name]) if a.dtype.itemsize < 8 or rtol > 1e-3 else _RTOL[a.dtype.name]
+            tol = (
+                max(rtol, _RTOL[a.dtype.name])
+                if a.dtype.itemsize < 8 or rtol > 1e-3
+                else _RTOL[a.dtype.name]
+            )
             wide = np.complex128 if a.dtype.kind == "c" else np.float64
             scale = np.max(np.abs(b.astype(wide)[np.isfinite(b.astype(wide))]), initial=0.0)
-            np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol=tol, atol=tol * min(scale, 1.0), err_msg=what)
+            np.testing.assert_allclose(
+                a.astype(wide), b.astype(wide), rtol=tol, atol=tol * min(scale, 1.0), err_msg=what
+            )
         else:
             np.testing.assert_array_equal(a, b, err_msg=what)
 
@@ -76,12 +85,19 @@ def test_type_and_value(sample: Sample) -> None:
     if sample.numpy is not None:
         with np.errstate(all="ignore"):
             reference = jax.tree.leaves(sample.numpy(*args))
-        assert_close(got, [np.asarray(r, a.dtype) for r, a in zip(reference, got)], sample.rtol, "against NumPy")
+        assert_close(
+            got,
+            [np.asarray(r, a.dtype) for r, a in zip(reference, got)],
+            sample.rtol,
+            "against NumPy",
+        )
 
 
 def has_derivative(sample: Sample) -> bool:
-    return sample.primitive.jvp is not NOT_DIFFERENTIABLE and sample.primitive.jvp is not OWED and any(
-        dtypes.is_inexact(s.dtype) for s in sample.specs
+    return (
+        sample.primitive.jvp is not NOT_DIFFERENTIABLE
+        and sample.primitive.jvp is not OWED
+        and any(dtypes.is_inexact(s.dtype) for s in sample.specs)
     )
 
 
@@ -122,7 +138,11 @@ def test_derivatives(sample: Sample) -> None:
             return inner
 
         def both(*xs: Any) -> list[Any]:
-            primals, ts, cts = xs[: len(active)], xs[len(active) : 2 * len(active)], xs[2 * len(active) :]
+            primals, ts, cts = (
+                xs[: len(active)],
+                xs[len(active) : 2 * len(active)],
+                xs[2 * len(active) :],
+            )
             _, out_tangents = lamina.jvp(of_active(mine(sample)), primals, ts)
             _, pullback = lamina.vjp(of_active(mine(sample)), *primals)
             return [*out_tangents, *pullback(list(cts))]
@@ -140,7 +160,9 @@ def test_derivatives(sample: Sample) -> None:
         left = sum(np.sum(ct * t).real for ct, t in zip(cotangents, got))
         right = sum(np.sum(p * t).real for p, t in zip(pulled, tangents))
         tol = 1e-8 if sample.widen else 1e-3
-        np.testing.assert_allclose(left, right, rtol=tol, atol=tol, err_msg="<ct, jvp(t)> = <vjp(ct), t>")
+        np.testing.assert_allclose(
+            left, right, rtol=tol, atol=tol, err_msg="<ct, jvp(t)> = <vjp(ct), t>"
+        )
         if sample.widen:
             eps = 1e-6
             f = lamina.jit(of_active(mine(sample)))
@@ -149,7 +171,9 @@ def test_derivatives(sample: Sample) -> None:
             for a, b, t in zip(ahead, behind, got):
                 slope = (np.asarray(a) - np.asarray(b)) / (2 * eps)
                 slope = np.where(np.isnan(slope), t, slope)  # a gather's fill value
-                np.testing.assert_allclose(t, slope, rtol=1e-5, atol=1e-5, err_msg="finite differences")
+                np.testing.assert_allclose(
+                    t, slope, rtol=1e-5, atol=1e-5, err_msg="finite differences"
+                )
 
 
 def batched_dims(ranks: Sequence[int]) -> list[tuple[int | None, ...]]:
@@ -175,7 +199,10 @@ def test_vmap(sample: Sample) -> None:
         ]
         got = run(lamina.vmap(mine(sample), in_axes=dims), *args)
         loop = [
-            [np.asarray(x) for x in one(*(examples[0 if d is None else k][i] for i, d in enumerate(dims)))]
+            [
+                np.asarray(x)
+                for x in one(*(examples[0 if d is None else k][i] for i, d in enumerate(dims)))
+            ]
             for k in range(BATCH)
         ]
         want = [np.stack(column) for column in zip(*loop)]
@@ -184,5 +211,7 @@ def test_vmap(sample: Sample) -> None:
 
 def test_every_primitive_has_a_row() -> None:
     sampled = {s.primitive for s in ROWS}
-    missing = [n for n, p in vars(lax).items() if isinstance(p, lamina.core.Primitive) and p not in sampled]
+    missing = [
+        n for n, p in vars(lax).items() if isinstance(p, lamina.core.Primitive) and p not in sampled
+    ]
     assert not missing

@@ -7,14 +7,16 @@ from lamina import lax
 
 
 # CHECK-LABEL: TEST: matmul
-# CHECK: stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+# CHECK: stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+# CHECK-SAME: -> tensor<2x4xf32>
 @print_ir("f32[2,3]", "f32[3,4]")
 def matmul(x, y):
     return lax.dot(x, y)
 
 
 # CHECK-LABEL: TEST: batch_matmul
-# CHECK: stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGHEST, HIGHEST]
+# CHECK: stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0]
+# CHECK-SAME: contracting_dims = [2] x [1], precision = [HIGHEST, HIGHEST]
 @print_ir("f32[5,2,3]", "f32[5,3,4]")
 def batch_matmul(x, y):
     return lax.batch_matmul(x, y, lax.Precision.HIGHEST)

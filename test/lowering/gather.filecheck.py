@@ -14,7 +14,8 @@ rows = functools.partial(lax.gather, dimension_numbers=NUMBERS, slice_sizes=(1, 
 # StableHLO's gather clamps.
 # CHECK-LABEL: TEST: clip
 # CHECK: "stablehlo.gather"(%arg0, %arg1)
-# CHECK-SAME: offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1
+# CHECK-SAME: offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0]
+# CHECK-SAME: index_vector_dim = 1
 # CHECK-SAME: slice_sizes = array<i64: 1, 3>
 # CHECK-NEXT: return
 @print_ir("f32[5,3]", "i32[4,1]")

@@ -1,4 +1,4 @@
-"""Arithmetic, elementwise: add sub mul div rem neg max min abs sign floor ceil round pow square ..."""
+"""Arithmetic, elementwise: add sub mul div rem neg max min abs sign floor ceil round pow square."""
 
 from __future__ import annotations
 
@@ -11,11 +11,24 @@ from lamina import lax
 from lamina.core import ShapedArray, Zero, dtypes, get_aval
 from lamina.lax import hlo
 from lamina.lax.checks import (
-    ANY, FLOAT, INEXACT, NUMBER, REAL, SIGNED, accepted, check_accepted,
-    dtype_of, scalar_like,
+    ANY,
+    FLOAT,
+    INEXACT,
+    NUMBER,
+    REAL,
+    SIGNED,
+    accepted,
+    check_accepted,
+    dtype_of,
+    scalar_like,
 )  # fmt: skip
 from lamina.lax.elementwise_rules import (
-    broadcast_shapes, builder, chlo_lowering, elementwise, elementwise_lowering, linear_in_each,
+    broadcast_shapes,
+    builder,
+    chlo_lowering,
+    elementwise,
+    elementwise_lowering,
+    linear_in_each,
     spread_values,
 )  # fmt: skip
 
@@ -31,7 +44,7 @@ class RoundingMethod(enum.IntEnum):
 
 # ---- user functions ----------------------------------------------------------------------------
 def add(x: Any, y: Any) -> Any:
-    """x + y, elementwise. Operands have one dtype and one shape (or rank 0); nothing is promoted."""
+    """x + y, elementwise, for operands of one dtype and one shape (or rank 0)."""
     return add_p.bind(x, y)
 
 

@@ -75,7 +75,8 @@ def check_same_dtypes(name: str, avals: Iterable[ShapedArray]) -> None:
     if any(d != found[0] for d in found):
         other = _NUMPY_NAMES.get(name)
         tip = (
-            f" (Tip: jnp.{other} is a similar function that does automatic type promotion on inputs)."
+            f" (Tip: jnp.{other} is a similar function that does automatic type promotion on "
+            "inputs)."
             if other is not None
             else ""
         )
@@ -86,7 +87,9 @@ def check_same_dtypes(name: str, avals: Iterable[ShapedArray]) -> None:
 def check_rank(name: str, aval: ShapedArray, least: int) -> None:
     """Raises TypeError if an operand has fewer than `least` dimensions."""
     if len(aval.shape) < least:
-        raise TypeError(f"[{name}] needs an operand of rank {least} or more, got {aval.str_short()}")
+        raise TypeError(
+            f"[{name}] needs an operand of rank {least} or more, got {aval.str_short()}"
+        )
 
 
 def canonical_axis(name: str, axis: Any, ndim: int) -> int:

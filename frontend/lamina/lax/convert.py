@@ -10,7 +10,13 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import (
-    NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval,
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    Zero,
+    dtypes,
+    get_aval,
 )  # fmt: skip
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
@@ -33,8 +39,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 def convert(operand: Any, dtype: np.dtype, weak_type: bool) -> Any:
     """convert_element_type to a canonical dtype that may be weak."""
     kind = type(operand)
-    if kind in _SCALARS or isinstance(operand, np.generic) or (
-        kind is np.ndarray and not operand.shape
+    if (
+        kind in _SCALARS
+        or isinstance(operand, np.generic)
+        or (kind is np.ndarray and not operand.shape)
     ):
         if not weak_type:
             return _scalar(operand, dtype)

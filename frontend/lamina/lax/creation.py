@@ -9,7 +9,13 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import (
-    NO_OPERANDS, NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, dtypes, get_aval,
+    NO_OPERANDS,
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    dtypes,
+    get_aval,
 )  # fmt: skip
 from lamina.lax import hlo
 from lamina.lax.checks import accepted, canonical_axis, canonical_shape, check_accepted
@@ -28,7 +34,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     return lax.broadcast_in_dim(fill_value, shape, ())
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None
+) -> Any:
     """An array like x (its shape and dtype, unless others are given) with fill_value everywhere."""
     aval = get_aval(x)
     return full(aval.shape if shape is None else shape, fill_value,

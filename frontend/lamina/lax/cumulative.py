@@ -77,9 +77,7 @@ def associative_scan(ops: Any, combine: Callable[[Arrays, Arrays], Arrays], xs: 
         even = first
     else:
         between = (n - 1) // 2
-        rest = combine(
-            [part(x, 0, between, 1) for x in odd], [part(x, 2, n, 2) for x in xs]
-        )
+        rest = combine([part(x, 0, between, 1) for x in odd], [part(x, 2, n, 2) for x in xs])
         even = [ops.concatenate([a, b], axis) for a, b in zip(first, rest)]
     column = (*sized(half)[: axis + 1], 1, *shape[axis + 1 :])
     out = []
@@ -121,7 +119,9 @@ def _lowering(combine: Callable[[], Primitive]) -> Callable[..., Any]:
     return rule
 
 
-def _jvp(primitive: Callable[[], Primitive], combine: Callable[[], Primitive]) -> Callable[..., Any]:
+def _jvp(
+    primitive: Callable[[], Primitive], combine: Callable[[], Primitive]
+) -> Callable[..., Any]:
     """Scans values with their tangents, by the derivative of the combining primitive."""
 
     def rule(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:

@@ -11,11 +11,13 @@ import numpy as np
 from lamina import config, lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.lax import hlo
-from lamina.lax.checks import ANY, check_accepted, check_same_dtypes
 from lamina.lax.batching_rules import past
+from lamina.lax.checks import ANY, check_accepted, check_same_dtypes
 
 Axes = tuple[int, ...]
-DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
 
 
 class Precision(enum.Enum):
@@ -66,8 +68,13 @@ def _one_precision(precision: Any) -> Precision:
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
-                precision: PrecisionLike = None, preferred_element_type: Any = None) -> Any:  # fmt: skip
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """The sum over contracting axes of lhs * rhs, for each index of the batch axes.
 
     dimension_numbers is ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). The result's

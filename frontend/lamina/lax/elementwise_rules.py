@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, Zero
-from lamina.core import get_aval, is_undefined_primal
+from lamina.core import (
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    Zero,
+    get_aval,
+    is_undefined_primal,
+)
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import Accepted, check_accepted, check_same_dtypes
@@ -48,11 +55,12 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
     """The cotangent of an operand of type `aval`: that of its spread form, summed to its shape."""
-    if ct.shape == aval.shape:
+    shape = np.shape(ct)  # ct may be a Python number
+    if shape == aval.shape:
         return ct
     if not aval.shape:
-        return lax.reduce_sum(ct, tuple(range(len(ct.shape))))
-    axes = tuple(i for i, d in enumerate(aval.shape) if d != ct.shape[i])
+        return lax.reduce_sum(ct, tuple(range(len(shape))))
+    axes = tuple(i for i, d in enumerate(aval.shape) if d != shape[i])
     return lax.expand_dims(lax.reduce_sum(ct, axes), axes)
 
 
@@ -213,11 +221,13 @@ def builder(name: str) -> Callable[..., Any]:
 
 
 def linear_in_each(*rules: Callable[..., Any]) -> Callable[..., Any]:
-    """A transpose rule: for each operand `rule(ct, *operands)`, the cotangent of its spread form."""
+    """A transpose rule: `rule(ct, *operands)` is the cotangent of an operand in its spread form."""
 
     def transpose(ct: Any, *operands: Any, **params: Any) -> list[Any]:
         return [
-            unbroadcast(x.aval, rules[i](ct, *operands, **params)) if is_undefined_primal(x) else None
+            unbroadcast(x.aval, rules[i](ct, *operands, **params))
+            if is_undefined_primal(x)
+            else None
             for i, x in enumerate(operands)
         ]
 

@@ -13,8 +13,16 @@ from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size, move_axis
 from lamina.lax.checks import canonical_shape
 from lamina.lax.indexing import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, batch_both, batch_indices,
-    batch_operand, canonical_numbers, check_numbers, index_limits, spread_limits,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    batch_both,
+    batch_indices,
+    batch_operand,
+    canonical_numbers,
+    check_numbers,
+    index_limits,
+    spread_limits,
 )  # fmt: skip
 
 
@@ -86,8 +94,10 @@ def _abstract_eval(x: ShapedArray, indices: ShapedArray, *,
     window = [n for d, n in enumerate(slice_sizes) if d not in dropped]
     rank = len(window) + len(indices.shape) - 1
     offsets = numbers.offset_dims
-    if len(offsets) != len(window) or list(offsets) != sorted(set(offsets)) or any(
-        not 0 <= d < rank for d in offsets
+    if (
+        len(offsets) != len(window)
+        or list(offsets) != sorted(set(offsets))
+        or any(not 0 <= d < rank for d in offsets)
     ):
         raise TypeError(
             f"[gather] offset_dims={offsets} must be {len(window)} ascending axes of a result of "

@@ -96,7 +96,9 @@ def check_numbers(name: str, numbers: Any, operand: ShapedArray, indices: Shaped
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"[{name}] indices must be integers, got {indices.str_short()}")
     if not indices.shape:
-        raise TypeError(f"[{name}] indices need a last axis that holds the components of each index")
+        raise TypeError(
+            f"[{name}] indices need a last axis that holds the components of each index"
+        )
     if indices.shape[-1] != len(index_map):
         raise TypeError(
             f"[{name}] the last axis of indices {indices.str_short()} must be as long as "

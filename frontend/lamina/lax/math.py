@@ -197,7 +197,9 @@ def _one_minus_square(x: Any) -> Any:
 
 
 asin_p = _function("asin", chlo_lowering("asin"), lambda ans, x: rsqrt(_one_minus_square(x)))
-acos_p = _function("acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(_one_minus_square(x))))
+acos_p = _function(
+    "acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(_one_minus_square(x)))
+)
 atan_p = _function(
     "atan", chlo_lowering("atan"),
     lambda ans, x: lax.reciprocal(lax.add(_one(x), lax.square(x))),

@@ -17,7 +17,9 @@ from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray
 from lamina.lax import hlo
 from lamina.lax.checks import Accepted, check_accepted
 from lamina.lax.elementwise_rules import (
-    broadcast_shapes, elementwise_batching, spread_values,
+    broadcast_shapes,
+    elementwise_batching,
+    spread_values,
 )  # fmt: skip
 
 _UINT32 = np.dtype(np.uint32)

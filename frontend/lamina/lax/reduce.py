@@ -1,4 +1,4 @@
-"""Reductions: reduce_sum max min prod and or xor, argmax, argmin. Each removes the axes it names."""
+"""Reductions: reduce_sum max min prod and or xor, argmax, argmin; each drops the axes it names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import (
-    LINEAR, NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, dtypes,
+    LINEAR,
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    dtypes,
 )  # fmt: skip
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import (
-    ANY, BITS, NUMBER, Accepted, accepted, canonical_axes, check_accepted, dtype_of,
+    ANY,
+    BITS,
+    NUMBER,
+    Accepted,
+    accepted,
+    canonical_axes,
+    check_accepted,
+    dtype_of,
     scalar_like,
 )  # fmt: skip
 
@@ -67,7 +79,9 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def _bind(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Any:
-    return primitive.bind(operand, axes=canonical_axes(primitive.name, axes, len(np.shape(operand))))
+    return primitive.bind(
+        operand, axes=canonical_axes(primitive.name, axes, len(np.shape(operand)))
+    )
 
 
 def _bind_index(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -257,9 +271,7 @@ def _index_lowering(direction: str, start: Callable[[np.dtype], Any]) -> Callabl
             )
             if dtypes.is_float(aval.dtype):
                 # Both NaN: `wins` holds for whichever comes first in the fold, so ask the index.
-                both = hlo.and_(
-                    hlo.compare(value, value, "NE"), hlo.compare(other, other, "NE")
-                )
+                both = hlo.and_(hlo.compare(value, value, "NE"), hlo.compare(other, other, "NE"))
                 wins = hlo.select(both, hlo.compare(index, other_index, "LT"), wins)
             keep_index = hlo.or_(wins, earlier)
             return [hlo.select(wins, value, other), hlo.select(keep_index, index, other_index)]

@@ -14,8 +14,15 @@ from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import ANY, NUMBER, Accepted, check_accepted, check_same_dtypes, scalar_like
 from lamina.lax.indexing import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, batch_both, batch_operand,
-    canonical_numbers, check_numbers, index_limits, spread_limits,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    batch_both,
+    batch_operand,
+    canonical_numbers,
+    check_numbers,
+    index_limits,
+    spread_limits,
 )  # fmt: skip
 
 Mode = str | GatherScatterMode | None
@@ -104,8 +111,10 @@ def _abstract_eval(name: str, accept: Accepted) -> Callable[..., ShapedArray]:
         absent = len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
         windows = numbers.update_window_dims
         rank = len(updates.shape)
-        if len(windows) != len(x.shape) - absent or list(windows) != sorted(set(windows)) or any(
-            not 0 <= d < rank for d in windows
+        if (
+            len(windows) != len(x.shape) - absent
+            or list(windows) != sorted(set(windows))
+            or any(not 0 <= d < rank for d in windows)
         ):
             raise TypeError(
                 f"[{name}] update_window_dims={windows} must be {len(x.shape) - absent} ascending "

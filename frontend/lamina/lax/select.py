@@ -69,7 +69,9 @@ def _select_lowering(ctx: Any, which: Any, *cases: Any) -> Any:
             return cases[0]
         middle = len(cases) // 2
         lower = hlo.compare(which, hlo.full(first + middle, aval.shape, aval.dtype), "LT")
-        return hlo.select(lower, choose(first, cases[:middle]), choose(first + middle, cases[middle:]))
+        return hlo.select(
+            lower, choose(first, cases[:middle]), choose(first + middle, cases[middle:])
+        )
 
     return choose(0, cases)
 
@@ -98,9 +100,15 @@ def _select_batching(args: Sequence[Any], dims: Sequence[int | None]) -> tuple[A
     which, *cases = args
     size = batch_size(args, dims)
     case_dims = set(dims[1:])
-    if len(case_dims) == 1 and None not in case_dims and (
-        dims[0] in case_dims and np.shape(which) == np.shape(cases[0])
-        or dims[0] is None and not np.shape(which)
+    if (
+        len(case_dims) == 1
+        and None not in case_dims
+        and (
+            dims[0] in case_dims
+            and np.shape(which) == np.shape(cases[0])
+            or dims[0] is None
+            and not np.shape(which)
+        )
     ):
         return select_n_p.bind(which, *cases), dims[1]  # type: ignore[return-value]
     cases = [at_front(x, d, size) for x, d in zip(cases, dims[1:])]

@@ -10,13 +10,22 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import (
-    LINEAR, Primitive, ShapedArray, Tracer, Zero, is_undefined_primal,
+    LINEAR,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    Zero,
+    is_undefined_primal,
 )  # fmt: skip
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert, move_axis, past
 from lamina.lax.checks import (
-    canonical_axes, canonical_axis, canonical_shape, check_same_dtypes,
-    scalar_like, static_ints,
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    check_same_dtypes,
+    scalar_like,
+    static_ints,
 )  # fmt: skip
 
 PaddingConfig = Sequence[tuple[int, int, int]]
@@ -30,7 +39,9 @@ def _is_array(x: Any) -> bool:
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Any:
     """operand repeated to fill `shape`: its axis i becomes axis broadcast_dimensions[i].
 
     Axes of size 1 are spread; others keep their size. broadcast_dimensions must ascend.
@@ -129,16 +140,19 @@ def copy(x: Any) -> Any:
 
 
 # ---- broadcast_in_dim --------------------------------------------------------------------------
-def _broadcast_in_dim_abstract_eval(x: ShapedArray, *, shape: tuple[int, ...],
-                                    broadcast_dimensions: tuple[int, ...]) -> ShapedArray:  # fmt: skip
+def _broadcast_in_dim_abstract_eval(
+    x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> ShapedArray:
     dims = broadcast_dimensions
     if len(dims) != len(x.shape):
         raise TypeError(
             f"[broadcast_in_dim] broadcast_dimensions needs an entry for each axis of "
             f"{x.str_short()}, got {dims}"
         )
-    if any(a >= b for a, b in zip(dims, dims[1:])) or dims and not (
-        0 <= dims[0] and dims[-1] < len(shape)
+    if (
+        any(a >= b for a, b in zip(dims, dims[1:]))
+        or dims
+        and not (0 <= dims[0] and dims[-1] < len(shape))
     ):
         raise TypeError(
             "[broadcast_in_dim] broadcast_dimensions must be strictly increasing axes of the "
@@ -163,7 +177,9 @@ def _broadcast_in_dim_transpose(ct: Any, x: Any, *, shape: Any, broadcast_dimens
     return [reshape(lax.reduce_sum(ct, (*new, *spread)), x.aval.shape)]
 
 
-def _broadcast_in_dim_batching(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+def _broadcast_in_dim_batching(
+    args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any
+) -> Any:
     x = move_axis(args[0], dims[0], 0)
     return broadcast_in_dim(x, (x.shape[0], *shape), (0, *past(0, broadcast_dimensions))), 0
 
@@ -308,11 +324,14 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
     total = 0
     for x in operands:
         if len(x.shape) != len(first.shape):
-            raise TypeError(f"Cannot concatenate arrays with different numbers of dimensions: got {shown}.")
+            raise TypeError(
+                f"Cannot concatenate arrays with different numbers of dimensions: got {shown}."
+            )
         if x.shape != (*first.shape[:dimension], x.shape[dimension], *first.shape[dimension + 1 :]):
             raise TypeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the "
-                f"one being concatenated: concatenating along dimension {dimension} for shapes {shown}."
+                f"one being concatenated: concatenating along dimension {dimension} for shapes "
+                f"{shown}."
             )
         total += x.shape[dimension]
     check_same_dtypes("concatenate", operands)
@@ -325,9 +344,7 @@ def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Any:
 
 
 def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
-    sizes = [
-        (x.aval.shape if is_undefined_primal(x) else np.shape(x))[dimension] for x in operands
-    ]
+    sizes = [(x.aval.shape if is_undefined_primal(x) else np.shape(x))[dimension] for x in operands]
     parts = split(ct, sizes, dimension)
     return [p if is_undefined_primal(x) else None for p, x in zip(parts, operands)]
 

@@ -1,4 +1,4 @@
-"""Rectangular parts of arrays: slice, dynamic_slice, dynamic_update_slice and their *_in_dim forms."""
+"""Rectangular parts of arrays: slice, dynamic_slice, dynamic_update_slice, and *_in_dim forms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import (
-    LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal,
+    LINEAR,
+    Primitive,
+    ShapedArray,
+    Zero,
+    dtypes,
+    get_aval,
+    is_undefined_primal,
 )  # fmt: skip
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
 from lamina.lax.checks import (
-    canonical_axis, canonical_shape, check_same_dtypes, scalar_like, static_ints,
+    canonical_axis,
+    canonical_shape,
+    check_same_dtypes,
+    scalar_like,
+    static_ints,
 )  # fmt: skip
 
 
@@ -126,9 +136,7 @@ def _from_end(name: str, start: Any, size: int) -> Any:
     if aval.shape:
         raise TypeError(f"[{name}] start_indices must be scalars, got {aval.str_short()}")
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(
-            f"[{name}] start_indices must be integers, got dtype {aval.dtype.name}"
-        )
+        raise TypeError(f"[{name}] start_indices must be integers, got dtype {aval.dtype.name}")
     if isinstance(start, int | np.integer) or type(start) is np.ndarray:
         start = int(start)
         return np.array(start + size if start < 0 else start, aval.dtype)
@@ -162,12 +170,16 @@ def _slice_abstract_eval(x: ShapedArray, *, start_indices: tuple[int, ...],
     return ShapedArray(tuple(sizes), x.dtype, x.weak_type)
 
 
-def _slice_lowering(ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+def _slice_lowering(
+    ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
+) -> Any:
     steps = strides if strides is not None else [1] * len(start_indices)
     return hlo.slice(x, start_indices, limit_indices, steps)
 
 
-def _slice_transpose(ct: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+def _slice_transpose(
+    ct: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
+) -> Any:
     config = []
     steps = strides if strides is not None else (1,) * len(start_indices)
     for size, start, n, step in zip(x.aval.shape, start_indices, ct.shape, steps):
@@ -204,8 +216,8 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
         s.shape or not dtypes.is_integer(s.dtype) or s.dtype != starts[0].dtype for s in starts
     ):
         raise TypeError(
-            f"[{name}] {x.str_short()} needs a scalar start of one integer dtype for each axis, got "
-            f"{', '.join(s.str_short() for s in starts)}"
+            f"[{name}] {x.str_short()} needs a scalar start of one integer dtype for each axis, "
+            f"got {', '.join(s.str_short() for s in starts)}"
         )
 
 

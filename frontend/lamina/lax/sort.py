@@ -40,7 +40,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     shape = np.shape(operand)
     axis = canonical_axis("top_k", axis, len(shape))
     if not 0 <= k <= shape[axis]:
-        raise ValueError(f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}")
+        raise ValueError(
+            f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}"
+        )
     index = lax.broadcasted_iota(np.int32, shape, axis)
     # A stable sort of the reversed arrays, reversed, is descending and still has ties in order.
     found = sort((lax.rev(operand, (axis,)), lax.rev(index, (axis,))), axis)
@@ -78,7 +80,9 @@ def _lexicographic(keys: Sequence[tuple[Any, Any, np.dtype]]) -> Any:
     return hlo.or_(less, hlo.and_(tied, _lexicographic(rest)))
 
 
-def _lowering(ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+def _lowering(
+    ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int
+) -> list[Any]:
     kinds = [aval.dtype for aval in ctx.avals_in[:num_keys]]
 
     def comparator(*pairs: Any) -> list[Any]:
