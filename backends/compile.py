@@ -69,13 +69,13 @@ def compile_module(
     target = target or Target.host()
     if target.kind != "cpu":
         raise TargetError(f"there is no backend for target {target} in this build")
+    name = name or _name_of(module)
     store = default_store()
-    key = artifact_key(to_text(module), target)
+    key = artifact_key(to_text(module), target, name)
     found = _stored(store, key)
     if found is not None:
         return Compilation(found, from_cache=True)
 
-    name = name or _name_of(module)
     with instrumentation.compiling(name) as watch:
         work = working_copy(module)
         run_optimize(work, watch)
@@ -108,9 +108,9 @@ def compile_module(
     return Compilation(artifact, from_cache=False)
 
 
-def artifact_key(text: str, target: Target) -> str:
+def artifact_key(text: str, target: Target, name: str) -> str:
     """The name in the store of what this StableHLO text (without locations) compiles to."""
-    parts = (text, repr(target), repr(sorted(versions().items())))
+    parts = (text, repr(target), name, repr(sorted(versions().items())))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

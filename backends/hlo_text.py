@@ -339,9 +339,14 @@ def _metadata(op: ir.Operation) -> str:
 
 
 def _path(location: ir.Location) -> str:
-    """The name that the frontend gave an op, such as `jit(f)/sin`: the outermost one."""
+    """The name that the frontend gave an op, such as `jit(f)/sin`: the outermost one.
+
+    A name right around a file's position, with no path in it, is that of the function there.
+    """
     while isinstance(location, ir.FusedLoc) and location.locations:
         location = location.locations[0]
-    if isinstance(location, ir.NameLoc) and not isinstance(location.child_loc, ir.FileLineColLoc):
-        return location.name_str
+    if isinstance(location, ir.NameLoc):
+        name = location.name_str
+        if "/" in name or not isinstance(location.child_loc, ir.FileLineColLoc):
+            return name
     return ""

@@ -85,11 +85,16 @@ def test_locations_do_not_name_an_artifact(cache: Path) -> None:
     assert compile_module(parse("\n\n" + PROGRAM)).from_cache
 
 
-def test_keys_differ_by_text_and_target() -> None:
+def test_keys_differ_by_text_target_and_name() -> None:
     host = Target.host()
     other = Target(host.kind, host.triple, "generic", "", 128, host.threads)
-    keys = {artifact_key(t, target) for t in ("a", "b") for target in (host, other)}
-    assert len(keys) == 4
+    keys = {
+        artifact_key(text, target, name)
+        for text in ("a", "b")
+        for target in (host, other)
+        for name in ("f", "g")
+    }
+    assert len(keys) == 8
 
 
 def test_a_changed_program_reuses_the_kernels_it_shares(cache: Path, compiled: list[str]) -> None:
