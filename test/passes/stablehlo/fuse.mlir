@@ -1,0 +1,168 @@
+// RUN: %lamina-opt %s --stablehlo-fuse --split-input-file | FileCheck %s
+
+// A chain is one kernel; what its result may overwrite is marked.
+// CHECK-LABEL: func.func @chain
+func.func @chain(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK-NEXT: %[[R:.*]] = call @fused_add_0(%arg0, %arg1)
+  // CHECK-NEXT: return %[[R]]
+  %two = stablehlo.constant dense<2.0> : tensor<8xf32>
+  %0 = stablehlo.multiply %x, %two : tensor<8xf32>
+  %1 = stablehlo.exponential %0 : tensor<8xf32>
+  %2 = stablehlo.add %1, %y : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+// CHECK: func.func private @fused_add_0(%arg0: tensor<8xf32> {lamina.may_alias = 0 : i32}, %arg1: tensor<8xf32>)
+// CHECK-SAME: lamina.kind = "loop", lamina.reason = "elementwise chain of 3"
+// CHECK-NEXT: stablehlo.constant
+// CHECK-NEXT: stablehlo.multiply
+// CHECK-NEXT: stablehlo.exponential
+// CHECK-NEXT: stablehlo.add
+
+// -----
+
+// A costly op with two users in unrelated kernels is computed once, and stored by one of them.
+// CHECK-LABEL: func.func @never_twice
+func.func @never_twice(%x: tensor<8x8xf32>) -> (tensor<8xf32>, tensor<8x8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // CHECK-NEXT: %[[E:.*]]:2 = call @fused_reduce_0(%arg0) : (tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>)
+  // CHECK-NEXT: %[[T:.*]] = call @fused_divide_0({{.*}}) : (tensor<8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  // CHECK-NEXT: return %[[E]]#1, %[[T]]
+  %0 = stablehlo.exponential %x : tensor<8x8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>
+  %3 = stablehlo.divide %0, %2 : tensor<8x8xf32>
+  return %1, %3 : tensor<8xf32>, tensor<8x8xf32>
+}
+// CHECK: @fused_reduce_0{{.*}}lamina.kind = "input"{{.*}}1 reduction with 1 ops around
+// CHECK-NEXT: stablehlo.exponential
+// CHECK: @fused_divide_0
+// CHECK-SAME: reduce: a reduction whose result is read at other indices
+// CHECK-NOT: stablehlo.exponential
+
+// -----
+
+// A costly op behind a broadcast would be computed again for each row.
+// CHECK-LABEL: func.func @not_repeated
+func.func @not_repeated(%v: tensor<8xf32>, %x: tensor<100x8xf32>) -> (tensor<100x8xf32>, tensor<100x8xf32>) {
+  // CHECK-NEXT: call @fused_exponential_0(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+  // CHECK-NEXT: call @fused_multiply_0
+  // CHECK-NEXT: return
+  %0 = stablehlo.exponential %v : tensor<8xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<8xf32>) -> tensor<100x8xf32>
+  %2 = stablehlo.add %x, %1 : tensor<100x8xf32>
+  %3 = stablehlo.multiply %x, %1 : tensor<100x8xf32>
+  return %2, %3 : tensor<100x8xf32>, tensor<100x8xf32>
+}
+// CHECK: lamina.reason = "elementwise chain of 3; stopped at exponential: costly, and a broadcast would repeat it"
+
+// -----
+
+// @c would depend on itself through the sort if a and c were one kernel.
+// CHECK-LABEL: func.func @no_cycle
+func.func @no_cycle(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK-NEXT: %[[A:.*]] = call @fused_exponential_0(%arg0)
+  // CHECK-NEXT: %[[S:.*]] = call @fused_sort_0(%[[A]])
+  // CHECK-NEXT: %[[C:.*]] = call @fused_add_0(
+  // CHECK-NEXT: return %[[C]]
+  %a = stablehlo.exponential %x : tensor<8xf32>
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %lt = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %lt : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  %c = stablehlo.add %a, %s : tensor<8xf32>
+  return %c : tensor<8xf32>
+}
+// CHECK: @fused_sort_0{{.*}}lamina.kind = "output"
+
+// -----
+
+// Large products go to the library, small ones take what follows along.
+// CHECK-LABEL: func.func @contractions
+func.func @contractions(%x: tensor<64x64xf32>, %y: tensor<4x4xf32>) -> (tensor<64x64xf32>, tensor<4x4xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<4x4xf32>
+  // CHECK-DAG: call @fused_dot_general_0(%arg0)
+  // CHECK-DAG: call @fused_dot_general_1(%arg1)
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = stablehlo.dot_general %y, %y, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = stablehlo.maximum %1, %zero : tensor<4x4xf32>
+  return %0, %2 : tensor<64x64xf32>, tensor<4x4xf32>
+}
+// CHECK-DAG: lamina.kind = "library", lamina.library = "openblas.gemm", lamina.reason = "openblas.gemm does 64x64 by 64x64"
+// CHECK-DAG: lamina.kind = "output", lamina.reason = "dot_general with 1 ops after"
+
+// -----
+
+// Equal kernels exist once; updates happen in place, in a buffer of their own if it is a constant.
+// CHECK-LABEL: func.func @updates
+func.func @updates(%x: tensor<100xf32>, %u: tensor<2xf32>, %i: tensor<i32>, %j: tensor<i32>) -> (tensor<100xf32>, tensor<100xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<100xf32>
+  // CHECK-DAG: %[[A:.*]] = call @fused_dynamic_update_slice_0(%arg0, %arg1, %arg2)
+  // CHECK-DAG: %[[Z:.*]] = call @fused_broadcast_in_dim_0()
+  // CHECK-DAG: %[[B:.*]] = call @fused_dynamic_update_slice_0(%[[Z]], %arg1, %arg3)
+  // CHECK: return %[[A]], %[[B]]
+  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (tensor<100xf32>, tensor<2xf32>, tensor<i32>) -> tensor<100xf32>
+  %1 = stablehlo.dynamic_update_slice %zero, %u, %j : (tensor<100xf32>, tensor<2xf32>, tensor<i32>) -> tensor<100xf32>
+  return %0, %1 : tensor<100xf32>, tensor<100xf32>
+}
+// CHECK: func.func private @fused_dynamic_update_slice_0(%arg0: tensor<100xf32> {lamina.inout = 0 : i32}, %arg1: tensor<2xf32>, %arg2: tensor<i32>) -> tensor<100xf32>
+// CHECK-SAME: lamina.kind = "update"
+// CHECK-NOT: @fused_dynamic_update_slice_1
+
+// -----
+
+// Regions are treated like @main; reshapes, control flow and returned constants stay outside.
+// CHECK-LABEL: func.func @regions
+func.func @regions(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<2x2xf32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  // CHECK-NEXT: %[[ZERO:.*]] = stablehlo.constant dense<0>
+  // CHECK-NEXT: stablehlo.while
+  // CHECK-NEXT: cond {
+  // CHECK-NEXT: %[[P:.*]] = func.call @fused_compare_0
+  // CHECK-NEXT: stablehlo.return %[[P]]
+  // CHECK: do {
+  // CHECK-NEXT: func.call @fused_
+  // CHECK-NEXT: func.call @fused_
+  // CHECK-NEXT: stablehlo.return
+  // CHECK: stablehlo.reshape
+  // CHECK-NEXT: return %{{.*}}, %[[ZERO]]
+  %0:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<4xf32> cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %s = stablehlo.sine %a : tensor<4xf32>
+    %t = stablehlo.add %s, %a : tensor<4xf32>
+    stablehlo.return %j, %t : tensor<i32>, tensor<4xf32>
+  }
+  %1 = stablehlo.reshape %0#1 : (tensor<4xf32>) -> tensor<2x2xf32>
+  return %1, %zero : tensor<2x2xf32>, tensor<i32>
+}
+
+// -----
+
+// Effects keep their order and are never dropped.
+// CHECK-LABEL: func.func @effects
+func.func @effects(%x: tensor<4xf32>) {
+  // CHECK-NEXT: %[[A:.*]] = call @fused_sine_0
+  // CHECK-NEXT: call @fused_custom_call_0(%[[A]])
+  // CHECK-NEXT: call @fused_custom_call_1(%arg0)
+  // CHECK-NEXT: return
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  stablehlo.custom_call @first(%0) {has_side_effect = true} : (tensor<4xf32>) -> ()
+  stablehlo.custom_call @second(%x) {has_side_effect = true} : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// Sibling loops over one domain that read the same array become one.
+// CHECK-LABEL: func.func @siblings
+func.func @siblings(%x: tensor<100xf32>) -> (tensor<100xf32>, tensor<100xf32>) {
+  // CHECK-NEXT: %[[R:.*]]:2 = call
+  // CHECK-NEXT: return %[[R]]#0, %[[R]]#1
+  %0 = stablehlo.sine %x : tensor<100xf32>
+  %1 = stablehlo.cosine %x : tensor<100xf32>
+  return %0, %1 : tensor<100xf32>, tensor<100xf32>
+}

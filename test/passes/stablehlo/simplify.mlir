@@ -1,0 +1,234 @@
+// RUN: %lamina-opt %s --stablehlo-simplify --stablehlo-cse --stablehlo-dce | FileCheck %s
+
+// Float identities that hold for every value.
+// CHECK-LABEL: func.func @float_identities
+func.func @float_identities(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %minus_zero = stablehlo.constant dense<-0.0> : tensor<4xf32>
+  // CHECK-NEXT: return %arg0, %arg0, %arg0, %arg0
+  %0 = stablehlo.multiply %x, %one : tensor<4xf32>
+  %1 = stablehlo.add %x, %minus_zero : tensor<4xf32>
+  %2 = stablehlo.subtract %x, %zero : tensor<4xf32>
+  %3 = stablehlo.divide %x, %one : tensor<4xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -0 + 0 is 0, -0 - -0 is 0, NaN * 0 and NaN - NaN are NaN, NaN is not equal to itself.
+// CHECK-LABEL: func.func @left_alone
+func.func @left_alone(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %minus_zero = stablehlo.constant dense<-0.0> : tensor<4xf32>
+  // CHECK: stablehlo.add
+  // CHECK: stablehlo.subtract
+  // CHECK: stablehlo.multiply
+  // CHECK: stablehlo.subtract
+  // CHECK: stablehlo.compare
+  %0 = stablehlo.add %x, %zero : tensor<4xf32>
+  %1 = stablehlo.subtract %x, %minus_zero : tensor<4xf32>
+  %2 = stablehlo.multiply %x, %zero : tensor<4xf32>
+  %3 = stablehlo.subtract %x, %x : tensor<4xf32>
+  %4 = stablehlo.compare EQ, %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}
+
+// CHECK-LABEL: func.func @integers
+func.func @integers(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi1>, tensor<4xi32>) {
+  %zero = stablehlo.constant dense<0> : tensor<4xi32>
+  %ones = stablehlo.constant dense<-1> : tensor<4xi32>
+  // CHECK-DAG: %[[ZERO:.*]] = stablehlo.constant dense<0> : tensor<4xi32>
+  // CHECK-DAG: %[[TRUE:.*]] = stablehlo.constant dense<true> : tensor<4xi1>
+  // CHECK: return %[[ZERO]], %[[ZERO]], %[[TRUE]], %arg0
+  %0 = stablehlo.multiply %zero, %x : tensor<4xi32>
+  %1 = stablehlo.subtract %x, %x : tensor<4xi32>
+  %2 = stablehlo.compare GE, %x, %x : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+  %3 = stablehlo.and %x, %ones : tensor<4xi32>
+  return %0, %1, %2, %3 : tensor<4xi32>, tensor<4xi32>, tensor<4xi1>, tensor<4xi32>
+}
+
+// CHECK-LABEL: func.func @signs
+func.func @signs(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %minus_one = stablehlo.constant dense<-1.0> : tensor<4xf32>
+  %0 = stablehlo.negate %y : tensor<4xf32>
+  // CHECK: %[[NEG:.*]] = stablehlo.negate %arg0
+  // CHECK: %[[SUB:.*]] = stablehlo.subtract %arg0, %arg1
+  // CHECK: %[[ADD:.*]] = stablehlo.add %arg0, %arg1
+  // CHECK: return %[[NEG]], %[[SUB]], %[[ADD]], %arg1
+  %1 = stablehlo.multiply %x, %minus_one : tensor<4xf32>
+  %2 = stablehlo.add %x, %0 : tensor<4xf32>
+  %3 = stablehlo.subtract %x, %0 : tensor<4xf32>
+  %4 = stablehlo.negate %0 : tensor<4xf32>
+  return %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// A quotient by 8 is a product; by 3, or by what has no normal reciprocal, it is not.
+// CHECK-LABEL: func.func @quotients
+func.func @quotients(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %eight = stablehlo.constant dense<8.0> : tensor<4xf32>
+  %three = stablehlo.constant dense<3.0> : tensor<4xf32>
+  %huge = stablehlo.constant dense<0x7F000000> : tensor<4xf32>
+  // CHECK-DAG: %[[EIGHTH:.*]] = stablehlo.constant dense<1.250000e-01>
+  // CHECK-DAG: stablehlo.multiply %arg0, %[[EIGHTH]]
+  // CHECK-COUNT-2: stablehlo.divide
+  %0 = stablehlo.divide %x, %eight : tensor<4xf32>
+  %1 = stablehlo.divide %x, %three : tensor<4xf32>
+  %2 = stablehlo.divide %x, %huge : tensor<4xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @powers
+func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %two = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  // CHECK: stablehlo.multiply %arg0, %arg0
+  // CHECK: stablehlo.power
+  %0 = stablehlo.power %x, %two : tensor<4xf32>
+  %1 = stablehlo.power %x, %half : tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @choices
+func.func @choices(%p: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  %true = stablehlo.constant dense<true> : tensor<4xi1>
+  %false = stablehlo.constant dense<false> : tensor<4xi1>
+  %not = stablehlo.not %p : tensor<4xi1>
+  // CHECK: %[[SWAPPED:.*]] = stablehlo.select %arg0, %arg2, %arg1
+  // CHECK: return %arg1, %arg1, %[[SWAPPED]], %arg0
+  %0 = stablehlo.select %p, %x, %x : tensor<4xi1>, tensor<4xf32>
+  %1 = stablehlo.select %true, %x, %y : tensor<4xi1>, tensor<4xf32>
+  %2 = stablehlo.select %not, %x, %y : tensor<4xi1>, tensor<4xf32>
+  %3 = stablehlo.select %p, %true, %false : tensor<4xi1>, tensor<4xi1>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}
+
+// Converting there and back is nothing if the way there keeps every value.
+// CHECK-LABEL: func.func @converts
+func.func @converts(%b: tensor<4xbf16>, %f: tensor<4xf32>, %i: tensor<4xi8>) -> (tensor<4xbf16>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.convert %b : (tensor<4xbf16>) -> tensor<4xf32>
+  %1 = stablehlo.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>
+  // CHECK: stablehlo.convert %arg1 : (tensor<4xf32>) -> tensor<4xbf16>
+  // CHECK: %[[BACK:.*]] = stablehlo.convert {{.*}} -> tensor<4xf32>
+  // CHECK: %[[ONCE:.*]] = stablehlo.convert %arg2 : (tensor<4xi8>) -> tensor<4xf32>
+  // CHECK: return %arg0, %[[BACK]], %[[ONCE]]
+  %2 = stablehlo.convert %f : (tensor<4xf32>) -> tensor<4xbf16>
+  %3 = stablehlo.convert %2 : (tensor<4xbf16>) -> tensor<4xf32>
+  %4 = stablehlo.convert %i : (tensor<4xi8>) -> tensor<4xi32>
+  %5 = stablehlo.convert %4 : (tensor<4xi32>) -> tensor<4xf32>
+  return %1, %3, %5 : tensor<4xbf16>, tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @movement
+func.func @movement(%x: tensor<2x3xf32>, %v: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>, tensor<6xf32>, tensor<2x3xf32>, tensor<1x1xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %0 = stablehlo.transpose %t, dims = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  // CHECK: %[[T:.*]] = stablehlo.broadcast_in_dim %arg1, dims = [0] : (tensor<3xf32>) -> tensor<3x2xf32>
+  %b = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.transpose %b, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  // CHECK: %[[FLAT:.*]] = stablehlo.reshape %arg0 : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r = stablehlo.reshape %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %2 = stablehlo.reshape %r : (tensor<3x2xf32>) -> tensor<6xf32>
+  // CHECK: %[[ROWS:.*]] = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %row = stablehlo.reshape %v : (tensor<3xf32>) -> tensor<1x3xf32>
+  %3 = stablehlo.broadcast_in_dim %row, dims = [0, 1] : (tensor<1x3xf32>) -> tensor<2x3xf32>
+  // CHECK: %[[ONE:.*]] = stablehlo.slice %arg0 [1:2, 2:3]
+  %s = stablehlo.slice %x [1:2, 0:3] : (tensor<2x3xf32>) -> tensor<1x3xf32>
+  %4 = stablehlo.slice %s [0:1, 2:3] : (tensor<1x3xf32>) -> tensor<1x1xf32>
+  // CHECK: return %arg0, %[[T]], %[[FLAT]], %[[ROWS]], %[[ONE]]
+  return %0, %1, %2, %3, %4 : tensor<2x3xf32>, tensor<3x2xf32>, tensor<6xf32>, tensor<2x3xf32>, tensor<1x1xf32>
+}
+
+// CHECK-LABEL: func.func @slices_of_parts
+func.func @slices_of_parts(%x: tensor<3xf32>, %y: tensor<5xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<3xf32>, tensor<5xf32>) -> tensor<8xf32>
+  // CHECK: stablehlo.slice %arg1 [1:3]
+  // CHECK: stablehlo.slice %{{.*}} [2:4] : (tensor<8xf32>)
+  %1 = stablehlo.slice %0 [4:6] : (tensor<8xf32>) -> tensor<2xf32>
+  %2 = stablehlo.slice %0 [2:4] : (tensor<8xf32>) -> tensor<2xf32>
+  return %1, %2 : tensor<2xf32>, tensor<2xf32>
+}
+
+// Constant starts are clamped into range, as the op does.
+// CHECK-LABEL: func.func @dynamic_slice
+func.func @dynamic_slice(%x: tensor<8xf32>, %i: tensor<i32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %c = stablehlo.constant dense<7> : tensor<i32>
+  // CHECK: stablehlo.slice %arg0 [5:8]
+  // CHECK: stablehlo.dynamic_slice %arg0, %arg1
+  %0 = stablehlo.dynamic_slice %x, %c, sizes = [3] : (tensor<8xf32>, tensor<i32>) -> tensor<3xf32>
+  %1 = stablehlo.dynamic_slice %x, %i, sizes = [3] : (tensor<8xf32>, tensor<i32>) -> tensor<3xf32>
+  return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}
+
+// A contraction reads a transposed operand where it lies; b^T a^T is (a b)^T.
+// CHECK-LABEL: func.func @contractions
+func.func @contractions(%x: tensor<4x8xf32>, %y: tensor<4x5xf32>) -> (tensor<8x5xf32>, tensor<5x8xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  // CHECK: stablehlo.dot_general %arg0, %arg1, contracting_dims = [0] x [0]
+  // CHECK: stablehlo.dot_general %arg1, %arg0, contracting_dims = [0] x [0]
+  %0 = stablehlo.dot_general %t, %y, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x5xf32>) -> tensor<8x5xf32>
+  %1 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<4x8xf32>, tensor<4x5xf32>) -> tensor<8x5xf32>
+  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<8x5xf32>) -> tensor<5x8xf32>
+  return %0, %2 : tensor<8x5xf32>, tensor<5x8xf32>
+}
+
+// Reshapes move down past element-wise ops, into the broadcast.
+// CHECK-LABEL: func.func @kept_dimensions
+func.func @kept_dimensions(%x: tensor<8xf32>) -> tensor<8x4xf32> {
+  // CHECK-NEXT: %[[L:.*]] = stablehlo.log %arg0 : tensor<8xf32>
+  // CHECK-NEXT: stablehlo.broadcast_in_dim %[[L]], dims = [0] : (tensor<8xf32>) -> tensor<8x4xf32>
+  %0 = stablehlo.reshape %x : (tensor<8xf32>) -> tensor<8x1xf32>
+  %1 = stablehlo.log %0 : tensor<8x1xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<8x1xf32>) -> tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}
+
+// Not where the new shape meets another array of it: one kernel can do both ops as they are.
+// CHECK-LABEL: func.func @reshape_stays
+func.func @reshape_stays(%x: tensor<8xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // CHECK-NEXT: stablehlo.reshape
+  // CHECK-NEXT: stablehlo.log %{{.*}} : tensor<2x4xf32>
+  %0 = stablehlo.reshape %x : (tensor<8xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.log %0 : tensor<2x4xf32>
+  %2 = stablehlo.add %1, %y : tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+
+// A reduction over a dimension of 1 is a reshape.
+// CHECK-LABEL: func.func @reduction_of_one
+func.func @reduction_of_one(%x: tensor<8x1xf32>) -> tensor<8xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // CHECK-NEXT: stablehlo.reshape %arg0 : (tensor<8x1xf32>) -> tensor<8xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x1xf32>, tensor<f32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @known_branches
+func.func @known_branches(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+  %true = stablehlo.constant dense<true> : tensor<i1>
+  %nine = stablehlo.constant dense<9> : tensor<i32>
+  // CHECK-NOT: stablehlo.if
+  // CHECK-NOT: stablehlo.case
+  // CHECK-NOT: stablehlo.while
+  // CHECK: %[[SIN:.*]] = stablehlo.sine %arg0
+  // CHECK: %[[COS:.*]] = stablehlo.cosine %arg0
+  // CHECK: return %[[SIN]], %[[COS]], %arg0
+  %0 = "stablehlo.if"(%true) ({
+    %s = stablehlo.sine %x : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }, {
+    stablehlo.return %x : tensor<f32>
+  }) : (tensor<i1>) -> tensor<f32>
+  %1 = "stablehlo.case"(%nine) ({
+    stablehlo.return %x : tensor<f32>
+  }, {
+    %c = stablehlo.cosine %x : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<i32>) -> tensor<f32>
+  %2 = stablehlo.while(%a = %x) : tensor<f32> cond {
+    %false = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %false : tensor<i1>
+  } do {
+    %n = stablehlo.negate %a : tensor<f32>
+    stablehlo.return %n : tensor<f32>
+  }
+  return %0, %1, %2 : tensor<f32>, tensor<f32>, tensor<f32>
+}
