@@ -85,7 +85,8 @@ def compile_module(
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
         run_plan(work, watch)
         kernels = compiled_kernels(kernel_functions(work), target, store)
-        entry = build_entry(work, {name: kernel.symbol for name, kernel in kernels.items()}, target)
+        symbols = {function: kernel.symbol for function, kernel in kernels.items()}
+        entry = build_entry(work, symbols, target)
 
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in kernels.values()}
     objects[f"{ENTRY_SYMBOL}.o"] = entry
@@ -93,13 +94,13 @@ def compile_module(
         "abi_version": ABI_VERSION,
         "name": name,
         "entry": ENTRY_SYMBOL,
-        "target": target.describe(),
-        "versions": versions(),
-        "pipeline": {name: list(map(str, passes)) for name, passes in ALL_PIPELINES.items()},
-        **_memory(work, signature, kernels, objects),
         "imports": sorted({symbol for kernel in kernels.values() for symbol in kernel.imports}),
+        **_memory(work, signature, kernels, objects),
         "kernels": _kernel_rows(work, kernels),
         "cost": counted.as_dict(),
+        "target": target.describe(),
+        "versions": versions(),
+        "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
         "stablehlo": to_text(module, debug_info=True),
     }
     artifact = Artifact(manifest, objects)

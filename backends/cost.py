@@ -3,7 +3,8 @@
 Counted as XLA counts, so that figures can be compared: one operation for each element of an
 elementwise result, two for each multiply-add of a contraction, the reducer's operations for each
 element a reduction takes in. Transcendental functions are counted apart and are no flops. Bytes
-accessed are the operands and results of every op, or of every kernel where ops have been fused.
+accessed are the operands and results of every op, or of every kernel where ops have been fused; of
+what is sliced, gathered from or updated in place only the part that is touched.
 A loop counts as often as it runs where that can be read off (a counter from one constant to
 another in constant steps), else once. A branch counts as its dearest arm.
 """
@@ -35,6 +36,13 @@ _ELEMENTWISE = _names(
 _FREE = _names("constant reshape return tuple get_tuple_element optimization_barrier") | {
     "func.return"
 }
+
+
+_UPDATES = _names("dynamic_update_slice scatter")
+"""Ops that write a part of their first operand, in place."""
+_PARTIAL = _names("dynamic_slice gather slice") | _UPDATES
+"""Ops that touch only a part of their first operand."""
+_TRIP_COUNT = "lamina.trip_count"
 
 
 @dataclass
@@ -74,6 +82,7 @@ class Counter:
             if op.operation.name == "func.func"
         }
         self.counted: dict[str, Cost] = {}
+        self.kernel_bytes: dict[str, int] = {}
         self.sizes: dict[ir.Type, tuple[int, int]] = {}
 
     def main(self) -> Cost:
@@ -127,8 +136,44 @@ class Counter:
         cost = Cost()
         cost.add(self._function(callee))
         if callee in self.functions and "lamina.kind" in self.functions[callee].attributes:
-            cost.bytes_accessed = self._bytes(op)  # inside a kernel values stay in registers
+            # Inside a kernel values stay in registers.
+            cost.bytes_accessed = self._kernel_bytes(callee)
         return cost
+
+    def _kernel_bytes(self, name: str) -> int:
+        """What a kernel reads of its arguments and writes of its results."""
+        known = self.kernel_bytes.get(name)
+        if known is None:
+            block = self.functions[name].regions[0].blocks[0]
+            known = sum(map(self._read_of, block.arguments))
+            for value in block.operations[len(block.operations) - 1].operands:
+                known += self._written_of(value)
+            self.kernel_bytes[name] = known
+        return known
+
+    def _read_of(self, value: ir.Value) -> int:
+        """The bytes of a value that its users read: all, unless each takes only a part of it."""
+        whole, parts = self._size(value.type)[1], 0
+        for use in value.uses:
+            user = use.owner.operation
+            if use.operand_number or user.name not in _PARTIAL:
+                return whole
+            if user.name not in _UPDATES:
+                parts += self._size(user.results[0].type)[1]
+        return min(parts, whole)
+
+    def _written_of(self, value: ir.Value) -> int:
+        """The bytes of a result that are written: an update in place writes only what is new."""
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and owner.operation.name in _UPDATES:
+            return self._update_bytes(owner.operation)
+        return self._size(value.type)[1]
+
+    def _update_bytes(self, op: ir.Operation) -> int:
+        if op.name == "stablehlo.dynamic_update_slice":
+            return self._size(op.operands[1].type)[1]
+        count = len(op.results)  # of a scatter: inputs, indices, updates
+        return sum(self._size(value.type)[1] for value in list(op.operands)[-count:]) // count
 
     def region(self, op: ir.Operation) -> Cost:
         """The cost of running an op's region once, on scalars."""
@@ -140,7 +185,15 @@ class Counter:
         return self._size(of)[0]
 
     def _bytes(self, op: ir.Operation) -> int:
-        return sum(self._size(value.type)[1] for value in (*op.operands, *op.results))
+        """What an op of its own reads and writes."""
+        if op.name in _UPDATES:
+            return sum(self._size(value.type)[1] for value in list(op.operands)[1:]) + sum(
+                self._update_bytes(op) for _ in op.results
+            )
+        written = sum(self._size(value.type)[1] for value in op.results)
+        if op.name in _PARTIAL:
+            return 2 * written + sum(self._size(value.type)[1] for value in list(op.operands)[1:])
+        return written + sum(self._size(value.type)[1] for value in op.operands)
 
     def _size(self, of: ir.Type) -> tuple[int, int]:
         """(elements, bytes) of a type; unknown sizes count as one, what is no tensor as nothing."""
@@ -222,8 +275,24 @@ _COUNTED = {
 }
 
 
+def note_trip_counts(module: ir.Module) -> None:
+    """Write onto each loop how often it runs, where that shows: fusion will hide the counter."""
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "stablehlo.while":
+            count = trip_count(op)
+            if count is not None:
+                of = ir.IntegerType.get_signless(64, op.context)
+                op.attributes[_TRIP_COUNT] = ir.IntegerAttr.get(of, count)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+
+
 def trip_count(loop: ir.Operation) -> int | None:
-    """How often the body of a `stablehlo.while` runs, where its counter shows it, else None."""
+    """How often the body of a `stablehlo.while` runs, where it is noted or its counter shows it."""
+    if _TRIP_COUNT in loop.attributes:
+        return loop.attributes[_TRIP_COUNT].value
     cond, body = (region.blocks[0] for region in loop.regions)
     test = _defining(cond.operations[len(cond.operations) - 1].operands[0])
     if test is None or test.name != "stablehlo.compare":

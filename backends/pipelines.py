@@ -86,7 +86,8 @@ CPU_KERNEL_LINALG = (
 CPU_KERNEL_LOOPS = (
     "eliminate-empty-tensors",
     "empty-tensor-to-alloc-tensor",
-    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map}",
+    "one-shot-bufferize{bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map}",
     "canonicalize",
     "cse",
     "memref-drop-results",

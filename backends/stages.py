@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from lamina.backends.cost import note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.hlo_text import hlo_text
@@ -90,6 +91,7 @@ def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
         if re.search(pattern, text):
             _pipeline((passes,)).run(module)
     _pipeline(STABLEHLO_OPTIMIZE).run(module)
+    note_trip_counts(module)
     _dump(watch, "optimized", module)
 
 

@@ -1,5 +1,7 @@
 """The compile driver: what is looked up, what is kept, what is said when it can't be done."""
 
+# ruff: noqa: E501 (program text)
+
 from __future__ import annotations
 
 from pathlib import Path

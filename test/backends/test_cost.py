@@ -1,5 +1,7 @@
 """Costs as `cost_analysis()` gives them."""
 
+# ruff: noqa: E501 (program text)
+
 from __future__ import annotations
 
 import pytest
@@ -112,3 +114,19 @@ def test_a_branch_counts_as_its_dearest_arm() -> None:
         "%x: tensor<8x4xf32>, %p: tensor<i1>",
     )
     assert found["transcendentals"] == 32
+
+
+def test_slices_and_updates_touch_only_their_part() -> None:
+    arguments = "%x: tensor<1000x8xf32>, %u: tensor<1x8xf32>, %i: tensor<i32>"
+    taken = cost(
+        "%0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [1, 8]"
+        " : (tensor<1000x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1x8xf32>",
+        arguments,
+    )
+    assert taken["bytes accessed"] == 2 * 32 + 2 * 4
+    put = cost(
+        "%0 = stablehlo.dynamic_update_slice %x, %u, %i, %i : (tensor<1000x8xf32>,"
+        " tensor<1x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1000x8xf32>",
+        arguments,
+    )
+    assert put["bytes accessed"] == 2 * 32 + 2 * 4

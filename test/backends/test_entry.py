@@ -1,5 +1,7 @@
 """The entry function: control flow, copies and constants, run for real."""
 
+# ruff: noqa: E501 (program text)
+
 from __future__ import annotations
 
 import ml_dtypes

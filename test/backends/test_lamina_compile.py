@@ -1,5 +1,7 @@
 """The command lamina-compile."""
 
+# ruff: noqa: E501 (program text)
+
 from __future__ import annotations
 
 import io
