@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from lamina import runtime
+from lamina.array import Array
+from lamina.control_flow.tracing import check_outputs
 from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from lamina.core.tangents import UndefinedPrimal, Zero
-from lamina.core.trace import get_aval
+from lamina.core.trace import Tracer, get_aval
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 from lamina.interpreters.transpose import backward_pass
-from lamina.control_flow.tracing import check_outputs
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
@@ -67,9 +70,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return main, dots
 
 
-def _tangent_aval(t: Any) -> Any:
-    from lamina.core.avals import ShapedArray
+def _array(x: Any) -> Any:
+    """A derivative as users get it: an array also where it is zero or a number of theirs."""
+    x = instantiate_zero(x)
+    if isinstance(x, (Tracer, Array)) or x is None or _tangent_aval(x).dtype == dtypes.float0:
+        return x
+    return runtime.to_array(x)
 
+
+def _tangent_aval(t: Any) -> Any:
     if getattr(t, "dtype", None) == dtypes.float0:
         return ShapedArray(np.shape(t), dtypes.float0)
     return get_aval(t)
@@ -175,7 +184,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         operands = [UndefinedPrimal(v.aval) for v in linear.jaxpr.invars]
         back = iter(backward_pass(linear.jaxpr, linear.consts, operands, given))
         result = [
-            instantiate_zero(next(back)) if a else np.zeros(get_aval(x).shape, dtypes.float0)
+            _array(next(back)) if a else np.zeros(get_aval(x).shape, dtypes.float0)
             for x, a in zip(leaves, active, strict=True)
         ]
         return tree.unflatten(in_tree, result)
@@ -201,8 +210,15 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         if ct_tree != out.tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out.tree} but "
                             f"got {ct_tree}")  # fmt: skip
+        for ct, want in zip(cts, closed.out_avals, strict=True):
+            got = _tangent_aval(ct)
+            if not same_type(got, want.to_tangent()):
+                raise TypeError(
+                    "linear_transpose: the cotangent is of type "
+                    f"{got.str_short()} where the function gives {want.str_short()}"
+                )
         result = backward_pass(closed.jaxpr, closed.consts, [UndefinedPrimal(a) for a in avals], cts)
-        return tree.unflatten(in_tree, [instantiate_zero(ct) for ct in result])
+        return tree.unflatten(in_tree, [_array(ct) for ct in result])
 
     return apply
 
@@ -222,7 +238,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         if positions and max(positions) >= len(args) or any(p < -len(args) for p in positions):
-            raise ValueError(
+            raise TypeError(
                 f"differentiating with respect to argnums={argnums} requires at least "
                 f"{max(p + 1 for p in positions)} positional arguments to be passed by the caller, but "
                 f"got only {len(args)} positional arguments."
@@ -241,7 +257,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         result = vjp(of_active, *active, has_aux=has_aux)
         value, back = result[0], result[1]
         _check_scalar(value, holomorphic)
-        grads = back(np.ones((), get_aval(value).dtype)[()])
+        grads = back(_one_like(value))
         grads = grads[0] if isinstance(argnums, int) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
@@ -249,6 +265,16 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         return functools.update_wrapper(value_and_grad_f, fun)
     except AttributeError:
         return value_and_grad_f
+
+
+def _one_like(value: Any) -> Any:
+    """A scalar one of the value's dtype, weak where that is."""
+    aval = get_aval(value)
+    if aval.weak_type:
+        one = 1 + 0j if dtypes.is_complex(aval.dtype) else 1.0
+        if get_aval(one) == aval:
+            return one
+    return np.ones((), aval.dtype)[()]
 
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:

@@ -1,0 +1,62 @@
+"""JAX as the judge: the same program, written over a namespace, run by lamina and by JAX.
+
+A program takes the namespace first: `lambda m, x: m.grad(lambda v: m.np.sum(v * v))(x)`.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+import lamina
+
+LAMINA = types.SimpleNamespace(
+    **{n: getattr(lamina, n) for n in (
+        "jit", "grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "vmap",
+        "jacfwd", "jacrev", "jacobian", "hessian", "make_jaxpr", "eval_shape", "custom_jvp", "lax",
+        "tree_util", "ShapeDtypeStruct", "Array",
+    )}, np=lamina.numpy, name="lamina", module=lamina,
+)  # fmt: skip
+JAX = types.SimpleNamespace(
+    **{n: getattr(jax, n) for n in vars(LAMINA) if hasattr(jax, n)},
+    np=jax.numpy, name="jax", module=jax,
+)  # fmt: skip
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The arrays of a result of either library."""
+    return [*jax.tree_util.tree_leaves(lamina.tree_util.tree_map(_to_numpy, tree))]
+
+
+def _to_numpy(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, (lamina.Array, jax.Array)) else x
+
+
+def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6) -> None:
+    """Equal structure, shapes and dtypes; equal weak types of arrays; values up to rtol and atol."""
+    got_flat, got_tree = lamina.tree_util.tree_flatten(got)
+    want_flat, want_tree = jax.tree_util.tree_flatten(want)
+    assert len(got_flat) == len(want_flat), f"{got_tree} is not {want_tree}"
+    plain = jax.tree_util.tree_structure(lamina.tree_util.tree_map(lambda _: 0, got))
+    assert plain == want_tree, f"{plain} is not {want_tree}"
+    for g, w in zip(got_flat, want_flat, strict=True):
+        if isinstance(w, jax.Array):
+            assert g.weak_type == w.weak_type, f"weak_type {g.weak_type} is not {w.weak_type}: {g!r}"
+        a, b = np.asarray(g), np.asarray(w)
+        assert a.dtype == b.dtype and a.shape == b.shape, (
+            f"{a.dtype}{list(a.shape)} is not {b.dtype}{list(b.shape)}"
+        )
+        if a.dtype.kind in "biuV":
+            assert a.tobytes() == b.tobytes(), f"{a} is not {b}"
+        else:
+            wide = np.complex128 if a.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol=rtol, atol=atol)
+
+
+def check(program: Callable[..., Any], *args: Any, **tolerances: float) -> Any:
+    """Runs a program in both libraries, asserts that the results agree, gives lamina's."""
+    got = program(LAMINA, *args)
+    assert_same(got, program(JAX, *args), **tolerances)
+    return got
