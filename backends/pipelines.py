@@ -35,8 +35,8 @@ STABLEHLO_OPTIMIZE = (
     "stablehlo-check-supported",  # late: what dead code could not do does not matter
 )
 
-# Ops -> kernels, called from @main.
-STABLEHLO_FUSE = ("stablehlo-fuse",)
+# Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
+STABLEHLO_FUSE = ("stablehlo-raise-views", "stablehlo-cse", "stablehlo-fuse")
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (

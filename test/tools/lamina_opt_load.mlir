@@ -18,7 +18,7 @@
 // CRASH-NEXT: reproduce: lamina-opt {{.*}}before_swap-operands_crash_true.mlir --pass-pipeline='builtin.module(swap-operands{crash=true})'
 
 // So does a pass that leaves an invalid module.
-// SPOIL: lamina-opt: pass swap-operands{spoil=true} failed: [negate] {{.*}}does not dominate
+// SPOIL: lamina-opt: pass swap-operands{spoil=true} failed: operand #0 does not dominate
 // SPOIL: reproduce:
 
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {

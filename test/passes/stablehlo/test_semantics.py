@@ -12,7 +12,10 @@ from lamina.dialects.vendors import ir
 from lamina.passes.pipeline import Pipeline
 
 HERE = Path(__file__).parent
-OPTIMIZE = "stablehlo-simplify,stablehlo-fold,stablehlo-simplify,stablehlo-cse,stablehlo-dce"
+OPTIMIZE = (
+    "stablehlo-simplify,stablehlo-fold,stablehlo-simplify,stablehlo-cse,stablehlo-dce,"
+    "stablehlo-raise-views,stablehlo-cse"
+)
 UNFUSE = "inline{default-pipeline=},symbol-dce"
 
 

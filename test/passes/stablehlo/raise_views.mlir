@@ -1,0 +1,64 @@
+// RUN: %lamina-opt %s --stablehlo-raise-views | FileCheck %s
+
+// CHECK-LABEL: func.func @reshape
+func.func @reshape(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<2x2x8xf32> {
+  %two = stablehlo.constant dense<2.0> : tensor<4x8xf32>
+  // CHECK-DAG: %[[X:.*]] = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<2x2x8xf32>
+  // CHECK-DAG: %[[B:.*]] = stablehlo.broadcast_in_dim %arg1, dims = [2] : (tensor<8xf32>) -> tensor<2x2x8xf32>
+  // CHECK: %[[S:.*]] = stablehlo.add %[[X]], %[[B]]
+  // CHECK: %[[Q:.*]] = stablehlo.multiply %[[S]], %[[S]]
+  // CHECK: %[[R:.*]] = stablehlo.multiply %[[Q]], %{{.*}} : tensor<2x2x8xf32>
+  // CHECK: return %[[R]]
+  %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.add %x, %0 : tensor<4x8xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<4x8xf32>
+  %3 = stablehlo.multiply %2, %two : tensor<4x8xf32>
+  %4 = stablehlo.reshape %3 : (tensor<4x8xf32>) -> tensor<2x2x8xf32>
+  return %4 : tensor<2x2x8xf32>
+}
+
+// The broadcast spreads rows and keeps columns, which the reshape joins.
+// CHECK-LABEL: func.func @mixed_broadcast
+func.func @mixed_broadcast(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<32xf32> {
+  // CHECK: stablehlo.add %{{.*}} : tensor<4x8xf32>
+  // CHECK-NEXT: stablehlo.reshape
+  %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.add %x, %0 : tensor<4x8xf32>
+  %2 = stablehlo.reshape %1 : (tensor<4x8xf32>) -> tensor<32xf32>
+  return %2 : tensor<32xf32>
+}
+
+// Somebody else reads the sum in its own shape.
+// CHECK-LABEL: func.func @other_users
+func.func @other_users(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<32xf32>) {
+  // CHECK-NEXT: stablehlo.add %arg0, %arg0 : tensor<4x8xf32>
+  // CHECK-NEXT: stablehlo.reshape
+  %0 = stablehlo.add %x, %x : tensor<4x8xf32>
+  %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<32xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<32xf32>
+}
+
+// CHECK-LABEL: func.func @slice
+func.func @slice(%x: tensor<4x8xf32>, %v: tensor<4xf32>) -> tensor<2x8xf32> {
+  // CHECK-DAG: stablehlo.slice %arg0 [1:3, 0:8]
+  // CHECK-DAG: %[[V:.*]] = stablehlo.slice %arg1 [1:3]
+  // CHECK-DAG: stablehlo.broadcast_in_dim %[[V]], dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  // CHECK: stablehlo.multiply {{.*}} : tensor<2x8xf32>
+  // CHECK: stablehlo.exponential {{.*}} : tensor<2x8xf32>
+  %0 = stablehlo.broadcast_in_dim %v, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.multiply %x, %0 : tensor<4x8xf32>
+  %2 = stablehlo.exponential %1 : tensor<4x8xf32>
+  %3 = stablehlo.slice %2 [1:3, 0:8] : (tensor<4x8xf32>) -> tensor<2x8xf32>
+  return %3 : tensor<2x8xf32>
+}
+
+// A slice of an iota is not an iota.
+// CHECK-LABEL: func.func @slice_of_iota
+func.func @slice_of_iota(%x: tensor<8xi32>) -> tensor<2xi32> {
+  // CHECK: stablehlo.add %{{.*}} : tensor<8xi32>
+  // CHECK-NEXT: stablehlo.slice
+  %0 = stablehlo.iota dim = 0 : tensor<8xi32>
+  %1 = stablehlo.add %x, %0 : tensor<8xi32>
+  %2 = stablehlo.slice %1 [1:3] : (tensor<8xi32>) -> tensor<2xi32>
+  return %2 : tensor<2xi32>
+}
