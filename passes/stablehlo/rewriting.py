@@ -16,6 +16,7 @@ Rules = Mapping[str, Sequence[Rule]]
 """Rules by the name of the op that they look at."""
 
 _SWEEPS = 8
+_STEPS = 16  # for one op and what replaces it: rules that undo each other still end
 
 
 def rewrite(module: ir.Module, rules: Rules) -> Counter[str]:
@@ -37,8 +38,10 @@ def _rewrite_region(region: ir.Region, rules: Rules, applied: Counter[str]) -> N
     for block in region.blocks:
         # Only ops before the current one are erased, so that a list stays good to walk.
         for op in [inner.operation for inner in block.operations]:
-            while op is not None and (op := _rewrite_op(op, rules, applied)):
-                pass
+            for _ in range(_STEPS):
+                op = _rewrite_op(op, rules, applied)
+                if op is None:
+                    break
 
 
 def _rewrite_op(op: ir.Operation, rules: Rules, applied: Counter[str]) -> ir.Operation | None:
