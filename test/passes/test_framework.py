@@ -1,0 +1,203 @@
+"""Pipelines as text, options, dumps, failures: the pass framework without any particular pass."""
+
+import pickle
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from lamina.dialects.context import make_context, parse
+from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation, options, registry
+from lamina.passes.base import CompileError, Pass, PassError, source_frames
+from lamina.passes.pipeline import Pipeline
+
+TEXT = """
+module @jit_f {
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    %1 = stablehlo.sine %x : tensor<4xf32>
+    %2 = stablehlo.add %0, %1 : tensor<4xf32>
+    return %2 : tensor<4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def module():
+    with make_context(), ir.Location.unknown():
+        yield parse(TEXT)
+
+
+@dataclass(frozen=True)
+class Optional(Pass):
+    """A pass with an option of every kind."""
+
+    size: int = 3
+    rate: float = 0.5
+    eager: bool = False
+    mode: Literal["fast", "small"] = "fast"
+    dims: tuple[int, ...] = ()
+    limit: int | None = None
+    label: str = ""
+
+    def run(self, module):
+        pass
+
+
+def made(*pairs):
+    return options.make(Optional, list(pairs))
+
+
+def test_options_are_read_by_their_types():
+    found = made(("size", "7"), ("rate", "1e-3"), ("eager", ""), ("mode", "small"),
+                 ("dims", "1,2"), ("limit", "9"), ("label", "x"))  # fmt: skip
+    assert found == Optional(7, 1e-3, True, "small", (1, 2), 9, "x")
+    assert made(("limit", "none"), ("eager", "false")) == Optional()
+
+
+@pytest.mark.parametrize(
+    "pair, message",
+    [
+        (("sise", "7"), r"has no option 'sise'; it takes size=3 \(an integer\), rate=0.5"),
+        (("size", "x"), "size=x}: expected an integer, got 'x'"),
+        (("eager", "perhaps"), "expected true or false, got 'perhaps'"),
+        (("mode", "slow"), "expected one of fast, small, got 'slow'"),
+        (("dims", "1,a"), "expected an integer, got 'a'"),
+    ],
+)
+def test_wrong_options_say_what_is_expected(pair, message):
+    with pytest.raises(ValueError, match=message):
+        made(pair)
+
+
+def test_a_pipeline_prints_as_it_is_read():
+    text = "stablehlo-cse,canonicalize{max-iterations=3},func.func(cse,canonicalize)"
+    pipeline = Pipeline.parse(f"{text}, stablehlo-fuse{{max-ops=8}}")
+    assert str(pipeline) == f"{text},stablehlo-fuse{{max-ops=8}}"
+    assert Pipeline.parse(f"builtin.module({pipeline})") == pipeline
+    assert Pipeline.of(text, registry.find("stablehlo-fuse")(max_ops=8)) == pipeline
+    assert Pipeline.parse("") == Pipeline(())
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("cse)", "unexpected '\\)' at column 4"),
+        ("cse{", "ends inside brackets"),
+        ("no-such-pass", "no pass named 'no-such-pass'"),
+        ("stablehlo-cse:3", "expected options in braces"),
+        ("canonicalize{colour=red}", "no such option colour"),
+        ("func.func(cse,stablehlo-dce)", "stablehlo-dce runs on the whole module"),
+        ("=", "expected a pass name"),
+    ],
+)
+def test_a_wrong_pipeline_says_where(text, message):
+    with pytest.raises(ValueError, match=message):
+        Pipeline.parse(text)
+
+
+def test_every_pass_is_found_by_its_name_and_documented():
+    found = registry.all_passes()
+    assert "stablehlo-fuse" in found
+    for name, cls in found.items():
+        assert registry.find(name) is cls
+        assert len(registry.documentation(cls).splitlines()[0]) > 10, name
+
+
+def test_dumps_are_numbered_files_that_parse(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINA_DUMP_PASSES", "changed")
+    with instrumentation.compiling("jit_f") as watch:
+        Pipeline.parse("canonicalize,stablehlo-cse,stablehlo-dce").run(module)
+        Pipeline.parse("stablehlo-fuse").run(module)
+        watch.dump.write("done.txt", "x")
+    (folder,) = tmp_path.iterdir()
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["00_after_stablehlo-cse.mlir", "01_after_stablehlo-fuse.mlir", "02_done.txt"]
+    with make_context(), ir.Location.unknown():
+        assert "fused_add_0" in str(parse((folder / names[1]).read_text()))
+
+
+def test_all_passes_are_dumped_if_asked(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINA_DUMP_PASSES", "all")
+    Pipeline.parse("canonicalize,cse").run(module)
+    (folder,) = tmp_path.iterdir()
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_timing_reports_passes_and_statistics(module, capsys, monkeypatch):
+    monkeypatch.setenv("LAMINA_TIMING", "1")
+    with instrumentation.compiling("jit_f"):
+        Pipeline.parse("stablehlo-cse,cse").run(module)
+    shown = capsys.readouterr().err
+    assert "jit_f" in shown and "stablehlo-cse  1 replaced" in shown
+
+
+@dataclass(frozen=True)
+class Spoil(Pass):
+    """Leaves an invalid module."""
+
+    def run(self, module):
+        block = module.body.operations[0].operation.regions[0].blocks[0]
+        first, *_, last, _ = [op.operation for op in block.operations]
+        first.move_after(last)
+
+
+@dataclass(frozen=True)
+class Refuse(Pass):
+    """Refuses every program."""
+
+    def run(self, module):
+        block = module.body.operations[0].operation.regions[0].blocks[0]
+        raise CompileError.at(block.operations[0].operation, "not this one", hint="another one")
+
+
+def test_an_invalid_module_names_the_pass_and_keeps_the_input(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
+    with pytest.raises(PassError, match="does not dominate") as caught:
+        Pipeline.of("stablehlo-cse", Spoil()).run(module)
+    assert "lamina-opt" in caught.value.reproducer
+    (kept,) = tmp_path.rglob("*.mlir")
+    assert str(kept) in caught.value.reproducer
+    assert kept.read_text().count("stablehlo.sine") == 1  # after the passes before the failing one
+
+
+def test_the_failing_one_of_upstream_passes_is_found(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
+    with pytest.raises(PassError) as caught:
+        Pipeline.parse("canonicalize,one-shot-bufferize,cse").run(module)
+    assert caught.value.pass_name == "one-shot-bufferize"
+
+
+def test_a_refusal_is_about_the_program(module):
+    with pytest.raises(CompileError) as caught:
+        Pipeline.of(Refuse()).run(module)
+    assert not isinstance(caught.value, PassError)
+    assert str(caught.value).startswith("[sine] not this one")
+    assert "hint: another one" in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_an_error_shows_the_users_line(tmp_path):
+    source = tmp_path / "model.py"
+    source.write_text("def f(x):\n    return x @ w\n")
+    with make_context(), ir.Location.unknown():
+        user = ir.Location.name("f", ir.Location.file(str(source), 2, 12))
+        caller = ir.Location.name("g", ir.Location.file("train.py", 9, 1))
+        location = ir.Location.name("jit(f)/dot", ir.Location.callsite(user, [caller]))
+        error = CompileError("stablehlo.dot_general", location, "sizes differ", "transpose w")
+        assert str(error).splitlines() == [
+            "[dot_general] sizes differ",
+            f"  at {source}:2:12 in f",
+            "    return x @ w",
+            "           ^",
+            "  hint: transpose w",
+        ]
+        assert [str(frame) for frame in source_frames(location)][1] == "train.py:9:1 in g"
+
+
+def test_verification_can_be_switched_off(module):
+    Pipeline.of(Spoil()).run(module, verify=False)
