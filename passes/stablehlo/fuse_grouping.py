@@ -52,6 +52,9 @@ class Grouping:
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
         self._max_ops = max_ops
+        self._operands: dict[
+            tuple[int, Place], list[tuple[ir.Value, tuple[int, Place] | None]]
+        ] = {}
         self._maker = {
             result: position for position, op in enumerate(self.ops) for result in op.results
         }
@@ -73,12 +76,17 @@ class Grouping:
         self, position: int, place: Place
     ) -> list[tuple[ir.Value, tuple[int, Place] | None]]:
         """Each operand of a member with where in the group it would be; None if it is read."""
+        key = (position, place)
+        known = self._operands.get(key)
+        if known is not None:
+            return known
         op = self.ops[position]
         found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
         for number, value in enumerate(op.operands):
             maker = self._maker.get(value)
             inside = None if maker is None else self._place_of_operand(op, number, value, place)
             found.append((value, (maker, inside) if maker is not None and inside else None))
+        self._operands[key] = found
         return found
 
     def _place_of_operand(
