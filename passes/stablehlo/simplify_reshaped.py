@@ -36,6 +36,8 @@ def _of_reshapes(op: ir.Operation) -> ir.Value | None:
 
 def _source_shape(op: ir.Operation) -> list[int] | None:
     """The shape that an op's reshaped operands all have before; None if there is no such one."""
+    if not op.results[0].type.shape:
+        return None  # a scalar operand is not told from one that stands beside larger ones
     found = None
     for value in op.operands:
         producer = defining(value)
