@@ -21,6 +21,8 @@ from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 from lamina.interpreters.transpose import backward_pass
+from lamina.lax.checks import scalar_of
+from lamina.lax.convert import convert
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
@@ -70,12 +72,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return main, dots
 
 
-def _array(x: Any) -> Any:
-    """A derivative as users get it: an array also where it is zero or a number of theirs."""
+def _array(x: Any, weak_type: bool) -> Any:
+    """A derivative as users get it: an array also where it is zero or a number of theirs, and
+    weakly typed where the primal is."""
     x = instantiate_zero(x)
-    if isinstance(x, (Tracer, Array)) or x is None or _tangent_aval(x).dtype == dtypes.float0:
+    if _tangent_aval(x).dtype == dtypes.float0:
         return x
-    return runtime.to_array(x)
+    if not isinstance(x, (Tracer, Array)):
+        x = runtime.to_array(x)
+    return convert(x, x.dtype, True) if weak_type and not x.weak_type else x
 
 
 def _tangent_aval(t: Any) -> Any:
@@ -184,9 +189,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         operands = [UndefinedPrimal(v.aval) for v in linear.jaxpr.invars]
         back = iter(backward_pass(linear.jaxpr, linear.consts, operands, given))
         result = [
-            _array(next(back)) if a else np.zeros(get_aval(x).shape, dtypes.float0)
+            _array(next(back), get_aval(x).weak_type) if a
+            else np.zeros(get_aval(x).shape, dtypes.float0)
             for x, a in zip(leaves, active, strict=True)
-        ]
+        ]  # fmt: skip
         return tree.unflatten(in_tree, result)
 
     main = tree.unflatten(out.tree, outs[: out.n])
@@ -218,7 +224,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                     f"{got.str_short()} where the function gives {want.str_short()}"
                 )
         result = backward_pass(closed.jaxpr, closed.consts, [UndefinedPrimal(a) for a in avals], cts)
-        return tree.unflatten(in_tree, [_array(ct) for ct in result])
+        return tree.unflatten(
+            in_tree, [_array(ct, a.weak_type) for ct, a in zip(result, avals, strict=True)]
+        )
 
     return apply
 
@@ -257,7 +265,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         result = vjp(of_active, *active, has_aux=has_aux)
         value, back = result[0], result[1]
         _check_scalar(value, holomorphic)
-        grads = back(_one_like(value))
+        grads = back(scalar_of(get_aval(value), 1))
         grads = grads[0] if isinstance(argnums, int) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
@@ -265,16 +273,6 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         return functools.update_wrapper(value_and_grad_f, fun)
     except AttributeError:
         return value_and_grad_f
-
-
-def _one_like(value: Any) -> Any:
-    """A scalar one of the value's dtype, weak where that is."""
-    aval = get_aval(value)
-    if aval.weak_type:
-        one = 1 + 0j if dtypes.is_complex(aval.dtype) else 1.0
-        if get_aval(one) == aval:
-            return one
-    return np.ones((), aval.dtype)[()]
 
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -408,8 +406,6 @@ def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: 
 
 def _basis(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """For each element of all the values together, the unit vector in its direction."""
-    from lamina import lax
-
     leaves, treedef = tree.flatten(values)
     sizes = [get_aval(x).size for x in leaves]
     total = sum(sizes)
@@ -418,7 +414,7 @@ def _basis(values: tuple[Any, ...]) -> tuple[Any, ...]:
         aval = get_aval(x)
         block = np.zeros((total, size), aval.dtype)
         block[start : start + size] = np.eye(size, dtype=aval.dtype)
-        out.append(lax.reshape(block, (total, *aval.shape)))
+        out.append(convert(block.reshape(total, *aval.shape), aval.dtype, aval.weak_type))
         start += size
     return tree.unflatten(treedef, out)
 

@@ -16,11 +16,13 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of this type; float0 zeros live in NumPy, for they hold nothing."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    if not aval.shape and not is_evaluating():
-        return np.zeros((), aval.dtype)[()]  # a literal of the program
     from lamina import lax
+    from lamina.lax.checks import scalar_of
 
-    return lax.full(aval.shape, 0, aval.dtype)
+    zero = scalar_of(aval, 0)
+    if not aval.shape and not is_evaluating():
+        return zero  # a literal of the program
+    return lax.full(aval.shape, zero)
 
 
 def instantiate_zero(x: Any) -> Any:

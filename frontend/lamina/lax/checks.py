@@ -154,6 +154,16 @@ def dtype_of(x: Any) -> np.dtype:
     return get_aval(x).dtype
 
 
-def scalar_like(x: Any, value: Any) -> np.ndarray:
-    """A constant of x's dtype and rank 0, which jaxprs print as a literal."""
-    return np.array(value, get_aval(x).dtype)
+def scalar_like(x: Any, value: Any) -> Any:
+    """A constant of x's dtype and rank 0, weak where that is, which jaxprs print as a literal."""
+    return scalar_of(get_aval(x), value)
+
+
+def scalar_of(aval: ShapedArray, value: Any) -> Any:
+    """A constant of the dtype and weakness of a type: a NumPy scalar, or a Python number."""
+    dtype = aval.dtype
+    if aval.weak_type:
+        kind = complex if dtype.kind == "c" else float if dtypes.is_float(dtype) else int
+        if dtypes.default_dtype(kind) == dtype:
+            return kind(value)
+    return np.array(value, dtype)[()]

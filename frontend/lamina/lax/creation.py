@@ -18,7 +18,13 @@ from lamina.core import (
     get_aval,
 )  # fmt: skip
 from lamina.lax import hlo
-from lamina.lax.checks import accepted, canonical_axis, canonical_shape, check_accepted
+from lamina.lax.checks import (
+    accepted,
+    canonical_axis,
+    canonical_shape,
+    check_accepted,
+    scalar_of,
+)  # fmt: skip
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
@@ -37,10 +43,13 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None
 ) -> Any:
-    """An array like x (its shape and dtype, unless others are given) with fill_value everywhere."""
+    """An array like x (its shape, dtype and weakness, unless others are given) with fill_value
+    everywhere."""
     aval = get_aval(x)
-    return full(aval.shape if shape is None else shape, fill_value,
-                aval.dtype if dtype is None else dtype)  # fmt: skip
+    shape = aval.shape if shape is None else shape
+    if dtype is None and aval.weak_type and isinstance(fill_value, bool | int | float | complex):
+        return lax.broadcast_in_dim(scalar_of(aval, fill_value), shape, ())
+    return full(shape, fill_value, aval.dtype if dtype is None else dtype)
 
 
 def zeros_like(x: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
