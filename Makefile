@@ -65,7 +65,7 @@ bench: $(VENV)/made-for-test  ## measure against JAX
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere
 	$(BIN)/pip wheel -q --no-build-isolation --no-deps -C build-dir=build/smoke/native -w dist .
-	$(PYTHON) -m venv build/smoke/venv || $(BIN)/python -m venv build/smoke/venv
+	$(PYTHON) tools/make_venv.py build/smoke/venv
 	build/smoke/venv/bin/pip install -q dist/*.whl
 	cd build/smoke/elsewhere && ../venv/bin/python -I $(CURDIR)/test/wheel_smoke.py
 

@@ -1,6 +1,7 @@
 """Makes a virtual environment with lamina in it, from a Python that has nothing but its library.
 
-    python3 tools/make_venv.py .venv test        # lamina[test], editable
+    python3 tools/make_venv.py .venv test        # with lamina[test], editable
+    python3 tools/make_venv.py build/clean       # empty but for pip
 
 Run by the Makefile. Uses the standard library only, because nothing else is there yet. Says what to
 install where the machine lacks a compiler or Python's headers.
@@ -23,13 +24,15 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parent.parent
 
 
-def main(folder: str, extra: str) -> None:
-    """Creates or completes the environment in `folder` with the extra `extra`."""
+def main(folder: str, extra: str | None = None) -> None:
+    """Creates or completes the environment in `folder`, with lamina and its extra `extra`."""
     check_machine()
     home = Path(folder)
     python = home / "bin" / "python"
     if not python.exists():
         make_environment(home, python)
+    if extra is None:
+        return
     project = tomllib.loads((REPO / "pyproject.toml").read_text())
     # Built in the environment itself, so that `make build` can build again without downloading.
     needed = [*project["build-system"]["requires"], "cmake", "ninja"]
