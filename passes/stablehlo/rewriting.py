@@ -16,7 +16,6 @@ Rules = Mapping[str, Sequence[Rule]]
 """Rules by the name of the op that they look at."""
 
 _SWEEPS = 8
-_STEPS = 16  # for one op and what replaces it: rules that undo each other still end
 
 
 def rewrite(module: ir.Module, rules: Rules) -> Counter[str]:
@@ -38,22 +37,23 @@ def _rewrite_region(region: ir.Region, rules: Rules, applied: Counter[str]) -> N
     for block in region.blocks:
         # Only ops before the current one are erased, so that a list stays good to walk.
         for op in [inner.operation for inner in block.operations]:
-            for _ in range(_STEPS):
-                op = _rewrite_op(op, rules, applied)
-                if op is None:
-                    break
+            successor: ir.Operation | None = op
+            while successor is not None:
+                successor = _rewrite_op(successor, rules, applied)
 
 
 def _rewrite_op(op: ir.Operation, rules: Rules, applied: Counter[str]) -> ir.Operation | None:
     """Replace an op if a rule applies; returns the new op in its place, to be looked at again."""
-    for rule in rules.get(op.name, ()):
+    candidates = rules.get(op.name)
+    if candidates:
         with ir.InsertionPoint(op), op.location:
-            found = rule(op)
-        if found is None:
-            continue
-        applied[rule.__name__.strip("_")] += 1
-        values = [found] if isinstance(found, ir.Value) else list(found)
-        return replace(op, values)
+            for rule in candidates:
+                found = rule(op)
+                if found is not None:
+                    break
+        if found is not None:
+            applied[rule.__name__.strip("_")] += 1
+            return replace(op, [found] if isinstance(found, ir.Value) else list(found))
     for region in op.regions:
         _rewrite_region(region, rules, applied)
     return None
