@@ -86,3 +86,71 @@ def test_optimized_programs_compute_the_same(size, tmp_path):
         for other in ("o", "w"):
             for before, after in zip(results[name], results[f"{name}_{other}"], strict=True):
                 np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("size", [20, 80])
+def test_no_costly_op_is_computed_twice(size):
+    """Counted over the calls of @main and of regions: as many as there are in the program."""
+    for text in programs(range(200, 230), size).values():
+        before = transformed(text, "stablehlo-dce")
+        after = transformed(text, "stablehlo-dce,stablehlo-fuse")
+        with make_context(), ir.Location.unknown():
+            assert _executed(parse(after)) == _executed(parse(before)), text
+
+
+@pytest.mark.parametrize("size", [20, 80])
+def test_the_fused_form_is_what_is_promised(size):
+    """@main and regions hold calls, control flow, views and constants; kernels are single blocks
+    of known kinds without control flow or calls."""
+    for text in programs(range(300, 320), size).values():
+        with make_context(), ir.Location.unknown():
+            module = parse(transformed(text, f"{OPTIMIZE},stablehlo-fuse"))
+            for function in (op.operation for op in module.body.operations):
+                names = [op.name for op in _walk(function, into_kernels=False)]
+                if function.attributes["sym_name"].value == "main":
+                    assert set(names) <= MAIN_OPS
+                    continue
+                kind = function.attributes["lamina.kind"].value
+                assert kind in ("loop", "input", "output", "library", "update")
+                assert function.attributes["lamina.reason"].value
+                assert not {"func.call", *CONTROL} & set(names)
+                shapes = [str(t) for t in function.attributes["function_type"].value.results]
+                if kind == "loop":
+                    assert len({s[: s.rindex("x") if "x" in s else 0] for s in shapes}) == 1
+                if kind == "update":
+                    assert "lamina.inout" in str(function.attributes["arg_attrs"])
+
+
+CONTROL = {"stablehlo.while", "stablehlo.if", "stablehlo.case"}
+MAIN_OPS = CONTROL | {
+    "func.call", "func.return", "stablehlo.return", "stablehlo.reshape", "stablehlo.constant",
+}  # fmt: skip
+COSTLY = ("exponential", "tanh", "sine", "logistic", "divide", "reduce", "dot_general")
+
+
+def _executed(module):
+    """How many ops of each costly name are there, a kernel's for each call of it."""
+    functions = {
+        f.operation.attributes["sym_name"].value: f.operation for f in module.body.operations
+    }
+    counts = dict.fromkeys(COSTLY, 0)
+
+    def visit(root):
+        for op in _walk(root, into_kernels=True):
+            if op.name == "func.call":
+                visit(functions[op.attributes["callee"].value])
+            elif op.name.removeprefix("stablehlo.") in counts:
+                counts[op.name.removeprefix("stablehlo.")] += 1
+
+    visit(functions["main"])
+    return counts
+
+
+def _walk(root, into_kernels):
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                op = op.operation
+                yield op
+                if into_kernels or op.name in CONTROL:
+                    yield from _walk(op, into_kernels)
