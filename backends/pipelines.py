@@ -97,6 +97,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-choose-loops",
     "linalg-lower-to-loops",
     "memref-outline-tasks",
+    "func.func(scf-forall-to-for)",
     "memref-place-temporaries",
 )
 

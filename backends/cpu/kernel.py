@@ -202,7 +202,8 @@ def _text_without_name(kernel: ir.Operation) -> str:
     )
     name = ir.StringAttr(kernel.operation.attributes["sym_name"]).value
     text = text.replace(f"@{name}", "@kernel", 1)
-    return re.sub(r'lamina\.reason = "[^"]*",? ?', "", text)
+    text = re.sub(r'(, )?lamina\.reason = "[^"]*"', "", text, count=1)
+    return text.replace("{, lamina.", "{lamina.", 1).replace(" attributes {} {", " {", 1)
 
 
 @functools.cache

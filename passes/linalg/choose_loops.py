@@ -132,8 +132,7 @@ def _accesses(generic: Generic) -> list[tuple[ir.Value, ir.AffineMap, float]]:
 
 
 def _stride(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
-    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used.
-    """
+    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used."""
     strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
     return sum(
         stride * _coefficient(expression, dimension)

@@ -120,8 +120,7 @@ class _Emitter:
         )
 
     def _initialise(self, level: int) -> None:
-        """Write the initial values of the outputs over all parallel dimensions that are still open.
-        """
+        """Write the initial values of the outputs over all parallel dimensions that are still open."""
         filled = [
             (o, m, f)
             for o, m, f in zip(

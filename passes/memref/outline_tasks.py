@@ -7,11 +7,11 @@ becomes
     array<i64: 32, 2>} func.func private @k_task_0(%captured..., %low: index, %high: index) {
     scf.for %t = %low to %high { body } }
 
-where iterations are numbered row by row. What the body uses of its surroundings becomes an argument
-when it is a dense buffer, and is computed again inside when it is cheap (constants, views, index
-arithmetic, loads from arguments that are only read). `llvm-call-task-runner` later gives
-`@k_parallel_0` its body. A `scf.forall` that has results, or captures anything else, is an error:
-such a loop should not have been marked parallel.
+where iterations are numbered row by row. What the body uses of its surroundings becomes an
+argument when it is a dense buffer, and is computed again inside when it is cheap (constants, views,
+index arithmetic, loads from arguments that are only read). `llvm-call-task-runner` later gives
+`@k_parallel_0` its body. A loop that captures anything else, or has results, is left to run
+serially: `scf-forall-to-for` follows in the pipeline.
 
 example: test/passes/memref/outline_tasks.mlir
 """
@@ -60,8 +60,10 @@ def _outline_function(module: ir.Module, function: ir.Operation) -> None:
 
 
 def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name: str) -> None:
-    if len(loop.results):
-        raise ValueError("scf.forall with results: bufferise first")
+    found = _captures(loop)
+    if len(loop.results) or found is None:
+        return
+    captured, recomputed = found
     lower, upper, step = (
         list(ir.DenseI64ArrayAttr(loop.attributes[name]))
         for name in ("staticLowerBound", "staticUpperBound", "staticStep")
@@ -70,7 +72,6 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
         max(0, -(-(high - low) // by)) for low, high, by in zip(lower, upper, step, strict=True)
     ]
     grain = ir.IntegerAttr(loop.attributes[GRAIN]).value if GRAIN in loop.attributes else 1
-    captured, recomputed = _captures(loop)
     index = ir.IndexType.get()
     types = [value.type for value in captured]
     with loop.location:
@@ -133,41 +134,38 @@ def _positions(
     return positions[::-1]
 
 
-def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
-    """The buffers a loop's body takes from outside, and the ops to repeat inside, in their order.
-    """
+def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]] | None:
+    """The buffers a body takes from outside and the ops to repeat inside; None if these don't do."""
     captured: dict[ir.Value, None] = {}
     recomputed: dict[ir.Operation, None] = {}
     inner: set[ir.Operation] = set()
-
-    def require(value: ir.Value) -> None:
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            if owner.owner in inner or owner.owner == loop:
-                return
-        elif owner in inner:
-            return
-        elif owner.operation.name.startswith(_RECOMPUTED) and not len(owner.regions):
-            if owner not in recomputed:
-                for operand in owner.operands:
-                    require(operand)
-                recomputed[owner] = None
-            return
-        if not _is_dense_buffer(value):
-            raise ValueError(
-                f"a parallel loop uses a value that can't be passed to its tasks: {value}"
-            )
-        captured[value] = None
+    wanted: list[ir.Value] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         inner.add(op)
-        for operand in op.operands:
-            require(operand)
+        wanted.extend(op.operands)
         return ir.WalkResult.ADVANCE
+
+    def provide(value: ir.Value) -> bool:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            if owner.owner in inner or owner.owner == loop:
+                return True
+        elif owner in inner or owner in recomputed:
+            return True
+        elif owner.operation.name.startswith(_RECOMPUTED) and not len(owner.operation.regions):
+            if not all(provide(operand) for operand in owner.operation.operands):
+                return False
+            recomputed[owner.operation] = None
+            return True
+        captured[value] = None
+        return _is_dense_buffer(value)
 
     for op in loop.regions[0].blocks[0].operations:
         op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return list(captured), list(recomputed)
+    if all(provide(value) for value in wanted):
+        return list(captured), list(recomputed)
+    return None
 
 
 def _is_dense_buffer(value: ir.Value) -> bool:

@@ -32,3 +32,15 @@ func.func @blocks(%s: memref<f32>, %y: memref<100xf32>) {
   }
   return
 }
+
+// -----
+
+// A number that came from nowhere known can't be passed to a task.
+// CHECK-LABEL: func.func @serial
+// CHECK: scf.forall
+func.func @serial(%c: f32, %y: memref<100xf32>) {
+  scf.forall (%i) in (100) {
+    memref.store %c, %y[%i] : memref<100xf32>
+  }
+  return
+}

@@ -1,0 +1,106 @@
+"""Runs one kernel by its ABI, with memory around each buffer that must stay as it was."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from lamina.backends.cpu.kernel import KernelObject, compile_kernel
+from lamina.backends.target import Target
+from lamina.dialects.context import context, parse
+from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.vendors import ir
+from lamina.runtime.executable import _import
+
+_GUARD = 64
+_names = itertools.count()
+_jit: Any = None
+
+
+@dataclass
+class Kernel:
+    """A compiled kernel that can be called on arrays; `texts` are its stages."""
+
+    made: KernelObject
+    inputs: list[tuple[tuple[int, ...], np.dtype]]
+    outputs: list[tuple[tuple[int, ...], np.dtype]]
+    updates: dict[int, int]  # result -> the input whose buffer it is
+    library: Any
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return self.made.texts
+
+    def __call__(self, *arrays: Any) -> list[np.ndarray]:
+        """The results. Asserts that other inputs, and memory around buffers, stay."""
+        buffers = [_buffer(shape, dtype) for shape, dtype in self.inputs]
+        for (whole, inner), array in zip(buffers, arrays, strict=True):
+            inner[...] = array
+            whole.flags.writeable = False
+        outs = [
+            buffers[self.updates[i]] if i in self.updates else _buffer(shape, dtype)
+            for i, (shape, dtype) in enumerate(self.outputs)
+        ]
+        before = [whole.copy() for whole, _ in buffers]
+        scratch, _ = _buffer((self.made.scratch_bytes,), np.dtype(np.uint8))
+        own = [outs[i] for i in range(len(outs)) if i not in self.updates]
+        pointers = [whole.ctypes.data + _GUARD for whole, _ in (*buffers, *own)]
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(pointers) + 1))
+        function(self.library[self.made.symbol])(*pointers, scratch.ctypes.data + _GUARD)
+        for number, (whole, _) in enumerate(buffers):
+            if number not in self.updates.values():
+                assert whole.tobytes() == before[number].tobytes(), f"input {number} was changed"
+        for whole in (scratch, *(whole for whole, _ in (*buffers, *outs))):
+            assert (whole[:_GUARD] == 0xAB).all() and (whole[-_GUARD:] == 0xAB).all(), (
+                "out of bounds"
+            )
+        return [inner for _, inner in outs]
+
+
+def kernel(text: str) -> Kernel:
+    """The kernel in the first function of a module, compiled for this machine with all texts."""
+    with context(), ir.Location.unknown():
+        module = parse(text)
+        function = module.body.operations[0].operation
+        type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+        made = compile_kernel(function, Target.host(), keep_texts=True)
+        attributes = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
+        updates = {
+            ir.IntegerAttr(ir.DictAttr(attrs)["lamina.inout"]).value: number
+            for number, attrs in enumerate(attributes)
+            if "lamina.inout" in ir.DictAttr(attrs)
+        }
+        return Kernel(
+            made,
+            [(shape_of(t), dtype_of(t)) for t in type_.inputs],
+            [(shape_of(t), dtype_of(t)) for t in type_.results],
+            updates,
+            _link(made),
+        )
+
+
+def _link(made: KernelObject) -> Any:
+    global _jit
+    if _jit is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
+        _jit = llvm.create_lljit_compiler(machine)
+    builder = llvm.JITLibraryBuilder().add_object_img(made.object).export_symbol(made.symbol)
+    for symbol in made.imports:
+        builder.import_symbol(*_import(symbol))
+    return builder.link(_jit, f"kernel{next(_names)}")
+
+
+def _buffer(shape: tuple[int, ...], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Guarded bytes, and the array of this shape inside them, 64-byte aligned."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.full(size + 3 * _GUARD, 0xAB, np.uint8)
+    start = -memory.ctypes.data % _GUARD
+    whole = memory[start : start + size + 2 * _GUARD]
+    return whole, whole[_GUARD : _GUARD + size].view(dtype).reshape(shape)
