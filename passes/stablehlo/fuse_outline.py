@@ -71,6 +71,7 @@ class Outliner:
         self._ops = grouping.ops
         self._now: dict[ir.Value, ir.Value] = {}
         """What stands for a value of the old block in the new one."""
+        self._orders: dict[Group, list[Member]] = {}
 
     def run(self) -> None:
         """Replace the ops of each group by one call, in an order in which all values are made
@@ -108,11 +109,42 @@ class Outliner:
             others = [value for value in values[overwritten:] if not _is_cloned(value)]
             return values[:overwritten] + list(dict.fromkeys(others))
         found: dict[ir.Value, None] = {}
-        for member in _sorted(group):
+        for member in self._members(group):
             for value, inside in self._grouping.operands(*member):
                 if (inside is None or inside not in group.members) and not _is_cloned(value):
                     found[value] = None
         return list(found)
+
+    def _members(self, group: Group) -> list[Member]:
+        """A group's members, makers before readers, in an order that only its own ops decide:
+        equal groups become equal kernels wherever in the program their ops stood."""
+        known = self._orders.get(group)
+        if known is not None:
+            return known
+        inner = {
+            member: [
+                inside
+                for _, inside in self._grouping.operands(*member)
+                if inside is not None and inside in group.members
+            ]
+            for member in group.members
+        }
+        read = {inside for operands in inner.values() for inside in operands}
+        order: dict[Member, None] = {}
+        for root in _sorted(group):
+            if root in read:
+                continue
+            work = [(root, iter(inner[root]))]
+            while work:
+                member, operands = work[-1]
+                following = next((m for m in operands if m not in order), None)
+                if following is None:
+                    order[member] = None
+                    work.pop()
+                else:
+                    work.append((following, iter(inner[following])))
+        self._orders[group] = list(order)
+        return self._orders[group]
 
     def _stored(
         self, groups: list[Group], arguments: dict[Group, list[ir.Value]]
@@ -194,7 +226,7 @@ class Outliner:
         made: dict[Member, list[ir.Value]] = {}
         constants: dict[ir.Operation, ir.Value] = {}
         with ir.InsertionPoint(block) as end:
-            for member in _sorted(group):
+            for member in self._members(group):
                 operands = []
                 for number, (value, inside) in enumerate(self._grouping.operands(*member)):
                     if inside is not None and inside in made:
