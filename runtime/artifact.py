@@ -38,10 +38,17 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """The artifact as one block; `from_bytes` gives an equal one back."""
+        body = self._body()
+        return _HEADER.pack(_MAGIC, len(body), _checksum(body)) + body
+
+    def digest(self) -> bytes:
+        """The same for equal artifacts, different for others."""
+        return _checksum(self._body())
+
+    def _body(self) -> bytes:
         index = {name: len(data) for name, data in self.objects.items()}
         head = json.dumps({"manifest": self.manifest, "objects": index}).encode()
-        body = b"".join([_LENGTH.pack(len(head)), head, *self.objects.values()])
-        return _HEADER.pack(_MAGIC, len(body), _checksum(body)) + body
+        return b"".join([_LENGTH.pack(len(head)), head, *self.objects.values()])
 
     @staticmethod
     def from_bytes(data: bytes) -> Artifact:

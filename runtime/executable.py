@@ -10,6 +10,7 @@ import ctypes
 import itertools
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,7 +27,13 @@ _BYTES_PER_SECOND = 10e9
 _FLOPS_PER_SECOND = 10e9
 _TRANSCENDENTALS_PER_SECOND = 1e9
 
+# Object code kept loaded beyond what is in use: programs made again (a closure jitted in a loop)
+# need no linking.
+_MOST_LOADED_BYTES = 256 << 20
+
 _lock = threading.Lock()
+_loaded: OrderedDict[bytes, _runtime.Executable] = OrderedDict()  # used last at the end
+_code_bytes: dict[bytes, int] = {}
 _names = itertools.count()
 _lljit: Any = None
 _blas: ctypes.CDLL | None = None
@@ -39,9 +46,28 @@ class LoadError(RuntimeError):
 def load(artifact: Artifact) -> _runtime.Executable:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
+    Equal artifacts give the same Executable while it is among those used last.
+
     Raises:
         LoadError: a symbol it imports is unknown, or the objects do not link.
     """
+    digest = artifact.digest()
+    with _lock:
+        held = _loaded.get(digest)
+        if held is not None:
+            _loaded.move_to_end(digest)
+            return held
+    executable = _link(artifact)
+    with _lock:
+        _loaded[digest] = executable
+        _code_bytes[digest] = sum(map(len, artifact.objects.values()))
+        while sum(_code_bytes.values()) > _MOST_LOADED_BYTES:
+            oldest, _ = _loaded.popitem(last=False)
+            del _code_bytes[oldest]
+    return executable
+
+
+def _link(artifact: Artifact) -> _runtime.Executable:
     manifest = artifact.manifest
     code = _Code(artifact)
     outputs = manifest["outputs"]

@@ -276,6 +276,7 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 void executable_dealloc(PyObject* self) {
+  if (cast(self)->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   delete cast(self)->output_shapes;
   delete cast(self)->program;
   Py_XDECREF(cast(self)->code);
@@ -366,9 +367,11 @@ PyGetSetDef executable_getset[] = {
     {"calls", get_calls, nullptr, "How often it was called.", nullptr},
     {nullptr}};
 
-PyMemberDef executable_members[] = {{"manifest", T_OBJECT, offsetof(ExecutableObject, manifest),
-                                     READONLY, "The artifact's manifest."},
-                                    {nullptr}};
+PyMemberDef executable_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ExecutableObject, weak_references), READONLY},
+    {"manifest", T_OBJECT, offsetof(ExecutableObject, manifest), READONLY,
+     "The artifact's manifest."},
+    {nullptr}};
 
 PyType_Slot executable_slots[] = {
     {Py_tp_doc, const_cast<char*>("Loaded machine code: call it with a sequence of arrays.")},

@@ -14,6 +14,7 @@ struct ExecutableObject {
   std::vector<Owned>* output_shapes;  // tuples, shared by the arrays of all calls
   PyObject* code;                     // keeps the machine code loaded
   PyObject* manifest;
+  PyObject* weak_references;
   uint64_t calls;
 };
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from llvm_objects import ADD_ONE, artifact, elementwise
 
 from lamina import runtime
 from lamina.array import from_dlpack, from_numpy
+from lamina.runtime import executable as executable_module
+from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import LoadError, estimated_seconds, load
 
 F4 = ("float32", ())
@@ -324,21 +327,25 @@ define void @lamina_entry(ptr %args, ptr %results, ptr %arena) {
     np.testing.assert_allclose(np.asarray(both([values])[0]), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_code_lives_as_long_as_its_executable():
-    for _ in range(20):
-        add_one = make()
+def test_equal_artifacts_are_loaded_once(monkeypatch):
+    data = artifact(ADD_ONE, [F4], [F4])
+    assert load(data) is load(Artifact.from_bytes(data.to_bytes()))
+    assert load(artifact(ADD_ONE, [F4], [F4], name="other")) is not load(data)
+    monkeypatch.setattr(executable_module, "_MOST_LOADED_BYTES", 0)
+    assert load(artifact(ADD_ONE, [F4], [F4], name="not kept")).name == "not kept"
+    assert not executable_module._loaded
+    assert load(data) is not load(data)
+
+
+def test_code_lives_as_long_as_its_executable(monkeypatch):
+    monkeypatch.setattr(executable_module, "_MOST_LOADED_BYTES", 0)
+    for i in range(20):
+        add_one = make(name=f"short-lived {i}")
         (y,) = add_one([np.float32(1)])
+        dropped = weakref.ref(add_one)
         del add_one
         gc.collect()
-        assert y.item() == 2
-
-
-def test_executables_of_one_artifact_are_independent():
-    data = artifact(ADD_ONE, [F4], [F4])
-    first, second = load(data), load(data)
-    del first
-    gc.collect()
-    assert second([np.float32(1)])[0].item() == 2
+        assert dropped() is None and y.item() == 2
 
 
 def test_cost_decides_what_is_queued():
