@@ -39,10 +39,10 @@ _SPECIAL = f32(values=[0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 3e38])
 for _name, (_ref, _low, _high) in (_UNARY | _REAL_ONLY).items():
     row(_name, f32(3, 4, low=_low, high=_high), numpy=_ref, rtol=2e-5)
     row(_name, f32(low=_low, high=_high), numpy=_ref, rtol=2e-5)
-    row(_name, f32(0, 3, low=_low, high=_high), numpy=_ref)
-    row(_name, bf16(5, low=_low, high=_high), smooth=False, widen=False)
-    row(_name, f16(5, low=_low, high=_high), smooth=False, widen=False)
-    row(_name, _SPECIAL, smooth=False, widen=False, note="special values", vmap=False)
+    row(_name, f32(0, 3, low=_low, high=_high), numpy=_ref, value_only=True)
+    row(_name, bf16(5, low=_low, high=_high), value_only=True)
+    row(_name, f16(5, low=_low, high=_high), value_only=True)
+    row(_name, _SPECIAL, note="special values", value_only=True)
     if _name in _UNARY and _name not in ("cbrt", "square", "neg", "asin", "acos", "atan", "asinh",
         "acosh", "atanh", "logistic"):
         row(_name, c64(3, low=0.2, high=1.5), rtol=1e-4)
@@ -51,8 +51,8 @@ for _name in ("neg", "square", "logistic"):
 for _name, _ref in _STEPS.items():
     row(_name, f32(3, 4), numpy=_ref)
     row(_name, f32(), numpy=_ref)
-    row(_name, bf16(5), widen=False)
-    row(_name, _SPECIAL, note="special values", numpy=_ref, widen=False)
+    row(_name, bf16(5), value_only=True)
+    row(_name, _SPECIAL, note="special values", numpy=_ref, value_only=True)
 row("digamma", f32(3, low=0.5, high=4), numpy=scipy.special.digamma, smooth=False, rtol=2e-5)
 row("sign", i32(5), numpy=np.sign)
 row("sign", u8(5), numpy=np.sign)
@@ -82,16 +82,16 @@ for _name, _ref in _BINARY.items():
     row(_name, f32(), f32(low=0.5), numpy=_ref, rtol=2e-5)
     row(_name, f32(3, 4), f32(low=0.5), numpy=_ref, note="scalar operand", rtol=2e-5)
     row(_name, f32(), _away, numpy=_ref, note="scalar operand first", rtol=2e-5)
-    row(_name, f32(0, 3), f32(0, 3), numpy=_ref)
-    row(_name, bf16(5), bf16(5, low=0.5), smooth=False, widen=False)
-    row(_name, f16(5), f16(5, low=0.5), smooth=False, widen=False)
-    row(_name, _SPECIAL, f32(7, low=0.5), smooth=False, widen=False)
+    row(_name, f32(0, 3), f32(0, 3), numpy=_ref, value_only=True)
+    row(_name, bf16(5), bf16(5, low=0.5), value_only=True)
+    row(_name, f16(5), f16(5, low=0.5), value_only=True)
+    row(_name, _SPECIAL, f32(7, low=0.5), value_only=True)
     if _name != "atan2":
         row(_name, c64(3), c64(3, low=0.5), rtol=1e-4, smooth=_name not in ("max", "min"))
     if _name not in ("atan2", "div"):
-        row(_name, i32(3, 4), i32(3, 4), numpy=_ref)
-        row(_name, u8(3, 4), u8(3, 4), numpy=_ref)
-        row(_name, i8(3, 4), i8(3, 4), numpy=_ref)
+        row(_name, i32(3, 4), i32(3, 4), numpy=_ref, value_only=True)
+        row(_name, u8(3, 4), u8(3, 4), numpy=_ref, value_only=True)
+        row(_name, i8(3, 4), i8(3, 4), numpy=_ref, value_only=True)
 row("add", f32(3), call=lambda lib, x: lib.add(x, x), numpy=lambda x: x + x,
     note="one operand twice")
 row("mul", f32(3), call=lambda lib, x: lib.mul(x, x), numpy=lambda x: x * x,
@@ -103,7 +103,7 @@ row("max", f32(values=[1.0, 2.0, 3.0]), f32(values=[1.0, 5.0, 3.0]), smooth=Fals
 _SIGNS = (i32(values=[7, -7, 7, -7, 7, -2**31, -2**31, 0]), i32(values=[2, 2, -2, -2, 0, -1, 0, 5]))
 for _name in ("div", "rem"):
     row(_name, *_SIGNS, note="signs, zero, overflow")
-    row(_name, u8(4), u8(values=[3, 0, 7, 255]))
+    row(_name, u8(4), u8(values=[3, 0, 7, 255]), value_only=True)
 row("rem", f32(3, 4), f32(3, 4, low=0.7), numpy=np.fmod, rtol=2e-5)
 row("rem", f32(3, 4), f32(low=0.7), numpy=np.fmod, rtol=2e-5)
 row("rem", f32(values=[1, -1, np.inf, 1, 0]), f32(values=[0, np.inf, 1, np.nan, 3]), smooth=False,
@@ -132,11 +132,11 @@ _NANS = (f32(values=[1, np.nan, 3, 0, np.inf]), f32(values=[1, 1, np.nan, -0.0, 
 for _name, _ref in _COMPARE.items():
     row(_name, f32(3, 4), f32(3, 4), numpy=_ref)
     row(_name, f32(3, 4), f32(), numpy=_ref)
-    row(_name, *_NANS, numpy=_ref, note="nan")
-    row(_name, i8(9, low=-2, high=2), i8(9, low=-2, high=2), numpy=_ref)
-    row(_name, u8(values=[0, 200, 255]), u8(values=[1, 100, 255]), numpy=_ref)
-    row(_name, b1(9), b1(9), numpy=_ref)
-    row(_name, bf16(5), bf16(5), widen=False)
+    row(_name, *_NANS, numpy=_ref, note="nan", value_only=True)
+    row(_name, i8(9, low=-2, high=2), i8(9, low=-2, high=2), numpy=_ref, value_only=True)
+    row(_name, u8(values=[0, 200, 255]), u8(values=[1, 100, 255]), numpy=_ref, value_only=True)
+    row(_name, b1(9), b1(9), numpy=_ref, value_only=True)
+    row(_name, bf16(5), bf16(5), value_only=True)
 row("eq", c64(values=[1 + 1j, 2, 3j]), c64(values=[1 + 1j, 2 + 1j, 3j]), numpy=np.equal)
 row("ne", c64(values=[1 + 1j, 2, 3j]), c64(values=[1 + 1j, 2 + 1j, 3j]), numpy=np.not_equal)
 for _name, _ref in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}.items():
@@ -146,8 +146,8 @@ for _spec in (i32(5), u8(5), b1(5), i8()):
     row("not", _spec, function="bitwise_not", numpy=np.bitwise_not)
 _AMOUNTS = [0, 1, 5, 31, 32, 40, -1]
 for _name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
-    row(_name, i32(values=[1, -1, -8, 7, -1, 3, -5]), i32(values=_AMOUNTS))
-    row(_name, u8(values=[1, 255, 128, 7]), u8(values=[1, 7, 8, 200]))
+    row(_name, i32(values=[1, -1, -8, 7, -1, 3, -5]), i32(values=_AMOUNTS), value_only=True)
+    row(_name, u8(values=[1, 255, 128, 7]), u8(values=[1, 7, 8, 200]), value_only=True)
     row(_name, i32(3, 4), i32(low=0, high=31))
 for _spec in (i32(5), u8(5), i8(values=[-128, 0, 1, 127]), u32(3)):
     row("population_count", _spec)
@@ -168,23 +168,29 @@ row("clamp", f32(5, low=-1, high=-0.5), f32(5), f32(5, low=0.5, high=1),
 row("clamp", i32(values=-10), i32(9), i32(values=10), numpy=lambda lo, x, hi: np.clip(x, lo, hi))
 row("clamp", f32(values=[2.0, 0.0]), f32(values=[1.5, np.nan]), f32(values=[1.0, 1.0]),
     smooth=False, widen=False, note="low above high, nan")
+
+
+def _to(dtype: str, function: str = "convert_element_type") -> Callable[..., Any]:
+    return lambda lib, x: getattr(lib, function)(x, np.dtype(dtype))
+
+
 _FLOATS = f32(values=[0.0, -1.7, 1.7, 300.0, -300.0, 3e9, np.nan, np.inf, -np.inf])
-for _to in ("int8", "uint8", "int32", "uint32", "bool", "float16", "bfloat16", "complex64"):
-    row("convert_element_type", _FLOATS,
-        call=lambda lib, x, to=_to: lib.convert_element_type(x, np.dtype(to)), note=f"to {_to}",
-        widen=False, smooth=False)
-for _spec in (i32(values=[-1, 0, 300, -2**31]), u8(values=[0, 255, 128]), b1(4), bf16(4)):
-    for _to in ("int8", "uint8", "int32", "float32", "bool", "bfloat16", "complex64"):
-        row("convert_element_type", _spec,
-            call=lambda lib, x, to=_to: lib.convert_element_type(x, np.dtype(to)), note=f"to {_to}",
-            widen=False, smooth=False)
-row("convert_element_type", c64(3),
-    call=lambda lib, x: lib.convert_element_type(x, np.dtype("float32")), widen=False, smooth=False)
-for _spec, _to in ((f32(3, 4), "int32"), (f32(3), "uint8"), (u8(3, 4), "float32"),
-    (i16(3), "bfloat16"), (i16(3, 2), "uint32"), (f32(), "uint32")):
-    row("bitcast_convert_type", _spec,
-        call=lambda lib, x, to=_to: lib.bitcast_convert_type(x, np.dtype(to)), note=f"to {_to}",
-        widen=False)
+for _spec, _names in (
+    (_FLOATS, "int8 uint8 int32 uint32 bool float16 bfloat16 complex64"),
+    (i32(values=[-1, 0, 300, -2**31]), "int8 uint8 float32 bool bfloat16 complex64"),
+    (u8(values=[0, 255, 128]), "int8 int32 float32 bool bfloat16"),
+    (b1(4), "int8 uint8 float32 bfloat16 complex64"),
+    (bf16(4), "int8 int32 float32 bool complex64"),
+):
+    for _name in _names.split():
+        row("convert_element_type", _spec, call=_to(_name), note=f"to {_name}", value_only=True)
+for _name in ("float16", "bfloat16", "complex64"):
+    row("convert_element_type", f32(3), call=_to(_name), note=f"to {_name}", widen=False,
+        smooth=False)
+row("convert_element_type", c64(3), call=_to("float32"), widen=False, smooth=False)
+for _spec, _name in ((f32(3, 4), "int32"), (f32(3), "uint8"), (u8(3, 4), "float32"),
+                     (i16(3), "bfloat16"), (i16(3, 2), "uint32"), (f32(), "uint32")):
+    row("bitcast_convert_type", _spec, call=_to(_name, "bitcast_convert_type"), note=f"to {_name}")
 row("reduce_precision", f32(3, 4), smooth=False, exponent_bits=5, mantissa_bits=4)
 
 # ---- shape --------------------------------------------------------------------------------------
@@ -250,11 +256,11 @@ for _name, _ref in {"reduce_sum": np.sum, "reduce_prod": np.prod, "reduce_max": 
     row(_name, f32(2, 3, 4), numpy=lambda x, f=_ref: f(x, (0, 2)), rtol=2e-5, axes=(0, 2))
     row(_name, f32(2, 3), numpy=lambda x, f=_ref: f(x, 1), rtol=2e-5, axes=(1,))
     row(_name, f32(2, 3), numpy=lambda x: x, axes=())
-    row(_name, f32(0, 3), smooth=False, axes=(0,))
-    row(_name, i8(9), note="i8", axes=(0,))
-    row(_name, u8(9), note="u8", axes=(0,))
-    row(_name, bf16(9), widen=False, smooth=False, rtol=5e-2, axes=(0,))
-    row(_name, f16(9), widen=False, smooth=False, rtol=1e-2, axes=(0,))
+    row(_name, f32(0, 3), smooth=False, axes=(0,), value_only=True)
+    row(_name, i8(9), note="i8", axes=(0,), value_only=True)
+    row(_name, u8(9), note="u8", axes=(0,), value_only=True)
+    row(_name, bf16(9), smooth=False, rtol=5e-2, axes=(0,), value_only=True)
+    row(_name, f16(9), smooth=False, rtol=1e-2, axes=(0,), value_only=True)
     row(_name, f32(values=[1, np.nan, 3]), widen=False, smooth=False, note="nan", axes=(0,))
 for _name in ("reduce_sum", "reduce_prod"):
     row(_name, c64(4, 2), rtol=1e-4, axes=(0,))
@@ -270,14 +276,14 @@ for _name, _ref in {"argmax": np.argmax, "argmin": np.argmin}.items():
         f32(values=[[1, np.nan, np.nan, 2], [np.inf, 1, np.inf, 0], [-np.inf, -np.inf, 1, 1]])):
         row(_name, _spec, numpy=lambda x, f=_ref: f(x, 1).astype(np.int32), axis=1,
             index_dtype=np.int32)
-    row(_name, bf16(9), widen=False, axis=0, index_dtype=np.int32)
+    row(_name, bf16(9), axis=0, index_dtype=np.int32, value_only=True)
 for _name in ("cumsum", "cumprod", "cummax", "cummin"):
     for _n in (1, 2, 3, 8, 13):
         row(_name, f32(_n, 2), rtol=1e-4, axis=0)
     row(_name, f32(2, 7), rtol=1e-4, axis=1, reverse=True)
     row(_name, f32(0, 2), axis=0)
-    row(_name, i8(9), axis=0)
-    row(_name, bf16(9), widen=False, smooth=False, rtol=5e-2, axis=0)
+    row(_name, i8(9), axis=0, value_only=True)
+    row(_name, bf16(9), smooth=False, rtol=5e-2, axis=0, value_only=True)
 
 # ---- products -----------------------------------------------------------------------------------
 

@@ -76,6 +76,7 @@ class Sample:
     function: Callable[..., Any]
     specs: tuple[Spec, ...]
     numpy: Callable[..., Any] | None
+    derivatives: bool
     smooth: bool
     widen: bool
     vmap: bool
@@ -102,6 +103,7 @@ def row(
     function: str = "",
     call: Callable[..., Any] | None = None,
     numpy: Callable[..., Any] | None = None,
+    value_only: bool = False,
     smooth: bool = True,
     widen: bool = True,
     vmap: bool = True,
@@ -115,6 +117,7 @@ def row(
     function the name of the function in lax, if it is not the primitive's.
     call     call(lax, *arrays), where the parameters are more than keywords.
     numpy    a reference for the value, of the arrays alone.
+    value_only  neither derivatives nor batches: the rules do not depend on what the row varies.
     smooth   whether derivatives are to be compared with finite differences.
     widen    whether the sample also makes sense in double precision.
     vmap     whether to batch it.
@@ -128,7 +131,7 @@ def row(
 
     ROWS.append(
         Sample(
-            getattr(lax, primitive + "_p"), call or apply, specs, numpy, smooth, widen, vmap,
-            jax_jvp, rtol, note,
+            getattr(lax, primitive + "_p"), call or apply, specs, numpy, not value_only, smooth,
+            widen, vmap and not value_only, jax_jvp, rtol, note,
         )
     )  # fmt: skip

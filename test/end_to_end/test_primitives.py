@@ -95,7 +95,8 @@ def test_type_and_value(sample: Sample) -> None:
 
 def has_derivative(sample: Sample) -> bool:
     return (
-        sample.primitive.jvp is not NOT_DIFFERENTIABLE
+        sample.derivatives
+        and sample.primitive.jvp is not NOT_DIFFERENTIABLE
         and sample.primitive.jvp is not OWED
         and any(dtypes.is_inexact(s.dtype) for s in sample.specs)
     )
