@@ -25,6 +25,7 @@ from lamina.api import value_and_grad as value_and_grad
 from lamina.api import vjp as vjp
 from lamina.api import vmap as vmap
 from lamina.array import Array as Array
+from lamina.config import check_tracer_leaks as checking_leaks
 from lamina.config import disable_jit as disable_jit
 from lamina.config import enable_x64 as enable_x64
 from lamina.control_flow import custom_jvp as custom_jvp

@@ -199,7 +199,7 @@ def test_leaked_values_are_reported_where_they_are_used(transform):
 
     transform(leaky)(X)
     uses = [lambda: leaked[0] + 1, lambda: lamina.jit(lambda a: a + leaked[0])(1.0),
-            lambda: jnp.sum(leaked[0]), lambda: lamina.grad(lambda a: a * jnp.sum(leaked[0]))(1.0),
+            lambda: jnp.exp(leaked[0]), lambda: lamina.grad(lambda a: a * jnp.exp(leaked[0]))(1.0),
             lambda: lamina.vmap(lambda a: a * leaked[0])(X)]  # fmt: skip
     for use in uses:
         with pytest.raises(errors.UnexpectedTracerError, match="side effect"):
@@ -243,7 +243,6 @@ def test_outer_values_are_no_leaks():
         inner = lamina.jit(lambda a: a * x)
         return lamina.vmap(lambda v: inner(v) + x)(jnp.arange(3.0)).sum()
 
-    assert float(lamina.jit(outer)(2.0)) == float(lamina.grad(lambda x: outer(x) * x)(1.0)) + 6 - 6 or True
     np.testing.assert_allclose(lamina.jit(outer)(2.0), 12.0)
     np.testing.assert_allclose(lamina.grad(outer)(2.0), 6.0)
 
@@ -255,7 +254,7 @@ def test_results_must_be_arrays():
             return x, bad
 
         with pytest.raises(TypeError, match="returns_bad.*(returned|Output).*"):
-            lamina.jit(lambda x: returns_bad(x))(1.0) if False else lamina.jit(returns_bad)(1.0)
+            lamina.jit(returns_bad)(1.0)
     assert lamina.jit(lambda x: None)(1.0) is None
 
 

@@ -172,7 +172,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
     n_out = len(closed.jaxpr.outvars)
     force = [instantiate] * n_out if isinstance(instantiate, bool) else list(instantiate)
     out_unknown: list[bool] = []
-    programs: list[ClosedJaxpr] = []
+    programs: list[Jaxpr] = []
 
     def known_part(*known_args: Any) -> list[Any]:
         trace = PartialEvalTrace(current_trace())
@@ -184,17 +184,18 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
         with set_current_trace(trace):
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         out_unknown[:] = [trace.is_unknown(x) or f for x, f in zip(outs, force, strict=True)]
-        programs[:] = [trace.finish([x for x, u in zip(outs, out_unknown, strict=True) if u])]
+        program = trace.finish([x for x, u in zip(outs, out_unknown, strict=True) if u])
+        programs[:] = [program.jaxpr]  # without the constants: they are tracers of this function
         trace.ended()
         trace.record.ended()
         known_outs = [x for x, u in zip(outs, out_unknown, strict=True) if not u]
-        return known_outs + programs[0].consts
+        return known_outs + program.consts
 
     info = closed.jaxpr.debug_info
     known_avals = [a for a, u in zip(closed.in_avals, unknown, strict=True) if not u]
     known = trace_to_jaxpr(known_part, known_avals,
                            DebugInfo("partial evaluation", info.function, info.location))  # fmt: skip
-    program = programs[0].jaxpr
+    program = programs[0]
     residual_avals = [v.aval for v in program.constvars]
     unknown_part = ClosedJaxpr(
         Jaxpr([], [*program.constvars, *program.invars], program.outvars, program.eqns, info), ()
