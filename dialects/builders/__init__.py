@@ -1,0 +1,1 @@
+"""The builders that `lamina.dialects.stablehlo` gives out, by family."""
