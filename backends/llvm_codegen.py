@@ -27,7 +27,7 @@ class Machine:
 class CodegenOptions:
     """How hard LLVM tries. `vectorise` turns the loop vectoriser on."""
 
-    level: int = 3
+    level: int = 2
     vectorise: bool = True
     unroll: bool = True
 

@@ -28,6 +28,7 @@ from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.pipeline import Pipeline
 
 _SYMBOL_DIGITS = 16
+_CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.convolution")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class LoweredKernel:
     symbol: str
     llvm_ir: str
     scratch_bytes: int
+    codegen: CodegenOptions
     texts: dict[str, str]
 
 
@@ -83,7 +85,9 @@ def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False)
             text, scratch = _generate(module, source, symbol, target, texts if keep_texts else None)
         elif keep_texts:
             texts["linalg"] = str(module)
-    return LoweredKernel(symbol, text, scratch, texts)
+    # Small contractions live by unrolling; for all else it only makes more code to compile.
+    codegen = CodegenOptions(level=2, unroll=any(word in source for word in _CONTRACTIONS))
+    return LoweredKernel(symbol, text, scratch, codegen, texts)
 
 
 def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False) -> KernelObject:
@@ -93,7 +97,7 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     code = emit(
         lowered.llvm_ir,
         Machine(target.triple, target.cpu, target.features),
-        CodegenOptions(),
+        lowered.codegen,
         keep_texts=keep_texts,
     )
     texts = dict(lowered.texts)
