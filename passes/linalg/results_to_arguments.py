@@ -1,5 +1,4 @@
-"""Give each result of a function a place to be written: a trailing tensor argument, or the argument
-it updates.
+"""Give each result of a function its place: a trailing tensor argument, or the one it updates.
 
 Destination-passing style on tensors, before bufferisation, so that bufferisation writes results
 where the caller wants them and copies only where it must. Each result becomes

@@ -1,5 +1,4 @@
-"""Give each parallel call site its body: pack the arguments and hand the task to
-`lamina_parallel_for`.
+"""Give each parallel call site its body: a call of `lamina_parallel_for` with packed arguments.
 
 A declaration `@k_parallel_0(ptr, ...)` with `lamina.task = @k_task_0` and `lamina.range =
 array<i64: n, grain>` becomes a function that stores its arguments in an array on the stack and

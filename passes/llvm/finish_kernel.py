@@ -1,5 +1,4 @@
-"""Mark functions as LLVM should see them: pointers that don't alias, vector width, what is
-exported.
+"""Mark functions as LLVM should see them: distinct pointers, vector width, what is exported.
 
 Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since
 an argument that shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`.

@@ -1,5 +1,4 @@
-"""Give each temporary buffer a place: the stack while it lasts, else the scratch region the caller
-lends.
+"""Give each temporary buffer a place: the stack while it lasts, else the caller's scratch region.
 
 Public functions get a trailing argument `memref<Nxi8>`, the scratch region, N being 0 when nothing
 needs it. In each function the smallest `memref.alloc`s become `memref.alloca`s in the entry block,

@@ -1,5 +1,4 @@
-"""Spell arithmetic on booleans as logic: `add` is OR, `multiply` is AND, `maximum` OR, `minimum`
-AND.
+"""Spell arithmetic on booleans as logic: `add`, `maximum` are OR, `multiply`, `minimum` are AND.
 
 Upstream adds i1 as one-bit integers, where true + true wraps to false. Applies inside reduction and
 scatter bodies too. Leaves all other element types alone.
