@@ -21,6 +21,7 @@ from lamina.dialects.builders.arrays import (
 )
 from lamina.dialects.builders.contractions import (
     convolution,
+    convolution_dimensions,
     dot_general,
     gather,
     scatter,

@@ -61,6 +61,16 @@ def _precision_config(precision: str | tuple[str, str] | None) -> dict[str, ir.A
     }
 
 
+def convolution_dimensions(
+    lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int]
+) -> ir.Attribute:
+    """Dimension numbers of a convolution: lhs and out list their (batch, feature, space...)
+    dimensions, rhs its (out feature, in feature, space...)."""
+    return stablehlo_ext.ConvDimensionNumbers.get(
+        lhs[0], lhs[1], list(lhs[2:]), rhs[1], rhs[0], list(rhs[2:]), out[0], out[1], list(out[2:])
+    )
+
+
 def convolution(
     lhs: Value,
     rhs: Value,

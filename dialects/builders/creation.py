@@ -50,4 +50,4 @@ def fill(region: ir.Region, types: Sequence[ir.Type], body: Body) -> None:
     block = add_block(region, types)
     with ir.InsertionPoint(block):
         values = body(*block.arguments)
-        return_([values] if isinstance(values, Value) else list(values))
+        return_([values] if isinstance(values, ir.Value) else list(values))

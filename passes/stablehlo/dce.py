@@ -105,11 +105,11 @@ def _live_carries(op: ir.Operation) -> list[bool]:
         if value in reached:
             continue
         reached.add(value)
-        number = position.get(value)
-        if number is not None:
-            if not live[number]:
-                live[number] = True
-                work.append(yielded[number])
+        carry = position.get(value)
+        if carry is not None:
+            if not live[carry]:
+                live[carry] = True
+                work.append(yielded[carry])
             continue
         owner = value.owner
         if not isinstance(owner, ir.Block) and owner.operation.block == body:

@@ -37,7 +37,7 @@ def shrink_signatures(module: ir.Module, counter: Pass) -> list[ir.Operation]:
 
     Returns the functions in which something may have become unused.
     """
-    calls = defaultdict(list)
+    calls: defaultdict[str, list[ir.Operation]] = defaultdict(list)
     referenced: set[str] = set()
     functions = _functions(module)
     for op in module.body.operations:

@@ -246,7 +246,7 @@ def _slice(op: ir.Operation, x: Array) -> Array:
 
 
 def _reverse(op: ir.Operation, x: Array) -> Array:
-    return np.flip(x, ints(op, "dimensions"))
+    return np.flip(x, tuple(ints(op, "dimensions")))
 
 
 def _concatenate(op: ir.Operation, *xs: Array) -> Array:

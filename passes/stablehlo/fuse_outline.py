@@ -224,7 +224,7 @@ class Outliner:
         self, block: ir.Block, group: Group, given: dict[ir.Value, ir.Value]
     ) -> dict[Member, list[ir.Value]]:
         made: dict[Member, list[ir.Value]] = {}
-        constants: dict[ir.Operation, ir.Value] = {}
+        constants: dict[ir.Value, ir.Value] = {}
         with ir.InsertionPoint(block) as end:
             for member in self._members(group):
                 operands = []
@@ -236,10 +236,10 @@ class Outliner:
                     ):
                         operands.append(block.arguments[number])
                     elif _is_cloned(value):
-                        constant = defining(value)
-                        if constant not in constants:
-                            constants[constant] = constant.clone(end).operation.results[0]
-                        operands.append(constants[constant])
+                        if value not in constants:
+                            constant = value.owner.operation.clone(end).operation
+                            constants[value] = constant.results[0]
+                        operands.append(constants[value])
                     else:
                         operands.append(given[value])
                 clone = self._ops[member[0]].clone(end).operation

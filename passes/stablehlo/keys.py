@@ -19,13 +19,13 @@ def op_key(op: ir.Operation, operands: tuple[Hashable, ...]) -> Hashable:
     return (name, operands, types, attributes_key(op))
 
 
-def attributes_key(op: ir.Operation) -> Hashable:
-    """The attributes of an op, hashable."""
+def attributes_key(op: ir.Operation) -> tuple[tuple[str, Hashable], ...]:
+    """The attributes of an op as (name, value) pairs, hashable."""
     attributes = op.attributes
     try:
         return tuple([(name, attributes[name]) for name in attributes])
     except TypeError:  # the bindings can't hold complex elements
-        return op.get_asm()
+        return (("", op.get_asm().split("=", 1)[-1]),)
 
 
 def region_key(region: ir.Region, outer: dict[ir.Value, Hashable]) -> Hashable:
