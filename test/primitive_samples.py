@@ -314,6 +314,34 @@ row("dot_general", f16(3, 4), f16(4, 5), call=_dot(((1,), (0,))), widen=False, s
 row("dot_general", f32(2, 3, 4), f32(2, 4, 5), function="batch_matmul", numpy=np.matmul, rtol=1e-4)
 row("dot_general", f32(3, 4), f32(4), function="dot", numpy=np.dot, rtol=1e-4)
 
+# ---- convolutions -------------------------------------------------------------------------------
+_NHWC = ("NHWC", "HWIO", "NHWC")
+for _note, _lhs, _rhs, _params in (
+    ("plain", (2, 3, 6, 5), (4, 3, 3, 2), dict(window_strides=(1, 1), padding="VALID")),
+    ("strided", (2, 3, 6, 5), (4, 3, 3, 3), dict(window_strides=(2, 3), padding="SAME")),
+    ("same lower", (1, 2, 5), (3, 2, 2), dict(window_strides=(1,), padding="SAME_LOWER")),
+    ("nhwc", (2, 6, 5, 3), (3, 2, 3, 4),
+     dict(window_strides=(1, 2), padding=((1, 0), (2, -1)), dimension_numbers=_NHWC)),
+    ("dilated", (2, 2, 6), (3, 2, 3),
+     dict(window_strides=(2,), padding=((2, 1),), lhs_dilation=(3,), rhs_dilation=(2,))),
+    ("feature groups", (2, 4, 5), (6, 2, 3),
+     dict(window_strides=(2,), padding="SAME", feature_group_count=2)),
+    ("depthwise", (2, 3, 5), (3, 1, 3),
+     dict(window_strides=(1,), padding="SAME", feature_group_count=3)),
+    ("batch groups", (4, 3, 5), (6, 3, 3),
+     dict(window_strides=(1,), padding="VALID", batch_group_count=2)),
+    ("no space", (2, 3), (4, 3), dict(window_strides=(), padding="VALID")),
+):
+    row("conv_general_dilated", f32(*_lhs), f32(*_rhs), rtol=1e-4, note=_note, **_params)
+row("conv_general_dilated", f32(2, 5, 5, 3), f32(3, 3, 3, 2), function="conv_transpose",
+    strides=(2, 2), padding="SAME", rtol=1e-4, note="transpose")
+row("conv_general_dilated", f32(2, 5, 3), f32(3, 2, 3), function="conv_transpose", strides=(2,),
+    padding="VALID", transpose_kernel=True, rtol=1e-4, note="transpose kernel")
+row("conv_general_dilated", i32(2, 3, 5), i32(4, 3, 3), window_strides=(1,), padding="SAME",
+    value_only=True)
+row("conv_general_dilated", bf16(2, 3, 5), bf16(4, 3, 3), window_strides=(1,), padding="SAME",
+    preferred_element_type=np.float32, rtol=2e-2, value_only=True)
+
 # ---- gather and scatter -------------------------------------------------------------------------
 _ROWS, _PUT = ((1,), (0,), (0,)), ((1,), (0,), (0,))  # whole rows at indices of one component
 

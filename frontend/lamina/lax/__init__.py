@@ -24,6 +24,11 @@ from lamina.lax.convert import (
     bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p,
     reduce_precision, reduce_precision_p,
 )  # fmt: skip
+from lamina.lax.convolution import (
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
+    conv_general_dilated, conv_general_dilated_p, conv_transpose, conv_with_general_padding,
+    padtype_to_pads,
+)  # fmt: skip
 from lamina.lax.creation import (
     broadcasted_iota, full, full_like, iota, iota_p, zeros_like,
 )  # fmt: skip

@@ -1,0 +1,435 @@
+"""conv_general_dilated: convolutions of any rank, with strides, padding, dilation and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.lax import hlo
+from lamina.lax.batching_rules import at_front, batch_size
+from lamina.lax.checks import NUMBER, check_accepted, check_same_dtypes, static_ints
+from lamina.lax.dot_general import PrecisionLike, canonical_precision
+
+Pads = Sequence[tuple[int, int]]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Where the axes are: lhs (batch, feature, space...), rhs (out feature, in feature, space...)
+    and result (batch, feature, space...)."""
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Pads,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sum of products of rhs (the kernel) with each window of lhs, without flipping rhs.
+
+    padding is "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of space.
+    dimension_numbers are as conv_dimension_numbers takes them; by default NCHW, OIHW, NCHW.
+    """
+    numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
+    n = len(numbers.lhs_spec) - 2
+    strides = static_ints("conv_general_dilated", "window_strides", window_strides)
+    left = _per_axis("lhs_dilation", lhs_dilation, n)
+    right = _per_axis("rhs_dilation", rhs_dilation, n)
+    if isinstance(padding, str):
+        sizes = [np.shape(lhs)[d] for d in numbers.lhs_spec[2:]]
+        window = [_dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+        padding = padtype_to_pads([_dilated(s, r) for s, r in zip(sizes, left)], window, strides,
+                                  padding)  # fmt: skip
+    return conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=tuple((int(low), int(high)) for low, high in padding),
+        lhs_dilation=left,
+        rhs_dilation=right,
+        dimension_numbers=numbers,
+        feature_group_count=int(feature_group_count),
+        batch_group_count=int(batch_group_count),
+        precision=canonical_precision(precision),
+        preferred_element_type=(
+            None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+        ),
+    )
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Pads,
+         precision: PrecisionLike = None, preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """conv_general_dilated without dilation, in NCHW and OIHW."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Pads,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """conv_general_dilated in NCHW and OIHW."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: str | Pads,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The convolution that upsamples by `strides`: the transpose (with transpose_kernel) of a
+    strided convolution with this padding. By default NHWC, HWIO, NHWC."""
+    rank = len(np.shape(lhs))
+    if dimension_numbers is None:
+        space = "HWDTUVXYZ"[: rank - 2]
+        dimension_numbers = (f"N{space}C", f"{space}IO", f"N{space}C")
+    numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
+    right = _per_axis("rhs_dilation", rhs_dilation, rank - 2)
+    if isinstance(padding, str):
+        window = [_dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+        padding = [_transposed_pads(k, s, padding) for k, s in zip(window, strides)]
+    if transpose_kernel:
+        rhs = lax.rev(rhs, numbers.rhs_spec[2:])
+        out, into, *rest = numbers.rhs_spec
+        numbers = numbers._replace(rhs_spec=(into, out, *rest))
+    return conv_general_dilated(
+        lhs, rhs, (1,) * (rank - 2), padding, strides, right, numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """Dimension numbers from three strings such as ("NHWC", "HWIO", "NHWC"): N and C are batch and
+    feature of lhs and result, O and I the features of rhs, other letters are axes of space."""
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    rank = len(lhs_shape)
+    if rank < 2 or len(rhs_shape) != rank:
+        raise TypeError(
+            "convolution requires lhs and rhs of one rank of at least 2, got shapes "
+            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}"
+        )
+    if dimension_numbers is None:
+        natural = tuple(range(rank))
+        return ConvDimensionNumbers(natural, natural, natural)
+    lhs, rhs, out = dimension_numbers
+    for spec, letters, what in ((lhs, "NC", "lhs"), (rhs, "OI", "rhs"), (out, "NC", "result")):
+        if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
+            raise ValueError(
+                f"convolution dimension_numbers for {what} must be {rank} distinct letters with "
+                f"{letters[0]} and {letters[1]} among them, got {spec!r}"
+            )
+    space = [c for c in rhs if c not in "OI"]
+    if set(space) != set(lhs) - set("NC") or set(space) != set(out) - set("NC"):
+        raise ValueError(
+            f"convolution dimension_numbers must name one set of axes of space, got "
+            f"{dimension_numbers}"
+        )
+    return ConvDimensionNumbers(
+        tuple(lhs.index(c) for c in ("N", "C", *space)),
+        tuple(rhs.index(c) for c in ("O", "I", *space)),
+        tuple(out.index(c) for c in ("N", "C", *space)),
+    )
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
+    padding: str,
+) -> list[tuple[int, int]]:  # fmt: skip
+    """(low, high) for each axis: none for "VALID"; for "SAME" so that the result has size / stride
+    windows, the odd one at the end, or with "SAME_LOWER" at the beginning."""
+    kind = padding.upper()
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise ValueError(f"Unknown padding {padding!r}: expected SAME, SAME_LOWER or VALID")
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides):
+        total = max(0, (-(-size // stride) - 1) * stride + window - size)
+        low = total // 2 if kind == "SAME" else -(-total // 2)
+        pads.append((low, total - low))
+    return pads
+
+
+def _transposed_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
+    if padding == "SAME":
+        total = window + stride - 2
+        low = window - 1 if stride > window - 1 else -(-total // 2)
+    elif padding == "VALID":
+        total = window + stride - 2 + max(window - stride, 0)
+        low = window - 1
+    else:
+        raise ValueError(f"Unknown padding {padding!r}: expected SAME or VALID")
+    return low, total - low
+
+
+def _per_axis(what: str, values: Sequence[int] | None, n: int) -> tuple[int, ...]:
+    if values is None:
+        return (1,) * n
+    return static_ints("conv_general_dilated", what, values)
+
+
+def _dilated(size: int, dilation: int) -> int:
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+# ---- type and lowering -------------------------------------------------------------------------
+def _check_groups(lhs: ShapedArray, rhs: ShapedArray, numbers: ConvDimensionNumbers, features: int,
+                  batches: int) -> None:  # fmt: skip
+    def refuse(why: str) -> None:
+        raise ValueError(
+            f"[conv_general_dilated] {why}: lhs {lhs.str_short()}, rhs {rhs.str_short()}, "
+            f"feature_group_count={features}, batch_group_count={batches}, {numbers}"
+        )
+
+    batch, channels = (lhs.shape[d] for d in numbers.lhs_spec[:2])
+    out, into = (rhs.shape[d] for d in numbers.rhs_spec[:2])
+    if features < 1 or batches < 1 or features > 1 and batches > 1:
+        refuse("group counts must be positive, and one of them 1")
+    if channels != into * features:
+        refuse(f"lhs has {channels} features and rhs takes {into} in each of {features} groups")
+    if out % features or out % batches:
+        refuse(f"the {out} out features of rhs must be a multiple of the group count")
+    if batch % batches:
+        refuse(f"the batch of lhs, {batch}, must be a multiple of batch_group_count")
+
+
+def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
+                   padding: tuple[tuple[int, int], ...], lhs_dilation: tuple[int, ...],
+                   rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
+                   feature_group_count: int, batch_group_count: int,
+                   preferred_element_type: np.dtype | None, **_: Any) -> ShapedArray:  # fmt: skip
+    numbers = dimension_numbers
+    n = len(lhs.shape) - 2
+    if len(rhs.shape) != n + 2 or any(len(spec) != n + 2 for spec in numbers):
+        raise TypeError(
+            f"[conv_general_dilated] lhs {lhs.str_short()}, rhs {rhs.str_short()} and {numbers} "
+            "must have one rank"
+        )
+    for what, values in (
+        ("window_strides", window_strides),
+        ("padding", padding),
+        ("lhs_dilation", lhs_dilation),
+        ("rhs_dilation", rhs_dilation),
+    ):
+        if len(values) != n:
+            raise TypeError(
+                f"[conv_general_dilated] {what} needs an entry for each of {n} axes of space, got "
+                f"{values}"
+            )
+    if any(v < 1 for v in (*window_strides, *lhs_dilation, *rhs_dilation)):
+        raise TypeError("[conv_general_dilated] strides and dilations must be positive, got "
+                        f"{window_strides}, {lhs_dilation} and {rhs_dilation}")  # fmt: skip
+    check_accepted("conv_general_dilated", NUMBER, lhs, 0)
+    if preferred_element_type is None:
+        check_same_dtypes("conv_general_dilated", (lhs, rhs))
+    _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
+    sizes = [lhs.shape[numbers.lhs_spec[0]] // batch_group_count, rhs.shape[numbers.rhs_spec[0]]]
+    for i in range(n):
+        padded = _dilated(lhs.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i]) + sum(padding[i])
+        window = _dilated(rhs.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        sizes.append(max(0, (padded - window) // window_strides[i] + 1))
+    shape = [0] * (n + 2)
+    for d, size in zip(numbers.out_spec, sizes):
+        shape[d] = size
+    dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
+    return ShapedArray(tuple(shape), dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _lowering(ctx: Any, lhs: Any, rhs: Any, *, window_strides: Any, padding: Any,
+              lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: ConvDimensionNumbers,
+              feature_group_count: int, batch_group_count: int, precision: Any,
+              preferred_element_type: Any) -> Any:  # fmt: skip
+    numbers, out = dimension_numbers, ctx.avals_out[0]
+    return hlo.convolution(
+        lhs, rhs, out.shape, out.dtype,
+        dimension_numbers=hlo.convolution_dimensions(*numbers),
+        window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation, feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        precision=None if precision is None else tuple(p.name for p in precision),
+    )  # fmt: skip
+
+
+# ---- derivatives -------------------------------------------------------------------------------
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    (x, y), (gx, gy) = primals, tangents
+    out = conv_general_dilated_p.bind(x, y, **params)
+    parts = []
+    if type(gx) is not Zero:
+        parts.append(conv_general_dilated_p.bind(gx, y, **params))
+    if type(gy) is not Zero:
+        parts.append(conv_general_dilated_p.bind(x, gy, **params))
+    if not parts or not dtypes.is_inexact(out.dtype):
+        return out, Zero(get_aval(out).to_tangent())
+    return out, parts[0] if len(parts) == 1 else lax.add_any(*parts)
+
+
+def _split_axis(x: Any, axis: int, groups: int) -> Any:
+    """x with an axis cut into (groups, rest), groups in front of it."""
+    shape = x.shape
+    return lax.reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
+
+
+def _merge_into(x: Any, source: int, axis: int) -> Any:
+    """x with axis `source` taken out and merged, as the major part, into the axis that is then
+    number `axis`."""
+    order = [i for i in range(len(x.shape)) if i != source]
+    order.insert(axis, source)
+    x = lax.transpose(x, order)
+    return lax.reshape(
+        x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :])
+    )
+
+
+def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _transpose_lhs(ct: Any, x: ShapedArray, y: Any, window_strides: Any, padding: Any,
+                   lhs_dilation: Any, rhs_dilation: Any, numbers: ConvDimensionNumbers,
+                   features: int, batches: int, **rest: Any) -> Any:  # fmt: skip
+    """The cotangent of lhs: ct, spread by the strides, convolved with the mirrored kernel."""
+    out_features, in_features = numbers.rhs_spec[:2]
+    groups = max(features, batches)
+    if groups > 1:
+        # Each group of out features becomes a group of in features.
+        y = _merge_into(_split_axis(y, out_features, groups), out_features, in_features)
+    pads = []
+    for i, (low, _) in enumerate(padding):
+        size = _dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
+        window = _dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        spread = _dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
+        before = window - low - 1
+        pads.append((before, size + window - 1 - spread - before))
+    out = conv_general_dilated_p.bind(
+        ct, lax.rev(y, numbers.rhs_spec[2:]),
+        window_strides=lhs_dilation, padding=tuple(pads), lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(
+            numbers.out_spec, _swapped(numbers.rhs_spec), numbers.lhs_spec
+        ),
+        feature_group_count=groups, batch_group_count=1, **rest,
+    )  # fmt: skip
+    if batches > 1:
+        batch, feature = numbers.lhs_spec[:2]
+        out = _merge_into(_split_axis(out, feature, batches), feature, batch)
+    return out
+
+
+def _transpose_rhs(ct: Any, x: Any, y: ShapedArray, window_strides: Any, padding: Any,
+                   lhs_dilation: Any, rhs_dilation: Any, numbers: ConvDimensionNumbers,
+                   features: int, batches: int, **rest: Any) -> Any:  # fmt: skip
+    """The cotangent of rhs: lhs convolved with ct, batch and features changing places."""
+    pads = []
+    for i, (low, _) in enumerate(padding):
+        size = _dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
+        window = _dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        spread = _dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
+        pads.append((low, spread + window - 1 - size - low))
+    return conv_general_dilated_p.bind(
+        x, ct,
+        window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(
+            _swapped(numbers.lhs_spec), _swapped(numbers.out_spec), _swapped(numbers.rhs_spec)
+        ),
+        feature_group_count=batches, batch_group_count=features, **rest,
+    )  # fmt: skip
+
+
+def _transpose(ct: Any, x: Any, y: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any,
+               rhs_dilation: Any, dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+               batch_group_count: int, precision: Any, preferred_element_type: Any
+               ) -> list[Any]:  # fmt: skip
+    common = (
+        window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
+        batch_group_count,
+    )  # fmt: skip
+    rest = {"precision": precision, "preferred_element_type": preferred_element_type}
+    if is_undefined_primal(x):
+        out = _transpose_lhs(ct, x.aval, y, *common, **rest)
+        return [lax.convert_element_type(out, x.aval.dtype), None]
+    out = _transpose_rhs(ct, x, y.aval, *common, **rest)
+    return [None, lax.convert_element_type(out, y.aval.dtype)]
+
+
+# ---- batching ----------------------------------------------------------------------------------
+def _batching(args: Any, dims: Any, *, dimension_numbers: ConvDimensionNumbers,
+              feature_group_count: int, batch_group_count: int, **params: Any
+              ) -> tuple[Any, int]:  # fmt: skip
+    (x, y), (dx, dy) = args, dims
+    numbers, size = dimension_numbers, batch_size(args, dims)
+
+    def bind(x: Any, y: Any, features: int, batches: int) -> Any:
+        return conv_general_dilated_p.bind(
+            x, y, dimension_numbers=numbers, feature_group_count=features,
+            batch_group_count=batches, **params,
+        )  # fmt: skip
+
+    groups = feature_group_count * batch_group_count
+    if dy is None and batch_group_count == 1:
+        # The examples join the batch.
+        out = bind(_merge_into(x, dx, numbers.lhs_spec[0]), y, feature_group_count, 1)
+        axis = numbers.out_spec[0]
+    elif dx is None and groups == 1:
+        # The examples join the out features.
+        out = bind(x, _merge_into(y, dy, numbers.rhs_spec[0]), 1, 1)
+        axis = numbers.out_spec[1]
+    else:
+        # One group of features (or of the batch) for each example.
+        x, y = at_front(x, dx, size), at_front(y, dy, size)
+        y = _merge_into(y, 0, numbers.rhs_spec[0])
+        if batch_group_count > 1:
+            out = bind(_merge_into(x, 0, numbers.lhs_spec[0]), y, 1, batch_group_count * size)
+        else:
+            out = bind(_merge_into(x, 0, numbers.lhs_spec[1]), y, feature_group_count * size, 1)
+        axis = numbers.out_spec[1]
+    return _split_axis(out, axis, size), axis
+
+
+conv_general_dilated_p = Primitive(
+    "conv_general_dilated",
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+)
