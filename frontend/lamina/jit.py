@@ -15,9 +15,9 @@ from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval, is_evaluating
-from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.staging import is_staging, trace_to_jaxpr
 from lamina.runtime import CompiledFunction
 
 
@@ -69,10 +69,17 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
         )  # fmt: skip
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
-    if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"Expected a function, got a generator function: {fun}")
+    for kind, found in (("generator", inspect.isgeneratorfunction(fun)),
+                        ("coroutine", inspect.iscoroutinefunction(fun))):  # fmt: skip
+        if found:
+            raise TypeError(f"Expected a function, got a {kind} function: {fun}")
     nums, names = _complete(fun, "static", static_argnums, static_argnames)
     donate_nums, donate_names = _complete(fun, "donate", donate_argnums, donate_argnames)
+    if set(nums) & set(donate_nums) or set(names) & set(donate_names):
+        raise ValueError(
+            f"static arguments cannot be donated, but static_argnums={nums} and "
+            f"donate_argnums={donate_nums} intersect: a static value has no buffer."
+        )
     options = JitOptions(fun, nums, names, donate_nums, donate_names, keep_unused, inline)
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.
@@ -81,6 +88,7 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
     wrapped.trace = functools.partial(_trace_stage, options)
     wrapped.lower = functools.partial(_lower_stage, options)
     wrapped.eval_shape = functools.partial(_eval_shape, options)
+    wrapped.clear_cache = functools.partial(_clear_cache, options, wrapped.clear_cache)
     wrapped._jit_options = options
     return wrapped
 
@@ -128,7 +136,8 @@ def _complete(fun: Callable[..., Any], what: str, nums: Any, names: Any
 # ---- tracing, once for each kind of arguments -----------------------------------------------------
 @dataclasses.dataclass
 class TracedCall:
-    """A function traced for one kind of arguments."""
+    """A function traced for one kind of arguments. Does not hold the function, which is the weak
+    key under which this is remembered."""
 
     closed: ClosedJaxpr
     in_tree: tree.PyTreeDef
@@ -136,7 +145,8 @@ class TracedCall:
     donated: tuple[bool, ...]
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
-    options: JitOptions
+    name: str
+    keep_unused: bool
     program: Any = None  # the stages.Program, once compiled
 
 
@@ -207,6 +217,12 @@ def _memory_of(options: JitOptions) -> dict[Any, TracedCall]:
         return _traces.setdefault(options, {})
 
 
+def _clear_cache(options: JitOptions, clear_fast_path: Callable[[], None]) -> None:
+    """Forgets the traces and the programs of the function."""
+    _memory_of(options).clear()
+    clear_fast_path()
+
+
 def _trace(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any],
            static_args: dict[int, Any], static_kwargs: dict[str, Any], in_tree: tree.PyTreeDef,
            avals: Sequence[ShapedArray]) -> TracedCall:  # fmt: skip
@@ -227,7 +243,7 @@ def _trace(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any],
     names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
     closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
     return TracedCall(closed, in_tree, out[0], _donated(options, args, kwargs), names,
-                      tuple(out[1]), options)  # fmt: skip
+                      tuple(out[1]), options.name, options.keep_unused)  # fmt: skip
 
 
 def _donated(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
@@ -274,8 +290,8 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _program(traced: TracedCall) -> stages.Program:
     if traced.program is None:
         traced.program = stages.compile_program(
-            traced.closed, traced.options.name, donated=traced.donated,
-            keep_unused=traced.options.keep_unused, arg_names=traced.arg_names,
+            traced.closed, traced.name, donated=traced.donated,
+            keep_unused=traced.keep_unused, arg_names=traced.arg_names,
             result_paths=traced.result_paths,
         )  # fmt: skip
     return traced.program
@@ -284,11 +300,13 @@ def _program(traced: TracedCall) -> stages.Program:
 def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Within another transformation: an equation that calls the traced function."""
     traced, leaves = trace_call(options, args, kwargs)
-    closed = traced.closed
-    consts = closed.consts
-    outs = jit_p.bind(*consts, *leaves, jaxpr=_hoisted(traced), name=options.name,
-                      inline=options.inline, keep_unused=options.keep_unused,
-                      donated_invars=(False,) * len(consts) + traced.donated)  # fmt: skip
+    consts = traced.closed.consts
+    if options.inline and is_staging():
+        outs = eval_jaxpr(traced.closed.jaxpr, consts, *leaves)
+    else:
+        outs = jit_p.bind(*consts, *leaves, jaxpr=_hoisted(traced), name=options.name,
+                          keep_unused=options.keep_unused,
+                          donated_invars=(False,) * len(consts) + traced.donated)  # fmt: skip
     return tree.unflatten(traced.out_tree, outs)
 
 

@@ -10,6 +10,7 @@ from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import dtypes, tree
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
+from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
 from lamina.core.weak_cache import cache_on_jaxpr
@@ -89,7 +90,9 @@ class custom_jvp:
         def flat_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             p = tree.unflatten(in_tree, primals[len(consts) :])
             t = tree.unflatten(in_tree, tangents[len(consts) :])
-            result = jvp(*static.values(), p, t)
+            with at_places() as at:
+                at(None)  # the rule is the user's code: its lines are the places
+                result = jvp(*static.values(), p, t)
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
                     f"Custom JVP rule {getattr(jvp, '__name__', jvp)} for function {self.__name__} "  # type: ignore[attr-defined]

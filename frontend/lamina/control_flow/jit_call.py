@@ -21,15 +21,13 @@ def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return jaxpr.out_avals
 
 
-def _lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, inline: bool, **_: Any) -> Any:
-    if inline:
-        return ctx.lower_jaxpr(jaxpr.jaxpr, jaxpr.consts, args)
+def _lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> Any:
     return ctx.call(jaxpr, name, args)
 
 
-def _call(closed: ClosedJaxpr, args: list[Any], name: str, inline: bool) -> list[Any]:
+def _call(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
     return jit_p.bind(*closed.consts, *args, jaxpr=_closed_over_nothing(closed), name=name,
-                      inline=inline, donated_invars=(False,) * (len(closed.consts) + len(args)),
+                      donated_invars=(False,) * (len(closed.consts) + len(args)),
                       keep_unused=False)  # fmt: skip
 
 
@@ -41,11 +39,11 @@ def _closed_over_nothing(closed: ClosedJaxpr) -> ClosedJaxpr:
 _jvp_jaxpr = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, False))
 
 
-def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, name: str, inline: bool,
-         **_: Any) -> Any:  # fmt: skip
+def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, name: str, **_: Any
+         ) -> Any:  # fmt: skip
     nonzero = tuple(type(t) is not Zero for t in tangents)
     both, nonzero_out = _jvp_jaxpr(jaxpr, nonzero)
-    outs = _call(both, [*primals, *(t for t in tangents if type(t) is not Zero)], name, inline)
+    outs = _call(both, [*primals, *(t for t in tangents if type(t) is not Zero)], name)
     n = len(nonzero_out)
     given = iter(outs[n:])
     tangents_out = [
@@ -63,19 +61,19 @@ def _split(closed: ClosedJaxpr, unknown: tuple[bool, ...]) -> Any:
 
 
 def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
-    name, inline = params["name"], params["inline"]
+    name = params["name"]
     unknown = tuple(trace.is_unknown(x) for x in args)
     known, rest, out_unknown, which = _split(params["jaxpr"], unknown)
     known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     n_known = len(out_unknown) - sum(out_unknown)
-    outs = _call(known, known_args, name, inline) if known.jaxpr.outvars else []
+    outs = _call(known, known_args, name) if known.jaxpr.outvars else []
     residuals = gather_residuals(which, known_args, outs[n_known:])
     unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
     later: list[Any] = []
     if any(out_unknown):
         rest_args = [*rest.consts, *residuals, *unknown_args]
         later = trace.emit(jit_p, rest_args, dict(
-            jaxpr=_closed_over_nothing(rest), name=name, inline=inline, keep_unused=False,
+            jaxpr=_closed_over_nothing(rest), name=name, keep_unused=False,
             donated_invars=(False,) * len(rest_args)))  # fmt: skip
     now, then = iter(outs[:n_known]), iter(later)
     return [next(then) if u else next(now) for u in out_unknown]
@@ -106,25 +104,25 @@ def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tupl
     return out, tuple(nonzero_out)
 
 
-def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, inline: bool, **_: Any
+def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any
                ) -> list[Any]:  # fmt: skip
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     backward, nonzero_out = _transposed(jaxpr, linear, nonzero)
     operands = [x for x in args if not is_undefined_primal(x)]
-    given = iter(_call(backward, operands + [ct for ct in cts if type(ct) is not Zero], name, inline))
+    given = iter(_call(backward, operands + [ct for ct in cts if type(ct) is not Zero], name))
     return [next(given) if nz else None for nz in nonzero_out]
 
 
 _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))
 
 
-def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str, inline: bool,
+def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str,
               **_: Any) -> Any:  # fmt: skip
     size = batched_size(args, dims)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
     closed, out_batched = _batched(jaxpr, size, tuple(d is not None for d in dims))
-    outs = _call(closed, moved, name, inline)
+    outs = _call(closed, moved, name)
     return outs, [0 if b else None for b in out_batched]
 
 
@@ -136,8 +134,6 @@ def _shown(params: dict[str, Any]) -> dict[str, Any]:
     shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
     if any(params["donated_invars"]):
         shown["donated_invars"] = params["donated_invars"]
-    if params["inline"]:
-        shown["inline"] = True
     return shown
 
 
@@ -157,5 +153,5 @@ jit_p = Primitive(
 
 def call_jaxpr(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
     """Applies a jaxpr as one compiled call."""
-    return _call(closed, args, name, False)
+    return _call(closed, args, name)
 

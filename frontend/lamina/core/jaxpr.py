@@ -10,7 +10,7 @@ import numpy as np
 
 from lamina.core.avals import ShapedArray
 from lamina.core.primitive import Primitive
-from lamina.core.source_info import UNKNOWN, SourceInfo
+from lamina.core.source_info import UNKNOWN, SourceInfo, at_places
 from lamina.core.trace import get_aval
 
 
@@ -139,13 +139,15 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env: dict[Var, Any] = {}
     env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    for eqn in jaxpr.eqns:
-        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]  # type: ignore[index,union-attr]
-        out = eqn.primitive.bind(*values, **eqn.params)
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out, strict=True))
-        else:
-            env[eqn.outvars[0]] = out
+    with at_places() as at:
+        for eqn in jaxpr.eqns:
+            at(eqn.source_info)
+            values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]  # type: ignore[index,union-attr]
+            out = eqn.primitive.bind(*values, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out, strict=True))
+            else:
+                env[eqn.outvars[0]] = out
     return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]  # type: ignore[index,union-attr]
 
 

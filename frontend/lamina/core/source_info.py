@@ -5,6 +5,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import NamedTuple
 
@@ -82,8 +85,32 @@ def is_internal(code: CodeType) -> bool:
     return known
 
 
+class _Place(threading.local):
+    info: SourceInfo | None = None
+
+
+_place = _Place()
+
+
+@contextmanager
+def at_places() -> Iterator[Callable[[SourceInfo | None], None]]:
+    """For interpreters of jaxprs: in the block, at(equation.source_info) makes that the place of
+    what is made of the equation; at(None) goes back to the frames of who calls."""
+    outside = _place.info
+
+    def at(info: SourceInfo | None) -> None:
+        _place.info = outside if info is UNKNOWN else info
+
+    try:
+        yield at
+    finally:
+        _place.info = outside
+
+
 def current() -> SourceInfo:
-    """The user frames of the caller."""
+    """The place of the equation that is being evaluated, or else the user frames of the caller."""
+    if _place.info is not None:
+        return _place.info
     raw = []
     frame = sys._getframe(1)
     get = _internal_code.get

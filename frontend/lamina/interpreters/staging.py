@@ -136,6 +136,14 @@ class StagingTrace(Trace):
         return "\n".join(lines)
 
 
+def is_staging() -> bool:
+    """Whether what runs now ends up in a jaxpr."""
+    trace: Trace | None = current_trace()
+    while trace is not None and not isinstance(trace, StagingTrace):
+        trace = trace.parent
+    return trace is not None
+
+
 def raise_leaked(x: Tracer) -> None:
     """Raises the error for a tracer used outside its trace."""
     made_at = getattr(x, "made_at", None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from lamina.core.primitive import NOT_LINEAR, OWED
+from lamina.core.source_info import SourceInfo, at_places
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.interpreters.tangents import add_tangents
 
@@ -20,7 +21,12 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
     """
     if all(type(ct) is Zero for ct in cotangents):
         return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
+    with at_places() as at:
+        return _backward_pass(jaxpr, consts, args, cotangents, at)
 
+
+def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+                   cotangents: Sequence[Any], at: Callable[[SourceInfo], None]) -> list[Any]:  # fmt: skip
     linear: set[Var] = {v for v, x in zip(jaxpr.invars, args, strict=True) if is_undefined_primal(x)}
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update((v, x) for v, x in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(x))
@@ -34,6 +40,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
             linear.update(eqn.outvars)
             backwards.append(eqn)
         else:
+            at(eqn.source_info)
             out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
             env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
 
@@ -60,6 +67,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
                 f"Transpose rule (for reverse-mode differentiation) for '{eqn.primitive}' not "
                 f"implemented, at {eqn.source_info.summary()}"
             )
+        at(eqn.source_info)
         given = cts if eqn.primitive.multiple_results else cts[0]
         out = rule(given, *operands, **eqn.params)
         if out is None:
