@@ -1,0 +1,144 @@
+"""Settings: names, environment variables, context managers, threads."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+from lamina import config
+
+
+def python(code: str, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, text=True,
+                          capture_output=True, timeout=60)  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    ("1", True), ("true", True), ("ON", True), ("yes", True), ("0", False), ("False", False), ("", False),
+])  # fmt: skip
+def test_environment_variables_set_booleans(value, expected):
+    done = python("from lamina import config; print(config.enable_x64.value)", LAMINA_ENABLE_X64=value)
+    assert done.stdout.strip() == str(expected), done.stderr
+
+
+def test_a_bad_environment_variable_is_named():
+    done = python("import lamina", LAMINA_ENABLE_X64="maybe")
+    assert done.returncode != 0
+    assert "environment variable LAMINA_ENABLE_X64='maybe': expected a boolean" in done.stderr
+
+
+def test_x64_from_the_environment_reaches_the_arrays():
+    code = "import lamina.numpy as jnp; print(jnp.asarray(1.0).dtype, jnp.arange(3).dtype)"
+    assert python(code, LAMINA_ENABLE_X64="1").stdout.split() == ["float64", "int64"]
+    assert python(code).stdout.split() == ["float32", "int32"]
+
+
+def test_every_setting_has_a_variable_and_a_text():
+    for name, option in config.options().items():
+        assert option.variable == f"LAMINA_{name.upper()}"
+        assert option.doc.endswith(".") or ":" in option.doc
+
+
+def test_update_takes_jax_s_spelling_too():
+    try:
+        for name in ("enable_x64", "jax_enable_x64", "lamina_enable_x64"):
+            config.update(name, True)
+            assert config.enable_x64.value and jnp.asarray(1.0).dtype == np.float64
+            config.update(name, False)
+            assert jnp.asarray(1.0).dtype == np.float32
+        assert config.jax_enable_x64 is False
+        lamina.config.update("jax_enable_x64", True)
+        assert config.jax_enable_x64 is True
+    finally:
+        config.update("enable_x64", False)
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_nonsense; known options:.*"
+                                             "enable_x64"):  # fmt: skip
+        config.update("jax_nonsense", 1)
+    with pytest.raises(AttributeError, match="has no attribute 'jax_nonsense'"):
+        config.jax_nonsense  # noqa: B018
+
+
+def test_context_managers_nest_and_restore():
+    assert not config.enable_x64.value
+    with lamina.enable_x64(True):
+        assert jnp.asarray(1.0).dtype == np.float64
+        with lamina.enable_x64(False):
+            assert jnp.asarray(1.0).dtype == np.float32
+        assert jnp.asarray(1.0).dtype == np.float64
+    assert jnp.asarray(1.0).dtype == np.float32
+    with pytest.raises(ZeroDivisionError):
+        with lamina.enable_x64():
+            assert config.enable_x64.value
+            raise ZeroDivisionError
+    assert not config.enable_x64.value
+
+
+def test_context_managers_are_of_their_thread():
+    seen = {}
+    inside, done = threading.Event(), threading.Event()
+
+    def work():
+        with lamina.enable_x64(True):
+            seen["inner"] = jnp.asarray(1.0).dtype.name
+            inside.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(10)
+    seen["outer"] = jnp.asarray(1.0).dtype.name
+    done.set()
+    thread.join()
+    assert seen == {"inner": "float64", "outer": "float32"}
+
+
+def test_process_wide_settings_reach_other_threads():
+    seen = []
+    try:
+        config.update("enable_x64", True)
+        thread = threading.Thread(target=lambda: seen.append(jnp.asarray(1.0).dtype.name))
+        thread.start()
+        thread.join()
+    finally:
+        config.update("enable_x64", False)
+    assert seen == ["float64"]
+
+
+def test_what_affects_traces_is_in_the_key():
+    key = config.trace_key()
+    with lamina.enable_x64(True):
+        assert config.trace_key() != key
+    with config.default_matmul_precision("highest"):
+        assert config.trace_key() != key
+    with config.check_tracer_leaks(True):
+        assert config.trace_key() == key
+    assert config.trace_key() == key
+
+
+def test_checks_check_every_jaxpr():
+    def f(x):
+        y = jnp.sin(x)
+        y.var.aval = y.var.aval.update(shape=(7,))
+        return y
+
+    with config.enable_checks(True), pytest.raises(lamina.errors.JaxprTypeError, match="sin at"):
+        lamina.make_jaxpr(f)(1.0)
+
+
+def test_import_is_light():
+    code = (
+        "import sys, numpy, time; t = time.perf_counter(); import lamina; print(time.perf_counter() - t);"
+        "print([m for m in sys.modules if m.startswith(('torch_mlir', 'llvmlite', 'jax', 'scipy'))])"
+    )
+    lines = [python(code).stdout.splitlines() for _ in range(3)]
+    assert {line[1] for line in lines} == {"[]"}
+    # The bar is 0.1 s on an idle machine; tests run beside others.
+    assert min(float(line[0]) for line in lines) < 0.5
