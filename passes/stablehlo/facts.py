@@ -113,12 +113,13 @@ def size_of(of: ir.Type) -> int:
 
 
 def splat_of(value: ir.Value) -> np.generic | None:
-    """The element of a constant that has the same one everywhere; None for anything else."""
+    """The element of a constant that has the same one everywhere; None for anything else, and for
+    constants without elements."""
     constant = made_by(value, CONSTANT)
     if constant is None or not is_splat(constant):
         return None
     array = array_of(constant)
-    return array[(0,) * array.ndim]
+    return array[(0,) * array.ndim] if array.size else None
 
 
 @dataclass(frozen=True)
