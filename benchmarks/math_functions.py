@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--size", type=int, default=1 << 16)
     options = parser.parse_args()
+    lamina.config.update("enable_x64", True)
     if HAVE_JAX:
         import jax
 

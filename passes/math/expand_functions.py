@@ -3,7 +3,7 @@
 Each `math` op that has a formula becomes a call of a private function, one per operation and type,
 that LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of
 libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. Leaves alone what has
-no formula (in f64, what `_FORMULAS` has for f32 only): libm computes it.
+no formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
@@ -21,26 +21,34 @@ from lamina.passes.math.formulas import (
     logarithm,
     power,
     root,
+    rounding,
     trigonometric,
+    trigonometric_64,
 )
 from lamina.passes.math.terms import Lane, Term
 
 Formula = Callable[..., Term]
 
-_ALL = (32, 64)
-_FORMULAS: dict[str, tuple[Formula, tuple[int, ...]]] = {
-    "math.atan2": (trigonometric.atan2, (32,)),
-    "math.cbrt": (root.cbrt, _ALL),
-    "math.cos": (trigonometric.cos, (32,)),
-    "math.exp": (exponential.exp, _ALL),
-    "math.expm1": (exponential.expm1, _ALL),
-    "math.log": (logarithm.log, _ALL),
-    "math.log1p": (logarithm.log1p, _ALL),
-    "math.powf": (power.power, (32,)),
-    "math.rsqrt": (root.rsqrt, (32,)),
-    "math.sin": (trigonometric.sin, (32,)),
-    "math.tan": (trigonometric.tan, (32,)),
-    "math.tanh": (hyperbolic.tanh, _ALL),
+
+def _in_both(formula: Formula) -> dict[int, Formula]:
+    return {32: formula, 64: formula}
+
+
+_FORMULAS: dict[str, dict[int, Formula]] = {
+    "math.atan2": {32: trigonometric.atan2, 64: trigonometric_64.atan2},
+    "math.cbrt": _in_both(root.cbrt),
+    "math.ceil": _in_both(rounding.ceil),
+    "math.cos": {32: trigonometric.cos, 64: trigonometric_64.cos},
+    "math.exp": _in_both(exponential.exp),
+    "math.expm1": _in_both(exponential.expm1),
+    "math.floor": _in_both(rounding.floor),
+    "math.log": _in_both(logarithm.log),
+    "math.log1p": _in_both(logarithm.log1p),
+    "math.powf": _in_both(power.power),
+    "math.rsqrt": {32: root.rsqrt},
+    "math.sin": {32: trigonometric.sin, 64: trigonometric_64.sin},
+    "math.tan": {32: trigonometric.tan, 64: trigonometric_64.tan},
+    "math.tanh": _in_both(hyperbolic.tanh),
 }
 
 
@@ -63,10 +71,10 @@ class ExpandFunctions(Pass):
 
 
 def _expand(op: ir.Operation, module: ir.Module, functions: dict[tuple[str, ir.Type], str]) -> None:
-    formula, widths = _FORMULAS[op.name]
     type_ = op.results[0].type
     computed = _computed_in(type_)
-    if computed is None or Lane.of(computed).width not in widths:
+    formula = _FORMULAS[op.name].get(Lane.of(computed).width) if computed is not None else None
+    if computed is None or formula is None:
         return
     key = (op.name, computed)
     if key not in functions:

@@ -204,8 +204,15 @@ class Term:
     def with_sign_of(self, other: Term) -> Term:
         return self._emit("math.copysign", other)
 
-    def square_root(self) -> Term:
-        return self._emit("math.sqrt")
+    def rounded_down(self) -> Term:
+        return self._emit("math.floor")
+
+    def rounded_up(self) -> Term:
+        return self._emit("math.ceil")
+
+    def rounded(self) -> Term:
+        """The nearest integer, as a float; ties to even."""
+        return self._emit("math.roundeven")
 
     def resized(self, width: int) -> Term:
         """Floats and integers of another width: floats rounded, integers sign-extended or cut."""
@@ -231,6 +238,19 @@ class Term:
 def fma(a: Term, b: Operand, c: Operand) -> Term:
     """a * b + c, rounded once."""
     return a._emit("math.fma", b, c)
+
+
+def two_sum(a: Term, b: Term) -> tuple[Term, Term]:
+    """a + b rounded, and exactly what the rounding left out, whichever is larger."""
+    total = a + b
+    from_b = total - a
+    return total, (a - (total - from_b)) + (b - from_b)
+
+
+def two_product(a: Term, b: Operand) -> tuple[Term, Term]:
+    """a * b rounded, and exactly what the rounding left out."""
+    product = a * b
+    return product, fma(a, b, -product)
 
 
 def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
