@@ -93,6 +93,7 @@ CPU_KERNEL_LOOPS = (
     "memref-expand-copies",
     "func.func(linalg-generalize-named-ops)",
     "linalg-choose-loops",
+    "linalg-share-loops",
     "linalg-lower-to-loops",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",

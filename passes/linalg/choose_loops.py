@@ -15,17 +15,19 @@ example: test/passes/linalg/choose_loops.mlir
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
+from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _SQUARE_BLOCK = 64  # side of a block when an access is transposed
-_EXPENSIVE = 20.0  # a transcendental, in units of a simple operation
 
 
 @dataclass(frozen=True)
@@ -42,24 +44,20 @@ class ChooseLoops(Pass):
 
     def _choose(self, generic: Generic) -> None:
         loops = _order(generic)
-        top_level = generic.op.parent.name == "func.func"
-        cost = _cost(generic) * math.prod(generic.extents)
-        if not top_level or cost < self.parallel_cost:
-            write_nest(generic.op, LoopNest(loops))
-            return
-        tasks, iterations = 0, 1
-        enough = max(4.0, cost / self.task_cost)
-        for loop in loops:
-            if generic.reductions[loop.dimension] or iterations >= enough:
-                break
-            if any(inner.dimension == loop.dimension for inner in loops[:tasks]):
-                break
-            iterations *= -(-generic.extents[loop.dimension] // loop.step)
-            tasks += 1
-        grain = max(1, math.ceil(iterations * self.task_cost / cost))
-        if iterations < 2 or grain >= iterations:
-            tasks = 0
+        tasks, grain = 0, 1
+        if generic.op.parent.name == "func.func":
+            leading = itertools.takewhile(
+                lambda i: self._can_be_task(generic, loops, i), itertools.count()
+            )
+            counts = [-(-generic.extents[loops[i].dimension] // loops[i].step) for i in leading]
+            tasks, grain = split(counts, total_cost(generic), self.parallel_cost, self.task_cost)
         write_nest(generic.op, LoopNest(loops, tasks, grain))
+
+    @staticmethod
+    def _can_be_task(generic: Generic, loops: Sequence[Loop], level: int) -> bool:
+        if level >= len(loops) or generic.reductions[loops[level].dimension]:
+            return False
+        return all(loop.dimension != loops[level].dimension for loop in loops[:level])
 
 
 def _order(generic: Generic) -> tuple[Loop, ...]:
@@ -132,7 +130,7 @@ def _accesses(generic: Generic) -> list[tuple[ir.Value, ir.AffineMap, float]]:
 
 
 def _stride(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
-    """Elements between two accesses that follow each other along a dimension; 0 when it isn't used."""
+    """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
     strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
     return sum(
         stride * _coefficient(expression, dimension)
@@ -152,19 +150,3 @@ def _coefficient(expression: ir.AffineExpr, dimension: int) -> int:
             if isinstance(factor, ir.AffineConstantExpr):
                 return ir.AffineConstantExpr(factor).value * _coefficient(term, dimension)
     return 0
-
-
-def _cost(generic: Generic) -> float:
-    """Nanoseconds of one point of the iteration space, roughly, on one core with vectors."""
-    operations = 0.0
-    for op in generic.body.operations:
-        name = op.operation.name
-        operations += (
-            _EXPENSIVE
-            if name.startswith("math.")
-            else 8.0
-            if "div" in name or "rem" in name
-            else 1.0
-        )
-    operands = len(generic.inputs) + len(generic.outputs)
-    return 0.03 * operations + 0.1 * operands

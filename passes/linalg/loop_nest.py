@@ -5,6 +5,8 @@ Printed on the op as `lamina.loops = array<i64: dimension, step, dimension, step
 first. A step above 1 walks blocks; the same dimension must then follow with step 1 to walk each
 block's inside. `lamina.tasks = array<i64: loops, grain>` runs the leading loops as parallel tasks,
 at least `grain` iterations at a time.
+`lamina.shared = array<i64: group, loops>` says that all ops of that group run inside the same
+leading loops.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from lamina.dialects.vendors import ir
 
 LOOPS = "lamina.loops"
 TASKS = "lamina.tasks"
+SHARED = "lamina.shared"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ def write_nest(op: ir.Operation, nest: LoopNest) -> None:
     op.attributes[LOOPS] = ir.DenseI64ArrayAttr.get(
         [n for loop in nest.loops for n in (loop.dimension, loop.step)]
     )
+    if TASKS in op.attributes:
+        del op.attributes[TASKS]
     if nest.tasks:
         op.attributes[TASKS] = ir.DenseI64ArrayAttr.get([nest.tasks, nest.grain])
 
@@ -54,3 +59,16 @@ def read_nest(op: ir.Operation, dimensions: int) -> LoopNest:
         return LoopNest(loops)
     tasks, grain = ir.DenseI64ArrayAttr(op.attributes[TASKS])
     return LoopNest(loops, tasks, grain)
+
+
+def write_shared(op: ir.Operation, group: int, loops: int) -> None:
+    """Record that an op shares its leading loops with the others of a group."""
+    op.attributes[SHARED] = ir.DenseI64ArrayAttr.get([group, loops])
+
+
+def read_shared(op: ir.Operation) -> tuple[int, int] | None:
+    """(group, number of shared loops), or None for an op that runs alone."""
+    if SHARED not in op.attributes:
+        return None
+    group, loops = ir.DenseI64ArrayAttr(op.attributes[SHARED])
+    return group, loops

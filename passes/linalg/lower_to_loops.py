@@ -6,21 +6,33 @@ reduction's output becomes the accumulator's initial value. The leading loops ma
 one `scf.forall` that carries `lamina.grain`, for `memref-outline-tasks`. Remaining fills and copies
 become generics first: run `linalg-generalize-named-ops` before. Ops on tensors are left alone.
 
+Ops that share loops (`linalg-share-loops`) are emitted inside them one after the other; a temporary
+that only they use shrinks to the part that one iteration needs.
+
 example: test/passes/linalg/lower_to_loops.mlir
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import Pass
-from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest
-from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
-from lamina.passes.loops import index, load, store
+from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest, read_shared
+from lamina.passes.linalg.structure import (
+    Generic,
+    accesses,
+    generics_on_buffers,
+    read_generic,
+    sole_fill,
+)
+from lamina.passes.loops import for_range, index, load, store
+from lamina.passes.memref.place_temporaries import element_bytes
 
 GRAIN = "lamina.grain"
+_LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
 
 
 @dataclass(frozen=True)
@@ -29,20 +41,158 @@ class LowerToLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         generics = [read_generic(op) for op in generics_on_buffers(module)]
-        fills = {
-            generic.op: [_sole_fill(generic, output) for output in generic.outputs]
-            for generic in generics
-        }
-        merged = {fill for of_one in fills.values() for fill in of_one if fill is not None}
+        fills = {g.op: [sole_fill(g, output) for output in g.outputs] for g in generics}
+        absorbed = {fill for of_one in fills.values() for fill in of_one if fill is not None}
+        groups: dict[object, list[Generic]] = {}
         for generic in generics:
-            if generic.op not in merged and 0 not in generic.extents:
-                _Emitter(generic, read_nest(generic.op, generic.rank), fills[generic.op]).emit()
+            if generic.op not in absorbed and 0 not in generic.extents:
+                shared = read_shared(generic.op)
+                key = generic.op if shared is None else (generic.op.parent, shared[0])
+                groups.setdefault(key, []).append(generic)
+        for members in groups.values():
+            _emit_group(members, fills)
+        buffers = {buffer for generic in generics for buffer in generic.outputs}
         for generic in generics:
             generic.op.erase()
+        for buffer in buffers:
+            _erase_if_unused(buffer)
+
+
+def _emit_group(
+    generics: Sequence[Generic], fills: Mapping[ir.Operation, Sequence[ir.Operation | None]]
+) -> None:
+    """Emit generics inside the loops they share, in front of the last of them."""
+    nests = [read_nest(generic.op, generic.rank) for generic in generics]
+    first, last = generics[0], generics[-1].op
+    absorbed = {fill for g in generics for fill in fills[g.op] if fill is not None}
+    shared = read_shared(first.op)
+    depth = nests[0].tasks if shared is None else shared[1]
+
+    def inside(inductions: list[ir.Value]) -> None:
+        members = (
+            generics if shared is None else _with_local_buffers(generics, nests, depth, absorbed)
+        )
+        for generic, nest in zip(members, nests, strict=True):
+            emitter = _Emitter(generic, nest, fills[generic.op])
+            with generic.op.location:
+                emitter.emit(inductions)
+
+    with ir.InsertionPoint(last), last.location:
+        loops = nests[0].loops[:depth]
+        extents = [first.extents[loop.dimension] for loop in loops]
+        _outer_loops(loops, extents, nests[0], inside)
+
+
+def _outer_loops(
+    loops: Sequence[Loop],
+    extents: Sequence[int],
+    nest: LoopNest,
+    inside: Callable[[list[ir.Value]], None],
+) -> None:
+    """The tasks of a nest as one parallel loop, the rest of `loops` serially, then `inside`."""
+    if not nest.tasks:
+        _serial_loops(extents, [], inside)
+        return
+    tasks = nest.tasks
+    forall = scf.ForallOp([0] * tasks, extents[:tasks], [loop.step for loop in loops[:tasks]])
+    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), nest.grain)
+    with ir.InsertionPoint(forall.body):
+        end = scf.InParallelOp()
+    with ir.InsertionPoint(end):
+        _serial_loops(extents[tasks:], list(forall.induction_variables), inside)
+
+
+def _serial_loops(
+    extents: Sequence[int], inductions: list[ir.Value], inside: Callable[[list[ir.Value]], None]
+) -> None:
+    if not extents:
+        inside(inductions)
+        return
+
+    def body(induction: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+        _serial_loops(extents[1:], [*inductions, induction], inside)
+        return []
+
+    for_range(index(0), index(extents[0]), [], body)
+
+
+def _with_local_buffers(
+    generics: Sequence[Generic],
+    nests: Sequence[LoopNest],
+    depth: int,
+    absorbed: set[ir.Operation],
+) -> list[Generic]:
+    """The generics with each buffer that only they use replaced by one iteration's part of it."""
+    members = {generic.op for generic in generics} | absorbed
+    places: dict[ir.Value, set[frozenset[int]]] = {}
+    for generic, nest in zip(generics, nests, strict=True):
+        for access in accesses(generic):
+            at = [access.places_of(loop.dimension) for loop in nest.loops[:depth]]
+            alike = frozenset().union(*at) if all(len(one) == 1 for one in at) else frozenset((-1,))
+            places.setdefault(access.buffer, set()).add(alike)
+    local: dict[ir.Value, tuple[ir.Value, frozenset[int]]] = {}
+    for buffer, found in places.items():
+        (dropped, *others) = found
+        if others or -1 in dropped or len(dropped) != depth or not _is_private(buffer, members):
+            continue
+        type_ = ir.MemRefType(buffer.type)
+        shape = [size for place, size in enumerate(type_.shape) if place not in dropped]
+        if math.prod(shape) * element_bytes(type_.element_type) <= _LOCAL_BYTES:
+            local[buffer] = (_allocate(shape, type_.element_type), dropped)
+
+    def localise(
+        values: Sequence[ir.Value], maps: Sequence[ir.AffineMap]
+    ) -> tuple[tuple[ir.Value, ...], tuple[ir.AffineMap, ...]]:
+        new_values, new_maps = [], []
+        for value, map_ in zip(values, maps, strict=True):
+            if value in local:
+                value, dropped = local[value]
+                kept = [e for place, e in enumerate(map_.results) if place not in dropped]
+                map_ = ir.AffineMap.get(map_.n_dims, 0, kept)
+            new_values.append(value)
+            new_maps.append(map_)
+        return tuple(new_values), tuple(new_maps)
+
+    result = []
+    for generic in generics:
+        inputs, input_maps = localise(generic.inputs, generic.input_maps)
+        outputs, output_maps = localise(generic.outputs, generic.output_maps)
+        result.append(
+            replace(
+                generic,
+                inputs=inputs,
+                input_maps=input_maps,
+                outputs=outputs,
+                output_maps=output_maps,
+            )
+        )
+    return result
+
+
+def _is_private(buffer: ir.Value, members: set[ir.Operation]) -> bool:
+    """Whether a buffer is a temporary that only these ops use."""
+    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+        return False
+    return all(use.owner.operation in members for use in buffer.uses)
+
+
+def _allocate(shape: Sequence[int], element: ir.Type) -> ir.Value:
+    return ir.Operation.create(
+        "memref.alloc",
+        results=[ir.MemRefType.get(list(shape), element)],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+    ).result
+
+
+def _erase_if_unused(buffer: ir.Value) -> None:
+    if isinstance(buffer.owner, ir.Block) or list(buffer.uses):
+        return
+    if buffer.owner.operation.name == "memref.alloc":
+        buffer.owner.operation.erase()
 
 
 class _Emitter:
-    """Emits one generic as loops in front of it and moves its body inside."""
+    """Emits one generic as loops at the insertion point and moves its body inside."""
 
     def __init__(
         self, generic: Generic, nest: LoopNest, fills: Sequence[ir.Operation | None]
@@ -59,26 +209,11 @@ class _Emitter:
         self._in_registers = bool(tail) and all(generic.reductions[loop.dimension] for loop in tail)
         self._fills = fills if tail else ()
 
-    def emit(self) -> None:
-        with ir.InsertionPoint(self._generic.op), self._generic.op.location:
-            if self._nest.tasks:
-                self._emit_tasks()
-            else:
-                self._emit_level(0)
-
-    def _emit_tasks(self) -> None:
-        loops = self._nest.loops[: self._nest.tasks]
-        extents = [self._generic.extents[loop.dimension] for loop in loops]
-        forall = scf.ForallOp([0] * len(loops), extents, [loop.step for loop in loops])
-        forall.attributes[GRAIN] = ir.IntegerAttr.get(
-            ir.IntegerType.get_signless(64), self._nest.grain
-        )
-        with ir.InsertionPoint(forall.body):
-            end = scf.InParallelOp()
-        with ir.InsertionPoint(end):
-            for loop, induction in zip(loops, forall.induction_variables, strict=True):
-                self._enter(loop, induction)
-            self._emit_level(len(loops))
+    def emit(self, outer: Sequence[ir.Value]) -> None:
+        """Emit the loops inside those that stand around already and have these variables."""
+        for loop, induction in zip(self._nest.loops, outer, strict=False):
+            self._enter(loop, induction)
+        self._emit_level(len(outer))
 
     def _emit_level(self, level: int) -> None:
         loops = self._nest.loops
@@ -120,7 +255,7 @@ class _Emitter:
         )
 
     def _initialise(self, level: int) -> None:
-        """Write the initial values of the outputs over all parallel dimensions that are still open."""
+        """Write the initial values over all parallel dimensions that are still open."""
         filled = [
             (o, m, f)
             for o, m, f in zip(
@@ -193,7 +328,11 @@ class _Emitter:
             block.arguments, generic.inputs, generic.input_maps, strict=False
         ):
             if len(list(argument.uses)):
-                value = operand if not _is_memref(operand) else load(operand, self._indices(map_))
+                value = (
+                    operand
+                    if not isinstance(operand.type, ir.MemRefType)
+                    else load(operand, self._indices(map_))
+                )
                 argument.replace_all_uses_with(value)
         for argument, value in zip(
             block.arguments[len(generic.inputs) :], accumulators, strict=True
@@ -239,52 +378,3 @@ class _Emitter:
                 parts = kind(expression)
                 return build(self._index_value(parts.lhs), self._index_value(parts.rhs)).result
         raise NotImplementedError(f"affine expression {expression} in an indexing map")
-
-
-def _sole_fill(generic: Generic, output: ir.Value) -> ir.Operation | None:
-    """The fill that only gives a reduction's output its initial value: its last write before the
-    generic."""
-    if not any(generic.reductions):
-        return None
-    users = [use.owner for use in output.uses]
-    fills = [
-        user
-        for user in users
-        if user.operation.block == generic.op.operation.block and _is_fill(user)
-    ]
-    if len(fills) != 1 or any(len(user.results) and _is_memref(user.results[0]) for user in users):
-        return None  # none or several, or a view may reach the same memory
-    seen_fill = False
-    for op in generic.op.operation.block.operations:
-        if op.operation == generic.op:
-            return fills[0] if seen_fill else None
-        if op.operation == fills[0]:
-            seen_fill = True
-        elif seen_fill and any(_inside(user, op.operation) for user in users):
-            return None
-    return None
-
-
-def _is_fill(op: ir.Operation) -> bool:
-    if op.name != "linalg.generic" or list(
-        ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
-    ) != [1, 1]:
-        return False
-    block = op.regions[0].blocks[0]
-    return (
-        not _is_memref(op.operands[0])
-        and len(block.operations) == 1
-        and block.operations[0].operands[0] == block.arguments[0]
-    )
-
-
-def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
-    while op is not None:
-        if op == ancestor:
-            return True
-        op = op.parent if op.operation.name != "func.func" else None
-    return False
-
-
-def _is_memref(value: ir.Value) -> bool:
-    return isinstance(value.type, ir.MemRefType)

@@ -42,12 +42,68 @@ def read_generic(op: ir.Operation) -> Generic:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Access:
+    """One operand of a generic that is a buffer: how it is indexed, whether it is written."""
+
+    buffer: ir.Value
+    map: ir.AffineMap
+    writes: bool
+
+    def places_of(self, dimension: int) -> set[int]:
+        """The buffer's dimensions whose index is just this dimension of the iteration space."""
+        return {
+            place
+            for place, expression in enumerate(self.map.results)
+            if isinstance(expression, ir.AffineDimExpr)
+            and ir.AffineDimExpr(expression).position == dimension
+        }
+
+
+def accesses(generic: Generic) -> list[Access]:
+    """The buffers among a generic's operands."""
+    reads = zip(generic.inputs, generic.input_maps, strict=True)
+    writes = zip(generic.outputs, generic.output_maps, strict=True)
+    found = [Access(value, map_, False) for value, map_ in reads if _is_buffer(value)]
+    return found + [Access(value, map_, True) for value, map_ in writes]
+
+
+def loaded_buffers(generic: Generic) -> list[ir.Value]:
+    """The buffers that a generic's body loads from at indices it computes."""
+    found: list[ir.Value] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "memref.load":
+            found.append(op.operands[0])
+        return ir.WalkResult.ADVANCE
+
+    generic.op.walk(visit)
+    return found
+
+
+def root_buffer(value: ir.Value) -> ir.Value:
+    """The buffer that a chain of views looks at."""
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner.operation
+        if op.name in ("memref.alloc", "memref.alloca", "memref.get_global"):
+            break
+        if not len(op.operands) or not _is_buffer(op.operands[0]):
+            break
+        value = op.operands[0]
+    return value
+
+
+def is_generic_on_buffers(op: ir.Operation) -> bool:
+    """Whether an op is a bufferised `linalg.generic`."""
+    return op.name == "linalg.generic" and not len(op.results)
+
+
 def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
     """Every bufferised `linalg.generic` of a module, in order of their text."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "linalg.generic" and not len(op.results):
+        if is_generic_on_buffers(op):
             found.append(op)
         return ir.WalkResult.ADVANCE
 
@@ -71,3 +127,52 @@ def _extents(
     if any(extent is None or extent < 0 for extent in extents):
         raise ValueError("a linalg.generic with a dynamic or unnamed extent")
     return tuple(extents)  # type: ignore[arg-type]
+
+
+def sole_fill(generic: Generic, output: ir.Value) -> ir.Operation | None:
+    """The fill that only gives a reduction's output its initial value: its last write before the
+    generic."""
+    if not any(generic.reductions):
+        return None
+    users = [use.owner for use in output.uses]
+    fills = [
+        user
+        for user in users
+        if user.operation.block == generic.op.operation.block and is_fill(user)
+    ]
+    if len(fills) != 1 or any(len(user.results) and _is_buffer(user.results[0]) for user in users):
+        return None  # none or several, or a view may reach the same memory
+    seen_fill = False
+    for op in generic.op.operation.block.operations:
+        if op.operation == generic.op:
+            return fills[0] if seen_fill else None
+        if op.operation == fills[0]:
+            seen_fill = True
+        elif seen_fill and any(_inside(user, op.operation) for user in users):
+            return None
+    return None
+
+
+def is_fill(op: ir.Operation) -> bool:
+    if op.name != "linalg.generic" or list(
+        ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    ) != [1, 1]:
+        return False
+    block = op.regions[0].blocks[0]
+    return (
+        not _is_buffer(op.operands[0])
+        and len(block.operations) == 1
+        and block.operations[0].operands[0] == block.arguments[0]
+    )
+
+
+def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
+    while op is not None:
+        if op == ancestor:
+            return True
+        op = op.parent if op.operation.name != "func.func" else None
+    return False
+
+
+def _is_buffer(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.MemRefType)

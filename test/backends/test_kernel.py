@@ -364,3 +364,25 @@ def test_dynamic_sizes_are_refused():
         }""")
         with pytest.raises(CompileError, match="dynamic"):
             compile_kernel(module.body.operations[0].operation, Target.host())
+
+
+def test_softmax_is_one_loop_over_rows():
+    k = kernel("""
+    func.func private @k(%x: tensor<300x200xf32>) -> tensor<300x200xf32> {
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %max = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
+        : (tensor<300x200xf32>, tensor<f32>) -> tensor<300xf32>
+      %1 = stablehlo.broadcast_in_dim %max, dims = [0] : (tensor<300xf32>) -> tensor<300x200xf32>
+      %2 = stablehlo.subtract %x, %1 : tensor<300x200xf32>
+      %3 = stablehlo.exponential %2 : tensor<300x200xf32>
+      %sum = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1]
+        : (tensor<300x200xf32>, tensor<f32>) -> tensor<300xf32>
+      %4 = stablehlo.broadcast_in_dim %sum, dims = [0] : (tensor<300xf32>) -> tensor<300x200xf32>
+      %5 = stablehlo.divide %3, %4 : tensor<300x200xf32>
+      return %5 : tensor<300x200xf32>
+    }""")
+    assert k.made.scratch_bytes == 0  # temporaries of one row each
+    x = normal(300, 200)
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(k(x)[0], e / e.sum(1, keepdims=True), rtol=1e-5)

@@ -1,0 +1,46 @@
+"""How much work a loop nest is, and into how many tasks it is worth splitting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from lamina.passes.linalg.structure import Generic
+
+_EXPENSIVE = 20.0  # a transcendental, in units of a simple operation
+_DIVISION = 8.0
+_LEAST_TASKS = 4.0
+
+
+def total_cost(generic: Generic) -> float:
+    """Nanoseconds of the whole iteration space, roughly, on one core with vectors."""
+    operations = 0.0
+    for op in generic.body.operations:
+        name = op.operation.name
+        if name.startswith("math."):
+            operations += _EXPENSIVE
+        elif "div" in name or "rem" in name:
+            operations += _DIVISION
+        else:
+            operations += 1.0
+    operands = len(generic.inputs) + len(generic.outputs)
+    return (0.03 * operations + 0.1 * operands) * math.prod(generic.extents)
+
+
+def split(
+    counts: Sequence[int], cost: float, parallel_cost: float, task_cost: float
+) -> tuple[int, int]:
+    """(leading loops to run as tasks, least iterations of a task) for loops of these counts.
+
+    (0, 1) when the work does not reach `parallel_cost` or does not divide. No more loops become
+    tasks than give every core enough of them.
+    """
+    if cost < parallel_cost:
+        return 0, 1
+    enough = max(_LEAST_TASKS, cost / task_cost)
+    tasks, iterations = 0, 1
+    while tasks < len(counts) and iterations < enough:
+        iterations *= counts[tasks]
+        tasks += 1
+    grain = max(1, math.ceil(iterations * task_cost / cost))
+    return (0, 1) if iterations < 2 or grain >= iterations else (tasks, grain)

@@ -1,0 +1,164 @@
+"""Let neighbouring loop nests share their outer loops: what one row writes, the next op reads hot.
+
+    y[i, j] = exp(x[i, j]); s[i] = sum over j of y[i, j]; z[i, j] = y[i, j] / s[i]
+runs as one loop over i around three loops over j, instead of three passes over memory. Ops may
+share their leading parallel loops when the loops' extents are equal and every buffer that one of
+them writes and another touches is indexed by the shared loops alike in both, so that an iteration
+keeps to its own part. Ops on equal shapes share all their loops and become one.
+
+Members get `lamina.shared = array<i64: group, loops>`; their tasks are chosen anew, together.
+Groups end at anything between their ops that could touch memory. Ops inside other loops, and nests
+that walk blocks, share nothing.
+
+example: test/passes/linalg/share_loops.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest, write_nest, write_shared
+from lamina.passes.linalg.parallel import split, total_cost
+from lamina.passes.linalg.structure import (
+    Access,
+    Generic,
+    accesses,
+    is_generic_on_buffers,
+    loaded_buffers,
+    read_generic,
+    root_buffer,
+    sole_fill,
+)
+
+_HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
+             "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",
+             "memref.subview", "memref.view")  # fmt: skip
+_LEAST_ITERATIONS = 4  # of the shared loops, where there is work for tasks
+
+
+@dataclass(frozen=True)
+class ShareLoops(Pass):
+    """See the module's docstring."""
+
+    parallel_cost: float = 30_000.0
+    task_cost: float = 10_000.0
+
+    def run(self, module: ir.Module) -> None:
+        for function in module.body.operations:
+            if function.operation.name == "func.func" and function.regions[0].blocks:
+                for number, group in enumerate(self._groups(function.regions[0].blocks[0])):
+                    self._record(number, group)
+                    self.count("sharing", len(group.members))
+
+    def _groups(self, block: ir.Block) -> list[_Group]:
+        operations = [op.operation for op in block.operations]
+        generics = [read_generic(op) for op in operations if is_generic_on_buffers(op)]
+        found = {generic.op: generic for generic in generics}
+        absorbed = {sole_fill(g, output) for g in generics for output in g.outputs}
+        groups: list[_Group] = []
+        open_group: _Group | None = None
+        for op in operations:
+            generic = found.get(op)
+            if op in absorbed or (generic is None and op.name.startswith(_HARMLESS)):
+                continue
+            if generic is None or 0 in generic.extents:
+                open_group = None
+                continue
+            member = _Member(generic, read_nest(op, generic.rank))
+            if open_group is None or not open_group.admit(member, self.parallel_cost):
+                open_group = _Group([member], _shareable(member))
+                groups.append(open_group)
+        return [group for group in groups if len(group.members) > 1]
+
+    def _record(self, number: int, group: _Group) -> None:
+        first = group.members[0]
+        loops = first.nest.loops[: group.loops]
+        counts = [first.generic.extents[loop.dimension] for loop in loops]
+        cost = sum(total_cost(member.generic) for member in group.members)
+        tasks, grain = split(counts, cost, self.parallel_cost, self.task_cost)
+        for member in group.members:
+            write_nest(member.generic.op, LoopNest(member.nest.loops, tasks, grain))
+            write_shared(member.generic.op, number, group.loops)
+
+
+@dataclass(frozen=True)
+class _Member:
+    generic: Generic
+    nest: LoopNest
+
+    def outer(self, loops: int) -> tuple[Loop, ...]:
+        return self.nest.loops[:loops]
+
+
+def _shareable(member: _Member) -> int:
+    """How many leading loops are parallel and walk their dimension whole."""
+    count = 0
+    for loop in member.nest.loops:
+        if loop.step != 1 or member.generic.reductions[loop.dimension]:
+            break
+        count += 1
+    return count
+
+
+@dataclass
+class _Group:
+    """Members in order and how many loops they share."""
+
+    members: list[_Member]
+    loops: int
+    _cost: float = field(default=0.0)
+
+    def admit(self, member: _Member, parallel_cost: float) -> bool:
+        """Take a member in if it can share; says whether it did."""
+        loops = min(self.loops, _shareable(member))
+        for other in self.members:
+            loops = _common(other, member, loops)
+        if not loops:
+            return False
+        counts = 1
+        for loop in member.outer(loops):
+            counts *= member.generic.extents[loop.dimension]
+        cost = sum(total_cost(m.generic) for m in (*self.members, member))
+        if cost >= parallel_cost and counts < _LEAST_ITERATIONS:
+            return False  # sharing would leave the work on one core
+        self.members.append(member)
+        self.loops = loops
+        return True
+
+
+def _common(first: _Member, second: _Member, loops: int) -> int:
+    """How many of `loops` leading loops two ops can share."""
+    for count in range(loops):
+        of_first, of_second = first.nest.loops[count], second.nest.loops[count]
+        if first.generic.extents[of_first.dimension] != second.generic.extents[of_second.dimension]:
+            loops = count
+            break
+    while loops and not _keep_apart(first, second, loops):
+        loops -= 1
+    return loops
+
+
+def _keep_apart(first: _Member, second: _Member, loops: int) -> bool:
+    """Whether an iteration of the shared loops touches no memory that another one writes."""
+    of_first, of_second = accesses(first.generic), accesses(second.generic)
+    for one, other in ((first, of_second), (second, of_first)):
+        loaded = {root_buffer(buffer) for buffer in loaded_buffers(one.generic)}
+        if any(access.writes and root_buffer(access.buffer) in loaded for access in other):
+            return False
+    for a in of_first:
+        for b in of_second:
+            if not (a.writes or b.writes) or root_buffer(a.buffer) != root_buffer(b.buffer):
+                continue
+            if a.buffer != b.buffer:
+                return False  # two views of one buffer
+            pairs = zip(first.outer(loops), second.outer(loops), strict=True)
+            if not all(_indexed_alike(a, x.dimension, b, y.dimension) for x, y in pairs):
+                return False
+    return True
+
+
+def _indexed_alike(a: Access, of_a: int, b: Access, of_b: int) -> bool:
+    """Whether some dimension of the buffer is indexed by just these loop dimensions in both."""
+    return bool(a.places_of(of_a) & b.places_of(of_b))
