@@ -74,6 +74,10 @@ from lamina.lax.slicing import (
     dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
 )  # fmt: skip
 from lamina.lax.sort import sort, sort_key_val, sort_p, top_k
+from lamina.lax.windows import (
+    reduce, reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p,
+    window_argmax_p, window_argmin_p,
+)  # fmt: skip
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
 from lamina.control_flow import (

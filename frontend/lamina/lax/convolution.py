@@ -55,8 +55,8 @@ def conv_general_dilated(
     right = _per_axis("rhs_dilation", rhs_dilation, n)
     if isinstance(padding, str):
         sizes = [np.shape(lhs)[d] for d in numbers.lhs_spec[2:]]
-        window = [_dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
-        padding = padtype_to_pads([_dilated(s, r) for s, r in zip(sizes, left)], window, strides,
+        window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+        padding = padtype_to_pads([dilated(s, r) for s, r in zip(sizes, left)], window, strides,
                                   padding)  # fmt: skip
     return conv_general_dilated_p.bind(
         lhs,
@@ -121,7 +121,7 @@ def conv_transpose(
     numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
     right = _per_axis("rhs_dilation", rhs_dilation, rank - 2)
     if isinstance(padding, str):
-        window = [_dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+        window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
         padding = [_transposed_pads(k, s, padding) for k, s in zip(window, strides)]
     if transpose_kernel:
         rhs = lax.rev(rhs, numbers.rhs_spec[2:])
@@ -206,7 +206,8 @@ def _per_axis(what: str, values: Sequence[int] | None, n: int) -> tuple[int, ...
     return static_ints("conv_general_dilated", what, values)
 
 
-def _dilated(size: int, dilation: int) -> int:
+def dilated(size: int, dilation: int) -> int:
+    """The size of an axis with dilation - 1 gaps between its elements."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
@@ -263,8 +264,8 @@ def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[
     _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
     sizes = [lhs.shape[numbers.lhs_spec[0]] // batch_group_count, rhs.shape[numbers.rhs_spec[0]]]
     for i in range(n):
-        padded = _dilated(lhs.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i]) + sum(padding[i])
-        window = _dilated(rhs.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        padded = dilated(lhs.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i]) + sum(padding[i])
+        window = dilated(rhs.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
         sizes.append(max(0, (padded - window) // window_strides[i] + 1))
     shape = [0] * (n + 2)
     for d, size in zip(numbers.out_spec, sizes):
@@ -334,9 +335,9 @@ def _transpose_lhs(ct: Any, x: ShapedArray, y: Any, window_strides: Any, padding
         y = _merge_into(_split_axis(y, out_features, groups), out_features, in_features)
     pads = []
     for i, (low, _) in enumerate(padding):
-        size = _dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
-        window = _dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
-        spread = _dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
+        size = dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
+        window = dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        spread = dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
         before = window - low - 1
         pads.append((before, size + window - 1 - spread - before))
     out = conv_general_dilated_p.bind(
@@ -360,9 +361,9 @@ def _transpose_rhs(ct: Any, x: Any, y: ShapedArray, window_strides: Any, padding
     """The cotangent of rhs: lhs convolved with ct, batch and features changing places."""
     pads = []
     for i, (low, _) in enumerate(padding):
-        size = _dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
-        window = _dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
-        spread = _dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
+        size = dilated(x.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
+        window = dilated(y.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        spread = dilated(ct.shape[numbers.out_spec[i + 2]], window_strides[i])
         pads.append((low, spread + window - 1 - size - low))
     return conv_general_dilated_p.bind(
         x, ct,

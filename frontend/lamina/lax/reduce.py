@@ -141,16 +141,22 @@ def _limit(dtype: np.dtype, infinity: float, boolean: bool, attribute: str) -> A
     return float(getattr(dtypes.finfo(dtype), attribute))  # formats without infinities
 
 
-def _reduce_lowering(primitive: Callable[[], Primitive], identity: Callable[[np.dtype], Any]
-                     ) -> Callable[..., Any]:  # fmt: skip
+def scalar_body(ctx: Any, combine: Primitive, dtype: np.dtype) -> Callable[[Any, Any], list[Any]]:
+    """An elementwise primitive of two operands as the body of a reduction over this dtype."""
+    scalar = ShapedArray((), dtype)
+    inner = dataclasses.replace(ctx, avals_in=[scalar, scalar], avals_out=[scalar])
+    return lambda x, y: [combine.lowering(inner, x, y)]  # type: ignore[operator]
+
+
+def _reduce_lowering(
+    combine: Callable[[], Primitive], identity: Callable[[np.dtype], Any]
+) -> Callable[..., Any]:
     """Folds with the elementwise primitive of the reduction, from `identity` of the dtype."""
 
     def rule(ctx: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         dtype = ctx.avals_in[0].dtype
-        scalar = ShapedArray((), dtype)
-        inner = dataclasses.replace(ctx, avals_in=[scalar, scalar], avals_out=[scalar])
         init = hlo.full(identity(dtype), (), dtype)
-        return hlo.reduce([x], [init], axes, lambda a, b: [primitive().lowering(inner, a, b)])[0]
+        return hlo.reduce([x], [init], axes, scalar_body(ctx, combine(), dtype))[0]
 
     return rule
 

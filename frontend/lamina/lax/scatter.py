@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from lamina.lax.indexing import (
     index_limits,
     spread_limits,
 )  # fmt: skip
+from lamina.lax.reduce import scalar_body
 
 Mode = str | GatherScatterMode | None
 
@@ -151,12 +151,11 @@ def _lowering(combine: Callable[[], Primitive] | None) -> Callable[..., Any]:
                                   index_aval.dtype)  # fmt: skip
             zero = hlo.full(0, index_aval.shape, index_aval.dtype)
             indices = hlo.clamp(zero, indices, spread_limits(limits, index_aval.shape))
-        scalar = ShapedArray((), aval.dtype)
-        inner = dataclasses.replace(ctx, avals_in=[scalar, scalar], avals_out=[scalar])
 
-        def body(old: Any, new: Any) -> list[Any]:
-            return [new if combine is None else combine().lowering(inner, old, new)]
+        def replace(_: Any, new: Any) -> list[Any]:
+            return [new]
 
+        body = replace if combine is None else scalar_body(ctx, combine(), aval.dtype)
         return hlo.scatter(
             [x], indices, [updates],
             update_window_dims=numbers.update_window_dims,

@@ -1,0 +1,277 @@
+"""Reductions over sliding windows: reduce_window with lax.add, lax.max or lax.min; and `reduce`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import (
+    LINEAR,
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    dtypes,
+    get_aval,
+)
+from lamina.lax import hlo
+from lamina.lax.batching_rules import insert, move_axis
+from lamina.lax.checks import NUMBER, REAL, Accepted, check_accepted, scalar_like, static_ints
+from lamina.lax.convolution import dilated, padtype_to_pads
+from lamina.lax.reduce import greatest, least, scalar_body
+
+Pads = Sequence[tuple[int, int]]
+_INT32 = np.dtype(np.int32)
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Pads,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """For each window of operand, init_value combined with its elements by `computation`, which is
+    lax.add, lax.max or lax.min. padding is "SAME", "VALID" or a (low, high) pair for each axis.
+    """
+    n = len(np.shape(operand))
+    window = static_ints("reduce_window", "window_dimensions", window_dimensions)
+    strides = static_ints("reduce_window", "window_strides", window_strides)
+    base = (1,) * n if base_dilation is None else tuple(base_dilation)
+    wide = (1,) * n if window_dilation is None else tuple(window_dilation)
+    if isinstance(padding, str):
+        sizes = [dilated(s, b) for s, b in zip(np.shape(operand), base)]
+        padding = padtype_to_pads(sizes, [dilated(s, d) for s, d in zip(window, wide)], strides,
+                                  padding)  # fmt: skip
+    found = {lax.add: reduce_window_sum_p, lax.max: reduce_window_max_p,
+             lax.min: reduce_window_min_p}.get(computation)  # fmt: skip
+    if found is None:
+        raise NotImplementedError(
+            "reduce_window takes lax.add, lax.max or lax.min as its computation, got "
+            f"{computation!r}"
+        )
+    out = found.bind(
+        operand,
+        window_dimensions=window,
+        window_strides=strides,
+        padding=tuple((int(low), int(high)) for low, high in padding),
+        base_dilation=base,
+        window_dilation=wide,
+    )
+    return _with_init(out, init_value, computation)
+
+
+def reduce(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """operand's elements over `dimensions` combined with init_value by `computation`, which is one
+    of lax.add, mul, max, min, bitwise_and, bitwise_or and bitwise_xor."""
+    found = {
+        lax.add: lax.reduce_sum, lax.mul: lax.reduce_prod, lax.max: lax.reduce_max,
+        lax.min: lax.reduce_min, lax.bitwise_and: lax.reduce_and, lax.bitwise_or: lax.reduce_or,
+        lax.bitwise_xor: lax.reduce_xor,
+    }.get(computation)  # fmt: skip
+    if found is None:
+        raise NotImplementedError(
+            "reduce takes lax.add, mul, max, min, bitwise_and, bitwise_or or bitwise_xor as its "
+            f"computation, got {computation!r}; lax.associative_scan takes any function"
+        )
+    return _with_init(found(operand, dimensions), init_value, computation)
+
+
+def _with_init(out: Any, init: Any, computation: Callable[[Any, Any], Any]) -> Any:
+    dtype = get_aval(out).dtype
+    neutral = {lax.add: 0, lax.mul: 1, lax.max: least(dtype), lax.min: greatest(dtype),
+               lax.bitwise_or: 0, lax.bitwise_xor: 0}.get(computation)  # fmt: skip
+    if isinstance(init, int | float | np.generic | np.ndarray) and init == neutral:
+        return out
+    return computation(out, lax.convert_element_type(init, dtype))
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _abstract_eval(name: str, accept: Accepted, result: np.dtype | None = None
+                   ) -> Callable[..., ShapedArray]:  # fmt: skip
+    def rule(x: ShapedArray, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+             padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+             window_dilation: tuple[int, ...]) -> ShapedArray:  # fmt: skip
+        check_accepted(name, accept, x)
+        per_axis = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+        if any(len(values) != len(x.shape) for values in per_axis):
+            raise ValueError(
+                f"[{name}] window_dimensions={window_dimensions}, window_strides={window_strides}, "
+                f"padding={padding} and dilations need an entry for each axis of {x.str_short()}"
+            )
+        if any(v < 1 for values in (*per_axis[:2], *per_axis[3:]) for v in values):
+            raise ValueError(
+                f"[{name}] windows, strides and dilations must be positive, got "
+                f"{window_dimensions}, {window_strides}, {base_dilation} and {window_dilation}"
+            )
+        sizes = tuple(
+            max(0, (dilated(n, base) + low + high - dilated(window, wide)) // stride + 1)
+            for n, window, stride, (low, high), base, wide in zip(x.shape, *per_axis)
+        )
+        return ShapedArray(sizes, result or x.dtype, x.weak_type and result is None)
+
+    return rule
+
+
+def _builder_names(params: dict[str, Any]) -> dict[str, Any]:
+    names = {"base_dilation": "base_dilations", "window_dilation": "window_dilations"}
+    return {names.get(k, k): v for k, v in params.items()}
+
+
+def _lowering(combine: Callable[[], Primitive], identity: Callable[[np.dtype], Any]
+              ) -> Callable[..., Any]:  # fmt: skip
+    def rule(ctx: Any, x: Any, **params: Any) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        init = hlo.full(identity(dtype), (), dtype)
+        body = scalar_body(ctx, combine(), dtype)
+        return hlo.reduce_window([x], [init], body=body, **_builder_names(params))[0]
+
+    return rule
+
+
+def _batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+    def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
+        (d,) = dims
+        batched = {k: insert(v, d, (0, 0) if k == "padding" else 1) for k, v in params.items()}
+        return primitive().bind(*args, **batched), d
+
+    return rule
+
+
+def _chosen_batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+    def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
+        x = move_axis(args[0], dims[0], 0)
+        out, _ = _batching(primitive)((x,), (0,), **params)
+        # Places are counted within an example.
+        size = math.prod(x.shape[1:])
+        first = lax.mul(lax.broadcasted_iota(_INT32, out.shape, 0), _INT32.type(size))
+        return lax.select(lax.lt(out, _INT32.type(0)), out, lax.sub(out, first)), 0
+
+    return rule
+
+
+def _sum_transpose(ct: Any, x: Any, *, window_dimensions: Any, window_strides: Any, padding: Any,
+                   base_dilation: Any, window_dilation: Any) -> list[Any]:  # fmt: skip
+    """Each element of ct goes to its whole window: sums over the mirrored windows of ct."""
+    config = []
+    for size, n, window, stride, (low, _), base, wide in zip(
+        x.aval.shape, ct.shape, window_dimensions, window_strides, padding, base_dilation,
+        window_dilation,
+    ):  # fmt: skip
+        spread, reach = dilated(n, stride), dilated(window, wide)
+        before = reach - low - 1
+        after = dilated(size, base) + reach - 1 - spread - before
+        config.append((before, after, stride - 1))
+    ones = (1,) * len(config)
+    out = reduce_window_sum_p.bind(
+        lax.pad(ct, scalar_like(ct, 0), config),
+        window_dimensions=window_dimensions,
+        window_strides=base_dilation,
+        padding=((0, 0),) * len(config),
+        base_dilation=ones,
+        window_dilation=window_dilation,
+    )
+    return [out]
+
+
+def _extremum_jvp(primitive: Callable[[], Primitive], chosen: Callable[[], Primitive]
+                  ) -> Callable[..., Any]:  # fmt: skip
+    """The tangent of each window is that of the element it chose."""
+
+    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        (x,), (g,) = primals, tangents
+        index = lax.expand_dims(chosen().bind(x, **params), (len(x.shape),))
+        numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+        flat = lax.reshape(g, (get_aval(g).size,))
+        tangent = lax.gather(flat, index, numbers, (1,), mode="fill", fill_value=0)
+        return primitive().bind(x, **params), tangent
+
+    return rule
+
+
+def _chosen_lowering(direction: str, start: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    """Pairs of a value and its place are reduced; padding is at -1."""
+
+    def rule(ctx: Any, x: Any, **params: Any) -> Any:
+        aval = ctx.avals_in[0]
+        places = hlo.reshape(hlo.iota((aval.size,), _INT32, 0), aval.shape)
+
+        def better(value: Any, place: Any, other: Any, other_place: Any) -> list[Any]:
+            wins = hlo.compare(value, other, direction)
+            if dtypes.is_float(aval.dtype):
+                wins = hlo.or_(wins, hlo.compare(value, value, "NE"))
+            tied = hlo.compare(value, other, "EQ")
+            # Of equal elements the first; padding never.
+            first = hlo.and_(
+                hlo.compare(place, hlo.full(0, (), _INT32), "GE"),
+                hlo.or_(
+                    hlo.compare(place, other_place, "LT"),
+                    hlo.compare(other_place, hlo.full(0, (), _INT32), "LT"),
+                ),
+            )
+            takes = hlo.or_(wins, hlo.and_(tied, first))
+            return [hlo.select(takes, value, other), hlo.select(takes, place, other_place)]
+
+        inits = [hlo.full(start(aval.dtype), (), aval.dtype), hlo.full(-1, (), _INT32)]
+        return hlo.reduce_window([x, places], inits, body=better, **_builder_names(params))[1]
+
+    return rule
+
+
+# ---- primitives --------------------------------------------------------------------------------
+def _window_primitive(
+    name: str, accept: Accepted, lowering: Any, jvp: Any, transpose: Any = NOT_LINEAR
+) -> Primitive:
+    primitive = Primitive(
+        name,
+        abstract_eval=_abstract_eval(name, accept),
+        lowering=lowering,
+        jvp=jvp,
+        transpose=transpose,
+        batching=_batching(lambda: primitive),
+    )
+    return primitive
+
+
+reduce_window_sum_p = _window_primitive(
+    "reduce_window_sum", NUMBER, _lowering(lambda: lax.add_p, lambda _: 0), LINEAR, _sum_transpose
+)
+reduce_window_max_p = _window_primitive(
+    "reduce_window_max", REAL, _lowering(lambda: lax.max_p, least),
+    _extremum_jvp(lambda: reduce_window_max_p, lambda: window_argmax_p),
+)  # fmt: skip
+reduce_window_min_p = _window_primitive(
+    "reduce_window_min", REAL, _lowering(lambda: lax.min_p, greatest),
+    _extremum_jvp(lambda: reduce_window_min_p, lambda: window_argmin_p),
+)  # fmt: skip
+
+
+def _chosen(name: str, direction: str, start: Callable[[np.dtype], Any]) -> Primitive:
+    """Where in the flat operand the element lies that each window's extremum is, for derivatives;
+    -1 where a window holds padding only."""
+    primitive = Primitive(
+        name,
+        abstract_eval=_abstract_eval(name, REAL, _INT32),
+        lowering=_chosen_lowering(direction, start),
+        jvp=NOT_DIFFERENTIABLE,
+        transpose=NOT_LINEAR,
+        batching=_chosen_batching(lambda: primitive),
+    )
+    return primitive
+
+
+window_argmax_p = _chosen("window_argmax", "GT", least)
+window_argmin_p = _chosen("window_argmin", "LT", greatest)
