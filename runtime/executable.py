@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -30,6 +31,8 @@ _TRANSCENDENTALS_PER_SECOND = 1e9
 # Object code kept loaded beyond what is in use: programs made again (a closure jitted in a loop)
 # need no linking.
 _MOST_LOADED_BYTES = 256 << 20
+
+_GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
 
 _lock = threading.Lock()
 _loaded: OrderedDict[bytes, _runtime.Executable] = OrderedDict()  # used last at the end
@@ -151,26 +154,28 @@ def _import(symbol: str) -> tuple[str, int]:
         return symbol, own[symbol]
     if symbol.startswith("scipy_"):
         try:
-            return symbol, _address(getattr(_openblas(), symbol))
+            address = _address(getattr(_openblas(), symbol))
         except AttributeError as error:
             raise LoadError(f"OpenBLAS has no {symbol}") from error
+        gemm = _GEMM.fullmatch(symbol)
+        return symbol, _runtime.split_gemm(gemm[1], address) if gemm else address
     return symbol, _process_symbol(symbol)
 
 
 def _openblas() -> ctypes.CDLL:
-    """OpenBLAS from the scipy-openblas32 wheel, loaded on first use."""
+    """OpenBLAS from the scipy-openblas32 wheel, loaded on first use, without threads of its own.
+
+    Its threads wait for each other in the middle of a product: where a core is busy elsewhere that
+    costs milliseconds. Ours each do a part of the result, and take over parts not yet begun.
+    """
     global _blas
     with _lock:
         if _blas is None:
             import scipy_openblas32
 
             name = scipy_openblas32.get_library(fullname=True)
-            blas = ctypes.CDLL(os.path.join(scipy_openblas32.get_lib_dir(), name))
-            # It runs its parts on our threads: its own would spin on the cores our kernels need.
-            together = ctypes.c_void_p(_runtime.symbols()["lamina_run_together"])
-            blas.scipy_openblas_set_threads_callback_function(together)
-            _runtime.follow_num_threads(_address(blas.scipy_openblas_set_num_threads))
-            _blas = blas
+            _blas = ctypes.CDLL(os.path.join(scipy_openblas32.get_lib_dir(), name))
+            _blas.scipy_openblas_set_num_threads(1)
     return _blas
 
 

@@ -11,6 +11,7 @@
 #include "dlpack.h"
 #include "executable.h"
 #include "fast_path.h"
+#include "gemm.h"
 #include "leaf.h"
 #include "signature.h"
 #include "threads.h"
@@ -116,7 +117,6 @@ nb::dict symbols() {
   nb::dict result;
   result["lamina_parallel_for"] = reinterpret_cast<uintptr_t>(&lamina_parallel_for);
   result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
-  result["lamina_run_together"] = reinterpret_cast<uintptr_t>(&lamina_run_together);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   return result;
 }
@@ -173,10 +173,8 @@ void define_state(nb::module_& m) {
   m.def("set_num_threads", set_thread_count, nb::call_guard<nb::gil_scoped_release>(),
         "Threads of parallel kernels, the caller's included; 0 for the default.");
   m.def("get_num_threads", thread_count);
-  m.def(
-      "follow_num_threads",
-      [](uintptr_t setter) { follow_thread_count(reinterpret_cast<void (*)(int)>(setter)); },
-      "Address of a void(int) that is told the number of threads, now and when it changes.");
+  m.def("split_gemm", split_gemm, nb::arg("type"), nb::arg("cblas_gemm"),
+        "Address of a function like this cblas_?gemm that divides the work among our threads.");
   m.def("worker_count", worker_count, nb::call_guard<nb::gil_scoped_release>(),
         "Threads the pool has started so far.");
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "platform.h"
@@ -75,43 +74,12 @@ class ThreadPool {
     run_loop();
   }
 
-  // As run, but the n pieces may wait for each other: each gets a thread of its own.
-  void run_together(void (*task)(void*, int64_t, int64_t), void* context, int64_t n) {
-    if (!inside_task && n <= count() && mutex_.try_lock()) {
-      std::lock_guard guard(mutex_, std::adopt_lock);
-      start_workers();
-      if (n <= threads()) {
-        loop_ = {task, context, n, 1, static_cast<int>(n)};
-        run_loop();
-        return;
-      }
-    }
-    std::vector<std::thread> others;
-    const uint64_t control = fp_control();
-    for (int64_t i = 1; i < n; ++i) {
-      others.emplace_back([=] {
-        inside_task = true;
-        set_fp_control(control);
-        task(context, i, i + 1);
-      });
-    }
-    task(context, 0, 1);
-    for (std::thread& other : others) other.join();
-  }
-
   int count() const { return count_.load(std::memory_order_relaxed); }
 
   void set_count(int count) {
     std::lock_guard guard(mutex_);
     stop_workers();
     count_.store(std::clamp(count > 0 ? count : initial_count(), 1, kMaxThreads));
-    for (void (*follower)(int) : followers_) follower(this->count());
-  }
-
-  void follow(void (*follower)(int)) {
-    std::lock_guard guard(mutex_);
-    followers_.push_back(follower);
-    follower(count());
   }
 
   int workers() {
@@ -296,7 +264,6 @@ class ThreadPool {
   std::vector<Range> ranges_;
   alignas(64) std::atomic<uint32_t> gate_{0};  // kOpen | workers inside
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<void (*)(int)> followers_;
   std::atomic<bool> stopping_{false};
   bool placed_ = false;
 };
@@ -317,7 +284,6 @@ FailureScope::~FailureScope() { current_failure = outer_; }
 
 int thread_count() { return ThreadPool::instance().count(); }
 void set_thread_count(int count) { ThreadPool::instance().set_count(count); }
-void follow_thread_count(void (*follower)(int)) { ThreadPool::instance().follow(follower); }
 int worker_count() { return ThreadPool::instance().workers(); }
 
 }  // namespace lamina
@@ -326,24 +292,6 @@ extern "C" {
 void lamina_parallel_for(void (*task)(void*, int64_t, int64_t), void* ctx, int64_t n,
                          int64_t grain) {
   lamina::ThreadPool::instance().run(task, ctx, n, grain);
-}
-
-void lamina_run_together(int, void (*job)(int, void*, int), int count, size_t size, void* data,
-                         int argument) {
-  struct Jobs {
-    void (*job)(int, void*, int);
-    char* data;
-    size_t size;
-    int argument;
-  } jobs{job, static_cast<char*>(data), size, argument};
-  lamina::ThreadPool::instance().run_together(
-      [](void* context, int64_t lo, int64_t hi) {
-        const Jobs& all = *static_cast<const Jobs*>(context);
-        for (int64_t i = lo; i < hi; ++i) {
-          all.job(static_cast<int>(i), all.data + i * all.size, all.argument);
-        }
-      },
-      &jobs, count);
 }
 
 void lamina_fail(const char* message) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -36,8 +35,6 @@ class FailureScope {
 int thread_count();
 // 0 goes back to the default. Waits for the loop that is running.
 void set_thread_count(int count);
-// Calls follower(count) now and whenever the count changes: another library's setter.
-void follow_thread_count(void (*follower)(int count));
 // Threads alive now, the caller's not counted: none before the first parallel loop.
 int worker_count();
 
@@ -48,10 +45,6 @@ extern "C" {
 // Runs inline where n <= grain, inside another task, or while another thread holds the pool.
 void lamina_parallel_for(void (*task)(void* ctx, int64_t lo, int64_t hi), void* ctx, int64_t n,
                          int64_t grain);
-// OpenBLAS's hook for borrowed threads: job(i, data + i * size, argument) for i in [0, count), all
-// at the same time.
-void lamina_run_together(int, void (*job)(int, void*, int), int count, size_t size, void* data,
-                         int argument);
 // The running call fails with this text.
 void lamina_fail(const char* message);
 }
