@@ -104,6 +104,7 @@ def compile_module(
         "stablehlo": to_text(module, debug_info=True),
     }
     artifact = Artifact(manifest, objects)
+    Stages(artifact).dump(watch)
     if store is not None:
         store.put(_KIND, key, artifact.to_bytes())
     return Compilation(artifact, from_cache=False)

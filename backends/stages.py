@@ -35,6 +35,7 @@ from lamina.runtime.artifact import Artifact
 FORMS = ("stablehlo", "optimized", "fused", "planned")
 KERNEL_STAGES = ("linalg", "llvm", "asm")
 STAGES = (*FORMS, *KERNEL_STAGES, "hlo", "manifest")
+_ENDINGS = {"linalg": "mlir", "llvm": "ll", "asm": "s", "hlo": "txt", "manifest": "json"}
 
 
 def working_copy(module: ir.Module) -> ir.Module:
@@ -86,25 +87,25 @@ def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
     """Form 1 to form 2: one function, no more ops than the program needs, sizes known."""
     _dump(watch, "stablehlo", module)
     _pipeline(STABLEHLO_INPUT).run(module)
-    text = to_text(module)
-    for pattern, passes in STABLEHLO_PREPARE:
-        if re.search(pattern, text):
-            _pipeline((passes,)).run(module)
+    text = module.operation.get_asm(large_elements_limit=8)
+    needed = tuple(passes for pattern, passes in STABLEHLO_PREPARE if re.search(pattern, text))
+    for passes in needed:
+        _pipeline((passes,)).run(module)
     _pipeline(STABLEHLO_OPTIMIZE).run(module)
     note_trip_counts(module)
-    _dump(watch, "optimized", module)
+    _dump(watch, "optimized", module, (*STABLEHLO_INPUT, *needed, *STABLEHLO_OPTIMIZE))
 
 
 def run_fuse(module: ir.Module, watch: Instrumentation) -> None:
     """Form 2 to form 3: kernels, and a @main that calls them."""
     _pipeline(STABLEHLO_FUSE).run(module)
-    _dump(watch, "fused", module)
+    _dump(watch, "fused", module, STABLEHLO_FUSE)
 
 
 def run_plan(module: ir.Module, watch: Instrumentation) -> None:
     """Form 3 to form 4: every value has its place in memory."""
     _pipeline(STABLEHLO_PLAN).run(module)
-    _dump(watch, "planned", module)
+    _dump(watch, "planned", module, STABLEHLO_PLAN)
 
 
 def kernel_functions(planned: ir.Module) -> dict[str, ir.Operation]:
@@ -121,9 +122,12 @@ def _pipeline(passes: tuple[str, ...]) -> Pipeline:
     return Pipeline.of(*passes)
 
 
-def _dump(watch: Instrumentation, stage: str, module: ir.Module) -> None:
+def _dump(
+    watch: Instrumentation, form: str, module: ir.Module, passes: tuple[str, ...] = ()
+) -> None:
     if watch.dump is not None:
-        watch.dump.write(f"{stage}.mlir", to_text(module, debug_info=True))
+        how = f"// lamina-opt --pass-pipeline='{_pipeline(passes)}'\n" if passes else ""
+        watch.dump.write(f"{form}.mlir", how + to_text(module, debug_info=True))
 
 
 class Stages:
@@ -131,6 +135,12 @@ class Stages:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
+
+    def dump(self, watch: Instrumentation) -> None:
+        """Write what follows the planned form, where hand-overs are asked for."""
+        if watch.dump is not None:
+            for stage, ending in _ENDINGS.items():
+                watch.dump.write(f"{stage}.{ending}", self.text(stage))
 
     def text(self, stage: str) -> str:
         """The program at one of `STAGES`; raises ValueError for another."""
@@ -166,7 +176,8 @@ class Stages:
     def _kernels(self, stage: str) -> str:
         planned = self._form("planned")
         target = Target(**self.artifact.manifest["target"])
-        parts, symbols = [], {}
+        parts: list[str] = []
+        symbols: dict[str, str] = {}
         comment = {"linalg": "//", "llvm": ";", "asm": "#"}[stage]
         with instrumentation.off():
             for name, kernel in kernel_functions(planned).items():

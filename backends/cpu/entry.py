@@ -103,9 +103,8 @@ class _Emitter:
     def _branch(self, label: str) -> None:
         self.lines.append(f"  br label %{label}")
 
-    def _block(self, block: ir.Block) -> ir.Operation | None:
-        """Write the steps of a block; gives back its terminator."""
-        op = None
+    def _block(self, block: ir.Block) -> None:
+        """Write the steps of a block."""
         for view in block.operations:
             op = view.operation
             match op.name:
@@ -135,7 +134,6 @@ class _Emitter:
                     pass
                 case name:
                     raise NotImplementedError(f"{name} in a planned program")
-        return op
 
     # Addresses are computed where they are used: they are one instruction, and names that live
     # across thousands of calls would only be spilled.
@@ -238,8 +236,10 @@ class _Emitter:
         again, body, after = self._label(), self._label(), self._label()
         self._branch(again)
         self._begin(again)
-        condition = self._block(op.regions[0].blocks[0])
-        kind, predicate = self.scalars[condition.operands[0]]
+        condition = op.regions[0].blocks[0]
+        self._block(condition)
+        leave = condition.operations[len(condition.operations) - 1]
+        kind, predicate = self.scalars[leave.operands[0]]
         self.lines.append(f"  br {kind} {predicate}, label %{body}, label %{after}")
         self._begin(body)
         self._block(op.regions[1].blocks[0])

@@ -217,17 +217,20 @@ def with_source(source: Source) -> Iterator[None]:
 def _content(source: str | bytes | os.PathLike[str]) -> tuple[str, str | bytes]:
     """What to call the program, and its text, or its bytes where it is bytecode."""
     name = "<stablehlo>"
-    if isinstance(source, os.PathLike) or _is_path(source):
-        name, source = os.fspath(source), Path(source).read_bytes()
-    if isinstance(source, bytes) and not source.startswith(_BYTECODE):
+    content: str | bytes
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and _is_path(source)):
+        name, content = os.fspath(source), Path(source).read_bytes()
+    else:
+        content = source
+    if isinstance(content, bytes) and not content.startswith(_BYTECODE):
         with contextlib.suppress(UnicodeDecodeError):  # else the parser says what it is not
-            source = source.decode()
-    return name, source
+            content = content.decode()
+    return name, content
 
 
-def _is_path(source: Any) -> bool:
-    """Whether text names a file: a program has a line break or a brace, a file name has not."""
-    return isinstance(source, str) and "\n" not in source and source.endswith(_SUFFIXES)
+def _is_path(source: str) -> bool:
+    """Whether text names a file: a program does not end like one."""
+    return "\n" not in source and source.endswith(_SUFFIXES)
 
 
 def _spec(row: dict[str, Any]) -> ArraySpec:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(eq=False)
@@ -19,7 +20,7 @@ class Call:
     results: list[int]
     inout: dict[int, int] = field(default_factory=dict)
     may_alias: dict[int, int] = field(default_factory=dict)
-    tag: object = None
+    tag: Any = None
 
 
 @dataclass(eq=False)
@@ -28,7 +29,7 @@ class View:
 
     operand: int
     result: int
-    tag: object = None
+    tag: Any = None
 
     @property
     def operands(self) -> list[int]:
@@ -46,7 +47,7 @@ class Constant:
 
     result: int
     fill: bool = False
-    tag: object = None
+    tag: Any = None
 
     @property
     def operands(self) -> list[int]:
@@ -75,7 +76,7 @@ class While:
     cond: Block
     body: Block
     results: list[int]
-    tag: object = None
+    tag: Any = None
 
 
 @dataclass(eq=False)
@@ -85,7 +86,7 @@ class Branch:
     selector: int
     blocks: list[Block]
     results: list[int]
-    tag: object = None
+    tag: Any = None
 
     @property
     def operands(self) -> list[int]:

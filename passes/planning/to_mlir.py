@@ -98,7 +98,7 @@ class Writer:
         for value, of in self._uses(self.plan.steps):
             slot = self._slot(value)
             spans = wanted.setdefault((slot, of), set())
-            if slot.space == "arena":
+            if slot.space == "arena" and isinstance(value, int):
                 spans.add(self.plan.lifetime(value))
         index = ir.IndexType.get()
         for (slot, of), spans in sorted(wanted.items(), key=lambda use: _address(use[0][0])):
