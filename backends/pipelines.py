@@ -36,7 +36,12 @@ STABLEHLO_OPTIMIZE = (
 )
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
-STABLEHLO_FUSE = ("stablehlo-raise-views", "stablehlo-cse", "stablehlo-fuse")
+STABLEHLO_FUSE = (
+    "stablehlo-lay-out-contractions",
+    "stablehlo-raise-views",
+    "stablehlo-cse",
+    "stablehlo-fuse",
+)
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (

@@ -274,8 +274,9 @@ class Grouping:
             if self._can_store(op, group, places) and self.graph.let_read(group, others):
                 self.owner[position] = group
                 self._join(position, group, places)
-                for other in others:
-                    other.stops.setdefault(op.name, "stored by another kernel that needs it")
+                for other in wanted:
+                    if other is not group:
+                        other.stops.setdefault(op.name, "stored by another kernel that needs it")
                 return
         for group in wanted:
             group.stops.setdefault(op.name, f"needed by {len(wanted) + len(readers)} kernels")
