@@ -39,7 +39,7 @@ def array_of(constant: ir.Operation) -> np.ndarray:
 def array_in(constant: ir.Operation, name: str, of: ir.Type) -> np.ndarray:
     """The dense attribute `name` of an op, whose elements and shape are those of the type."""
     dtype, shape = dtype_of(of), shape_of(of)
-    if dtype.char in _DIRECT:
+    if dtype.isbuiltin == 1 and dtype.char in _DIRECT:  # ml_dtypes reuses NumPy's codes
         attribute = constant.attributes[name]
         if isinstance(attribute, ir.DenseResourceElementsAttr):
             raise ValueError("a dense_resource constant can't be read back through the bindings")

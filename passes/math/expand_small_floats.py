@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import PassManager, ir
 from lamina.passes.base import Pass
 from lamina.passes.math.small_floats import F16, FORMATS, SmallFormat, decode, encode
 from lamina.passes.math.terms import Lane, Term
@@ -39,6 +39,10 @@ class ExpandSmallFloats(Pass):
         for op in reversed(found):  # a use of a constant sees it before it is expanded
             with ir.InsertionPoint(op), op.location:
                 _expand(op)
+        if found:
+            # What a constant gave rise to is folded here: in the llvm dialect nothing folds it, and
+            # a float constant that LLVM folds while it is printed is one that we did not spell.
+            PassManager.parse("builtin.module(canonicalize)").run(module.operation)
 
 
 def _expand(op: ir.Operation) -> None:
