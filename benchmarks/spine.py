@@ -39,8 +39,10 @@ def seconds(f: Callable[[], Any]) -> float:
 def import_seconds(module: str) -> float:
     """Median import time of a module in fresh interpreters."""
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-            for _ in range(5)]  # fmt: skip
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(5)
+    ]
     return statistics.median(float(r.stdout) for r in runs)
 
 
@@ -51,8 +53,9 @@ def per_call(f: Callable[[], Any], n: int) -> float:
     return (time.perf_counter() - start) / n
 
 
-def call_times(ours: Callable[[], Any], theirs: Callable[[], Any] | None, n: int
-               ) -> tuple[float, float | None]:  # fmt: skip
+def call_times(
+    ours: Callable[[], Any], theirs: Callable[[], Any] | None, n: int
+) -> tuple[float, float | None]:
     a, b = [], []
     for _ in range(9):
         a.append(per_call(ours, n))
@@ -105,20 +108,29 @@ def unrolled(sin: Any, cos: Any, np_like: Any, steps: int) -> Callable[[Any], An
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--unrolled-jax", type=int, default=30,
-                        help="steps of the unrolled gradient that jax compiles (200 takes minutes)")  # fmt: skip
+    parser.add_argument(
+        "--unrolled-jax",
+        type=int,
+        default=30,
+        help="steps of the unrolled gradient that jax compiles (200 takes minutes)",
+    )
     args = parser.parse_args(argv)
     rows: dict[str, dict[str, float | None]] = {}
 
     def row(name: str, ours: float, theirs: float | None = None) -> None:
         rows[name] = {"lamina": ours, "jax": theirs}
         ratio = f"{theirs / ours:8.2f}" if theirs else "       -"
-        print(f"{name:48s} {ours * 1e3:12.4f} {theirs * 1e3 if theirs else float('nan'):12.4f} {ratio}")
+        print(
+            f"{name:48s} {ours * 1e3:12.4f} {theirs * 1e3 if theirs else float('nan'):12.4f} {ratio}"
+        )
 
     print(f"{'milliseconds':48s} {'lamina':>12s} {'jax':>12s} {'jax/ours':>8s}")
     base = import_seconds("numpy")
-    row("import, beyond numpy's", import_seconds("lamina") - base,
-        import_seconds("jax") - base if HAVE_JAX else None)  # fmt: skip
+    row(
+        "import, beyond numpy's",
+        import_seconds("lamina") - base,
+        import_seconds("jax") - base if HAVE_JAX else None,
+    )
     jax: Any = None
     if HAVE_JAX:
         import jax
@@ -133,7 +145,9 @@ def main(argv: list[str] | None = None) -> int:
     keep = lamina.jit(lambda t: {k: v + 1 for k, v in t.items()})
     jtree = {k: jnp.float32(1) for k in tree} if jax else None
     jkeep = jax.jit(lambda t: {k: v + 1 for k, v in t.items()}) if jax else None
-    row("jit of a dict of 100", *call_times(lambda: keep(tree), jax and (lambda: jkeep(jtree)), 200))
+    row(
+        "jit of a dict of 100", *call_times(lambda: keep(tree), jax and (lambda: jkeep(jtree)), 200)
+    )
 
     def chain(sin: Any, cos: Any) -> Any:
         def f(x: Any) -> Any:
@@ -144,9 +158,11 @@ def main(argv: list[str] | None = None) -> int:
         return f
 
     a = np.ones((8, 8), np.float32)
-    row("trace and lower 1,000 equations",
+    row(
+        "trace and lower 1,000 equations",
         seconds(lambda: lamina.jit(chain(lnp.sin, lnp.cos)).lower(a)),
-        seconds(lambda: jax.jit(chain(jnp.sin, jnp.cos)).lower(a)) if jax else None)  # fmt: skip
+        seconds(lambda: jax.jit(chain(jnp.sin, jnp.cos)).lower(a)) if jax else None,
+    )
 
     ours, theirs = [], []
     state, bx, by = mlp_inputs()
@@ -156,30 +172,51 @@ def main(argv: list[str] | None = None) -> int:
         if jax:
             jstep = jax.jit(mlp_step(jnp, jax.nn, jax.value_and_grad)).lower(state, bx, by)
             theirs.append(seconds(jstep.compile))
-    row("compile the demo's step", statistics.median(ours),
-        statistics.median(theirs) if theirs else None)  # fmt: skip
+    row(
+        "compile the demo's step",
+        statistics.median(ours),
+        statistics.median(theirs) if theirs else None,
+    )
     step, jstep = step.compile(), jstep.compile() if jax else None
-    row("run the demo's step", *call_times(
-        lambda: lamina.block_until_ready(step(state, bx, by)),
-        jax and (lambda: jax.block_until_ready(jstep(state, bx, by))), 50))  # fmt: skip
+    row(
+        "run the demo's step",
+        *call_times(
+            lambda: lamina.block_until_ready(step(state, bx, by)),
+            jax and (lambda: jax.block_until_ready(jstep(state, bx, by))),
+            50,
+        ),
+    )
 
     for steps in (50, 100, 200, 400):
         g = lamina.jit(lamina.grad(unrolled(lnp.sin, lnp.cos, lnp, steps)))
-        row(f"gradient of {steps} unrolled steps, to first result",
-            seconds(lambda g=g: g(a).block_until_ready()))  # fmt: skip
+        row(
+            f"gradient of {steps} unrolled steps, to first result",
+            seconds(lambda g=g: g(a).block_until_ready()),
+        )
     if jax:
         n = args.unrolled_jax
         g = lamina.jit(lamina.grad(unrolled(lnp.sin, lnp.cos, lnp, n)))
         jg = jax.jit(jax.grad(unrolled(jnp.sin, jnp.cos, jnp, n)))
-        row(f"gradient of {n} unrolled steps, to first result",
+        row(
+            f"gradient of {n} unrolled steps, to first result",
             seconds(lambda: g(a).block_until_ready()),
-            seconds(lambda: jg(a).block_until_ready()))  # fmt: skip
+            seconds(lambda: jg(a).block_until_ready()),
+        )
 
     if args.json:
         with open(args.json, "w") as f:
-            json.dump({"date": time.strftime("%Y-%m-%d"), "machine": platform.processor() or
-                       platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(),
-                       "jax": jax.__version__ if jax else None, "seconds": rows}, f, indent=1)  # fmt: skip
+            json.dump(
+                {
+                    "date": time.strftime("%Y-%m-%d"),
+                    "machine": platform.processor() or platform.machine(),
+                    "cores": os.cpu_count(),
+                    "python": platform.python_version(),
+                    "jax": jax.__version__ if jax else None,
+                    "seconds": rows,
+                },
+                f,
+                indent=1,
+            )
     return 0
 
 

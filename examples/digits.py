@@ -22,8 +22,18 @@ from tqdm import tqdm
 import lamina
 import lamina.numpy as jnp
 
-STAGES = ("jaxpr", "stablehlo", "optimized", "fused", "planned", "linalg", "llvm", "asm", "hlo",
-          "manifest")  # fmt: skip
+STAGES = (
+    "jaxpr",
+    "stablehlo",
+    "optimized",
+    "fused",
+    "planned",
+    "linalg",
+    "llvm",
+    "asm",
+    "hlo",
+    "manifest",
+)
 FILE_ENDING = {"jaxpr": "txt", "asm": "s", "hlo": "txt", "manifest": "json", "llvm": "ll"}
 
 
@@ -120,21 +130,24 @@ def main() -> None:
 def report(step: Any, lower_s: float, compile_s: float, step_s: float) -> None:
     """Times, kernels with what was fused, and the memory plan of the training step."""
     manifest = step.artifact.manifest
-    origin = "found in the disk cache" if step.from_cache else "compiled; the next run finds it cached"
+    origin = (
+        "found in the disk cache" if step.from_cache else "compiled; the next run finds it cached"
+    )
     print(f"\ntrace and lower {1e3 * lower_s:.0f} ms, compile {1e3 * compile_s:.0f} ms ({origin})")
-    print(f"step {1e6 * step_s:.0f} us with its batch; "
-          f"{manifest['cost']['flops'] / 1e6:.1f} Mflop")  # fmt: skip
+    print(f"step {1e6 * step_s:.0f} us with its batch; {manifest['cost']['flops'] / 1e6:.1f} Mflop")
     print(f"\n{len(manifest['kernels'])} kernels:")
     for kernel in manifest["kernels"]:
         ops = " ".join(op for op in kernel["ops"] if op not in ("broadcast_in_dim", "reshape"))
         print(f"  {kernel['kind']:8s} {ops or 'broadcast'}")
         print(f"           {kernel['reason']}")
     memory = step.memory_analysis()
-    print("\nmemory:"
-          f" arguments {memory.argument_size_in_bytes:,} B, results {memory.output_size_in_bytes:,} B,"
-          f" of them updated in place {memory.alias_size_in_bytes:,} B,"
-          f" temporaries in one arena {memory.temp_size_in_bytes:,} B,"
-          f" code {memory.generated_code_size_in_bytes:,} B")  # fmt: skip
+    print(
+        "\nmemory:"
+        f" arguments {memory.argument_size_in_bytes:,} B, results {memory.output_size_in_bytes:,} B,"
+        f" of them updated in place {memory.alias_size_in_bytes:,} B,"
+        f" temporaries in one arena {memory.temp_size_in_bytes:,} B,"
+        f" code {memory.generated_code_size_in_bytes:,} B"
+    )
 
 
 def write(folder: Path, step: Any, losses: list[float]) -> None:

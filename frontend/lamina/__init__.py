@@ -32,14 +32,14 @@ from lamina.control_flow import custom_jvp as custom_jvp
 
 _connect()
 
-from lamina import dtypes as dtypes  # noqa: E402
-from lamina import lax as lax  # noqa: E402
-from lamina import nn as nn  # noqa: E402
-from lamina import numpy as numpy  # noqa: E402
-from lamina import random as random  # noqa: E402
-from lamina.devices import block_until_ready as block_until_ready  # noqa: E402
-from lamina.devices import device_get as device_get  # noqa: E402
-from lamina.devices import device_put as device_put  # noqa: E402
-from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo  # noqa: E402
+from lamina import dtypes as dtypes
+from lamina import lax as lax
+from lamina import nn as nn
+from lamina import numpy as numpy
+from lamina import random as random
+from lamina.devices import block_until_ready as block_until_ready
+from lamina.devices import device_get as device_get
+from lamina.devices import device_put as device_put
+from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"

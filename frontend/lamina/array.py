@@ -148,8 +148,7 @@ class Array(runtime.ArrayBase):
     def _scalar(self) -> Any:
         if self.ndim != 0:
             raise TypeError(
-                "Only scalar arrays can be converted to Python scalars; "
-                f"got arr.ndim={self.ndim}"
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}"
             )
         return self.item()
 

@@ -25,8 +25,9 @@ from lamina.lax.checks import scalar_of
 from lamina.lax.convert import convert
 
 
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
-        has_aux: bool = False) -> Any:  # fmt: skip
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
     """fun(*primals) and its directional derivative along tangents.
 
     primals, tangents  tuples or lists of pytrees of equal structure, shapes and (tangent) dtypes;
@@ -97,8 +98,9 @@ class _Out:
     n: int
 
 
-def _flat_fun(fun: Callable[..., Any], in_tree: Any, has_aux: bool
-              ) -> tuple[Callable[..., list[Any]], _Out]:  # fmt: skip
+def _flat_fun(
+    fun: Callable[..., Any], in_tree: Any, has_aux: bool
+) -> tuple[Callable[..., list[Any]], _Out]:
     out = _Out()
 
     def flat(*leaves: Any) -> list[Any]:
@@ -146,8 +148,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values: got tangent aval {got.str_short()} for primal {want.str_short()}"
                 )
-        given = iter(eval_jaxpr(linear.jaxpr, linear.consts,
-                                *[t for t, a in zip(ts, active, strict=True) if a]))  # fmt: skip
+        given = iter(
+            eval_jaxpr(
+                linear.jaxpr, linear.consts, *[t for t, a in zip(ts, active, strict=True) if a]
+            )
+        )
         dots = [
             next(given) if nz else instantiate_zero(Zero(get_aval(o).to_tangent()))
             for o, nz in zip(outs, nonzero, strict=True)
@@ -189,10 +194,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         operands = [UndefinedPrimal(v.aval) for v in linear.jaxpr.invars]
         back = iter(backward_pass(linear.jaxpr, linear.consts, operands, given))
         result = [
-            _array(next(back), get_aval(x).weak_type) if a
+            _array(next(back), get_aval(x).weak_type)
+            if a
             else np.zeros(get_aval(x).shape, dtypes.float0)
             for x, a in zip(leaves, active, strict=True)
-        ]  # fmt: skip
+        ]
         return tree.unflatten(in_tree, result)
 
     main = tree.unflatten(out.tree, outs[: out.n])
@@ -214,8 +220,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     def apply(cotangent: Any) -> Any:
         cts, ct_tree = tree.flatten(cotangent)
         if ct_tree != out.tree:
-            raise TypeError(f"cotangent tree does not match function output, expected {out.tree} but "
-                            f"got {ct_tree}")  # fmt: skip
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out.tree} but "
+                f"got {ct_tree}"
+            )
         for ct, want in zip(cts, closed.out_avals, strict=True):
             got = _tangent_aval(ct)
             if not same_type(got, want.to_tangent()):
@@ -223,7 +231,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                     "linear_transpose: the cotangent is of type "
                     f"{got.str_short()} where the function gives {want.str_short()}"
                 )
-        result = backward_pass(closed.jaxpr, closed.consts, [UndefinedPrimal(a) for a in avals], cts)
+        result = backward_pass(
+            closed.jaxpr, closed.consts, [UndefinedPrimal(a) for a in avals], cts
+        )
         return tree.unflatten(
             in_tree, [_array(ct, a.weak_type) for ct, a in zip(result, avals, strict=True)]
         )
@@ -231,8 +241,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     return apply
 
 
-def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-                   holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:  # fmt: skip
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """A function that gives (fun(...), gradient).
 
     fun         a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
@@ -296,26 +311,38 @@ def _check_scalar(value: Any, holomorphic: bool) -> None:
     try:
         aval = get_aval(value)
     except TypeError:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output was {value}.") from None
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output was {value}."
+        ) from None
     if aval.shape:
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
         )
     if holomorphic:
         if not dtypes.is_complex(aval.dtype):
-            raise TypeError("grad with holomorphic=True requires outputs with complex dtype, but got "
-                            f"{aval.dtype.name}.")  # fmt: skip
+            raise TypeError(
+                "grad with holomorphic=True requires outputs with complex dtype, but got "
+                f"{aval.dtype.name}."
+            )
     elif not dtypes.is_float(aval.dtype):
-        hint = " For holomorphic differentiation, pass holomorphic=True." if dtypes.is_complex(
-            aval.dtype) else ""  # fmt: skip
+        hint = (
+            " For holomorphic differentiation, pass holomorphic=True."
+            if dtypes.is_complex(aval.dtype)
+            else ""
+        )
         raise TypeError(
             "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but "
             f"got {aval.dtype.name}.{hint}"
         )
 
 
-def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-         holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:  # fmt: skip
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """A function that gives the gradient of a scalar function; see value_and_grad.
 
     With has_aux the result is (gradient, aux).
@@ -332,8 +359,9 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
         return grad_f
 
 
-def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-           ) -> Callable[..., Any]:  # fmt: skip
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The Jacobian, by one forward pass per input element (vectorised): out shape + in shape."""
     from lamina.vmap import vmap
 
@@ -364,8 +392,9 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     return functools.update_wrapper(jacfun, fun)
 
 
-def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-           ) -> Callable[..., Any]:  # fmt: skip
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The Jacobian, by one reverse pass per output element (vectorised): out shape + in shape."""
     from lamina.vmap import vmap
 
@@ -392,14 +421,16 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     return functools.update_wrapper(jacfun, fun)
 
 
-def jacobian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-             ) -> Callable[..., Any]:  # fmt: skip
+def jacobian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The Jacobian in reverse mode: jacrev."""
     return jacrev(fun, argnums, has_aux)
 
 
-def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-            ) -> Callable[..., Any]:  # fmt: skip
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Second derivatives: forward over reverse."""
     return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
 
@@ -419,8 +450,9 @@ def _basis(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tree.unflatten(treedef, out)
 
 
-def _unravel(y: Any, active: tuple[Any, ...], axis: int, positions: tuple[int, ...], argnums: Any
-             ) -> Any:  # fmt: skip
+def _unravel(
+    y: Any, active: tuple[Any, ...], axis: int, positions: tuple[int, ...], argnums: Any
+) -> Any:
     """Columns of a Jacobian, along the last axis, as the structure of the inputs."""
     from lamina import lax
 
@@ -445,8 +477,9 @@ def _split_rows(rows: Any, outs: list[Any], out_tree: Any) -> Any:
         stop = start + aval.size
 
         def part(r: Any, start: int = start, stop: int = stop, aval: Any = aval) -> Any:
-            return lax.reshape(lax.slice_in_dim(r, start, stop, axis=0),
-                               (*aval.shape, *get_aval(r).shape[1:]))  # fmt: skip
+            return lax.reshape(
+                lax.slice_in_dim(r, start, stop, axis=0), (*aval.shape, *get_aval(r).shape[1:])
+            )
 
         result.append(tree.map(part, rows))
         start = stop

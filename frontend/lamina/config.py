@@ -25,8 +25,15 @@ class Option(Generic[T]):
     `affects_trace` marks settings that are part of jit's cache key.
     """
 
-    def __init__(self, name: str, default: T, doc: str, *, parse: Callable[[str], T],
-                 affects_trace: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        default: T,
+        doc: str,
+        *,
+        parse: Callable[[str], T],
+        affects_trace: bool = False,
+    ) -> None:
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default = default
         text = os.environ.get(self.variable)
@@ -122,8 +129,17 @@ def __getattr__(name: str) -> Any:
 
 
 def _boolean(text: str) -> bool:
-    value = {"1": True, "true": True, "on": True, "yes": True,
-             "0": False, "false": False, "off": False, "no": False, "": False}.get(text.lower())  # fmt: skip
+    value = {
+        "1": True,
+        "true": True,
+        "on": True,
+        "yes": True,
+        "0": False,
+        "false": False,
+        "off": False,
+        "no": False,
+        "": False,
+    }.get(text.lower())
     if value is None:
         raise ValueError("expected a boolean: 1, 0, true, false, on, off")
     return value
@@ -133,22 +149,48 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(w for w in text.replace(",", " ").split() if w)
 
 
-enable_x64 = Option("enable_x64", False, "64-bit integers, floats and complex numbers are kept.",
-                    parse=_boolean, affects_trace=True)  # fmt: skip
-threefry_partitionable = Option("threefry_partitionable", True,
-                                "Random bits are computed by JAX's partitionable scheme.",
-                                parse=_boolean, affects_trace=True)  # fmt: skip
-numpy_rank_promotion = Option("numpy_rank_promotion", "allow",
-                              "What broadcasting arrays of different rank does: allow, warn, raise.",
-                              parse=str, affects_trace=True)  # fmt: skip
-default_matmul_precision = Option("default_matmul_precision", "default",
-                                  "Precision of dots that name none: default, high, highest.",
-                                  parse=str, affects_trace=True)  # fmt: skip
-disable_jit = Option("disable_jit", False, "jit runs its function eagerly, op by op.",
-                     parse=_boolean, affects_trace=True)  # fmt: skip
-check_tracer_leaks = Option("check_tracer_leaks", False,
-                            "Raise when a tracer outlives the trace that made it.",
-                            parse=_boolean)  # fmt: skip
-enable_checks = Option("enable_checks", False, "Type-check every jaxpr that is made.",
-                       parse=_boolean)  # fmt: skip
+enable_x64 = Option(
+    "enable_x64",
+    False,
+    "64-bit integers, floats and complex numbers are kept.",
+    parse=_boolean,
+    affects_trace=True,
+)
+threefry_partitionable = Option(
+    "threefry_partitionable",
+    True,
+    "Random bits are computed by JAX's partitionable scheme.",
+    parse=_boolean,
+    affects_trace=True,
+)
+numpy_rank_promotion = Option(
+    "numpy_rank_promotion",
+    "allow",
+    "What broadcasting arrays of different rank does: allow, warn, raise.",
+    parse=str,
+    affects_trace=True,
+)
+default_matmul_precision = Option(
+    "default_matmul_precision",
+    "default",
+    "Precision of dots that name none: default, high, highest.",
+    parse=str,
+    affects_trace=True,
+)
+disable_jit = Option(
+    "disable_jit",
+    False,
+    "jit runs its function eagerly, op by op.",
+    parse=_boolean,
+    affects_trace=True,
+)
+check_tracer_leaks = Option(
+    "check_tracer_leaks",
+    False,
+    "Raise when a tracer outlives the trace that made it.",
+    parse=_boolean,
+)
+enable_checks = Option(
+    "enable_checks", False, "Type-check every jaxpr that is made.", parse=_boolean
+)
 log = Option("log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words)

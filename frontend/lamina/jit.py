@@ -42,11 +42,16 @@ class JitOptions:
         return "_lambda_" if name == "<lambda>" else name
 
 
-def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] | None = None,
-        static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None,
-        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-        inline: bool = False) -> Any:  # fmt: skip
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+) -> Any:
     """The same function, compiled: traced when called with new shapes, dtypes or static values.
 
     fun              a function of pytrees of arrays, without side effects.
@@ -63,14 +68,20 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
     """
     if fun is None:
         return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-            keep_unused=keep_unused, inline=inline,
-        )  # fmt: skip
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            inline=inline,
+        )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
-    for kind, found in (("generator", inspect.isgeneratorfunction(fun)),
-                        ("coroutine", inspect.iscoroutinefunction(fun))):  # fmt: skip
+    for kind, found in (
+        ("generator", inspect.isgeneratorfunction(fun)),
+        ("coroutine", inspect.iscoroutinefunction(fun)),
+    ):
         if found:
             raise TypeError(f"Expected a function, got a {kind} function: {fun}")
     nums, names = _complete(fun, "static", static_argnums, static_argnames)
@@ -93,8 +104,9 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
     return wrapped
 
 
-def _complete(fun: Callable[..., Any], what: str, nums: Any, names: Any
-              ) -> tuple[tuple[int, ...], tuple[str, ...]]:  # fmt: skip
+def _complete(
+    fun: Callable[..., Any], what: str, nums: Any, names: Any
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of the same arguments, each completed from the other."""
     num_tuple = (nums,) if isinstance(nums, int) else tuple(nums or ())
     name_tuple = (names,) if isinstance(names, str) else tuple(names or ())
@@ -107,7 +119,9 @@ def _complete(fun: Callable[..., Any], what: str, nums: Any, names: Any
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         return tuple(n for n in num_tuple), name_tuple
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     variable = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     count = len(positional)
     resolved = []
@@ -129,7 +143,9 @@ def _complete(fun: Callable[..., Any], what: str, nums: Any, names: Any
     all_names = dict.fromkeys(
         [*name_tuple, *(positional[n] for n in resolved if n < count and positional[n] in known)]
     )
-    all_nums = dict.fromkeys([*resolved, *(positional.index(n) for n in name_tuple if n in positional)])
+    all_nums = dict.fromkeys(
+        [*resolved, *(positional.index(n) for n in name_tuple if n in positional)]
+    )
     return tuple(sorted(all_nums)), tuple(all_names)
 
 
@@ -153,8 +169,9 @@ class TracedCall:
 _traces: weakref.WeakKeyDictionary[Any, dict[Any, TracedCall]] = weakref.WeakKeyDictionary()
 
 
-def _split_static(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
-                  ) -> tuple[dict[int, Any], dict[str, Any], tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+def _split_static(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[int, Any], dict[str, Any], tuple[Any, ...], dict[str, Any]]:
     static_args = {i: args[i] for i in options.static_argnums if i < len(args)}
     static_kwargs = {k: v for k, v in kwargs.items() if k in options.static_argnames}
     for value, where in [(v, f"index {i}") for i, v in static_args.items()] + [
@@ -174,8 +191,9 @@ def _split_static(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, 
     return static_args, static_kwargs, dynamic, dynamic_kwargs
 
 
-def trace_call(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
-               ) -> tuple[TracedCall, list[Any]]:  # fmt: skip
+def trace_call(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[TracedCall, list[Any]]:
     """The trace for these arguments (from memory if there is one), and their leaves."""
     static_args, static_kwargs, dynamic, dynamic_kwargs = _split_static(options, args, kwargs)
     leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
@@ -196,8 +214,17 @@ def trace_call(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any
     static_key = tuple((i, type(v), v) for i, v in static_args.items()) + tuple(
         (k, type(v), v) for k, v in sorted(static_kwargs.items())
     )
-    key = (in_tree, tuple(avals), static_key, len(args), options.donate_argnums,
-           options.donate_argnames, options.keep_unused, options.inline, config.trace_key())  # fmt: skip
+    key = (
+        in_tree,
+        tuple(avals),
+        static_key,
+        len(args),
+        options.donate_argnums,
+        options.donate_argnames,
+        options.keep_unused,
+        options.inline,
+        config.trace_key(),
+    )
     memory = _memory_of(options)
     found = memory.get(key)
     if found is not None:
@@ -223,9 +250,15 @@ def _clear_cache(options: JitOptions, clear_fast_path: Callable[[], None]) -> No
     clear_fast_path()
 
 
-def _trace(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any],
-           static_args: dict[int, Any], static_kwargs: dict[str, Any], in_tree: tree.PyTreeDef,
-           avals: Sequence[ShapedArray]) -> TracedCall:  # fmt: skip
+def _trace(
+    options: JitOptions,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static_args: dict[int, Any],
+    static_kwargs: dict[str, Any],
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[ShapedArray],
+) -> TracedCall:
     out: list[Any] = []
     fun = options.fun
 
@@ -242,11 +275,21 @@ def _trace(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any],
     info = debug_info(fun, "jit")
     names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
     closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
-    return TracedCall(closed, in_tree, out[0], _donated(options, args, kwargs), names,
-                      tuple(out[1]), options.name, options.keep_unused)  # fmt: skip
+    return TracedCall(
+        closed,
+        in_tree,
+        out[0],
+        _donated(options, args, kwargs),
+        names,
+        tuple(out[1]),
+        options.name,
+        options.keep_unused,
+    )
 
 
-def _donated(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+def _donated(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, ...]:
     flags: list[bool] = []
     for i, x in enumerate(args):
         if i not in options.static_argnums:
@@ -259,9 +302,17 @@ def _donated(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall]) -> None:
     """LAMINA_LOG=retrace: which part of the key is new."""
-    parts = ("structure of the arguments", "shapes, dtypes or weak types", "static values",
-             "number of positional arguments", "donated positions", "donated names", "keep_unused",
-             "inline", "settings (x64, ...)")  # fmt: skip
+    parts = (
+        "structure of the arguments",
+        "shapes, dtypes or weak types",
+        "static values",
+        "number of positional arguments",
+        "donated positions",
+        "donated names",
+        "keep_unused",
+        "inline",
+        "settings (x64, ...)",
+    )
     best = min(memory, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
     changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]
     lines = [f"lamina: {options.name} is traced again: new {', '.join(changed)}"]
@@ -290,10 +341,13 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _program(traced: TracedCall) -> stages.Program:
     if traced.program is None:
         traced.program = stages.compile_program(
-            traced.closed, traced.name, donated=traced.donated,
-            keep_unused=traced.keep_unused, arg_names=traced.arg_names,
+            traced.closed,
+            traced.name,
+            donated=traced.donated,
+            keep_unused=traced.keep_unused,
+            arg_names=traced.arg_names,
             result_paths=traced.result_paths,
-        )  # fmt: skip
+        )
     return traced.program
 
 
@@ -304,9 +358,14 @@ def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if options.inline and is_staging():
         outs = eval_jaxpr(traced.closed.jaxpr, consts, *leaves)
     else:
-        outs = jit_p.bind(*consts, *leaves, jaxpr=_hoisted(traced), name=options.name,
-                          keep_unused=options.keep_unused,
-                          donated_invars=(False,) * len(consts) + traced.donated)  # fmt: skip
+        outs = jit_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=_hoisted(traced),
+            name=options.name,
+            keep_unused=options.keep_unused,
+            donated_invars=(False,) * len(consts) + traced.donated,
+        )
     return tree.unflatten(traced.out_tree, outs)
 
 
@@ -325,10 +384,17 @@ def _hoisted(traced: TracedCall) -> ClosedJaxpr:
 def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
     traced, leaves = trace_call(options, args, kwargs)
     return stages.Traced(
-        traced.closed, options.name, traced.in_tree, traced.out_tree, traced.donated,
-        options.keep_unused, traced.arg_names, traced.result_paths, options.static_argnums,
+        traced.closed,
+        options.name,
+        traced.in_tree,
+        traced.out_tree,
+        traced.donated,
+        options.keep_unused,
+        traced.arg_names,
+        traced.result_paths,
+        options.static_argnums,
         options.static_argnames,
-    )  # fmt: skip
+    )
 
 
 def _lower_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Lowered:
@@ -345,8 +411,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _eval_shape(options, *args, **kwargs)
 
 
-def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *,
-               return_shape: bool = False) -> Callable[..., Any]:  # fmt: skip
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *, return_shape: bool = False
+) -> Callable[..., Any]:
     """A function that gives the jaxpr of `fun` for its arguments.
 
     return_shape  also give the shapes and dtypes of the results.

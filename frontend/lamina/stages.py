@@ -1,8 +1,8 @@
 """The stages between a function and its machine code, each a value that can be printed.
 
-    jit(f).trace(*args) -> Traced      .jaxpr
-         .lower()       -> Lowered     .as_text(), .compiler_ir(), .cost_analysis()
-         .compile()     -> Compiled    callable; .as_text(stage), .cost_analysis(), .memory_analysis()
+jit(f).trace(*args) -> Traced      .jaxpr
+     .lower()       -> Lowered     .as_text(), .compiler_ir(), .cost_analysis()
+     .compile()     -> Compiled    callable; .as_text(stage), .cost_analysis(), .memory_analysis()
 """
 
 from __future__ import annotations
@@ -101,14 +101,24 @@ class Plan:
         from lamina.interpreters.lowering import lower_module
 
         return lower_module(
-            self.closed, f"jit_{self.name}", consts_as_args=self.hoisted, aliases=self.aliases,
-            donors=self.donors, arg_names=self.arg_names, result_paths=self.result_paths,
-        )  # fmt: skip
+            self.closed,
+            f"jit_{self.name}",
+            consts_as_args=self.hoisted,
+            aliases=self.aliases,
+            donors=self.donors,
+            arg_names=self.arg_names,
+            result_paths=self.result_paths,
+        )
 
 
-def plan_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, arg_names: Sequence[str] = (),
-                 result_paths: Sequence[str] = ()) -> Plan:  # fmt: skip
+def plan_program(
+    closed: ClosedJaxpr,
+    name: str,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    arg_names: Sequence[str] = (),
+    result_paths: Sequence[str] = (),
+) -> Plan:
     """Drops dead work and unread inputs, passes plain inputs through, pairs donated buffers."""
     jaxpr = closed.jaxpr
     donated = list(donated) or [False] * len(jaxpr.invars)
@@ -122,24 +132,40 @@ def plan_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
         outputs.append(len(computed))
         computed.append(v)
         paths.append(result_paths[i] if i < len(result_paths) else f"[{i}]")
-    slim, read = dce_jaxpr(Jaxpr(jaxpr.constvars, jaxpr.invars, computed, jaxpr.eqns,
-                                 jaxpr.debug_info), [True] * len(computed))  # fmt: skip
+    slim, read = dce_jaxpr(
+        Jaxpr(jaxpr.constvars, jaxpr.invars, computed, jaxpr.eqns, jaxpr.debug_info),
+        [True] * len(computed),
+    )
     kept = tuple(i for i, r in enumerate(read) if r or keep_unused or donated[i])
     used = {v for e in slim.eqns for v in e.invars if type(v) is not Literal} | {
         v for v in computed if type(v) is not Literal
     }
     live = [(v, c) for v, c in zip(slim.constvars, closed.consts, strict=True) if v in used]
     consts = [_constant_value(c, v.aval) for v, c in live]
-    slim = Jaxpr([v for v, _ in live], [slim.invars[i] for i in kept], slim.outvars, slim.eqns,
-                 slim.debug_info)  # fmt: skip
-    aliases, donors = _match_donations([slim.invars[i].aval for i in range(len(kept))],
-                                       [v.aval for v in computed], [donated[i] for i in kept])  # fmt: skip
+    slim = Jaxpr(
+        [v for v, _ in live],
+        [slim.invars[i] for i in kept],
+        slim.outvars,
+        slim.eqns,
+        slim.debug_info,
+    )
+    aliases, donors = _match_donations(
+        [slim.invars[i].aval for i in range(len(kept))],
+        [v.aval for v in computed],
+        [donated[i] for i in kept],
+    )
     return Plan(
-        ClosedJaxpr(slim, consts), name, kept, tuple(outputs),
+        ClosedJaxpr(slim, consts),
+        name,
+        kept,
+        tuple(outputs),
         tuple(v.aval.weak_type for v in jaxpr.outvars),
-        tuple(c.nbytes > HOIST_BYTES for c in consts), aliases, donors,
-        tuple(arg_names[i] for i in kept if i < len(arg_names)), tuple(paths),
-    )  # fmt: skip
+        tuple(c.nbytes > HOIST_BYTES for c in consts),
+        aliases,
+        donors,
+        tuple(arg_names[i] for i in kept if i < len(arg_names)),
+        tuple(paths),
+    )
 
 
 def _constant_value(value: Any, aval: ShapedArray) -> Any:
@@ -154,8 +180,9 @@ def _constant_value(value: Any, aval: ShapedArray) -> Any:
     return np.asarray(value).astype(aval.dtype, copy=False)
 
 
-def _match_donations(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray],
-                     donated: Sequence[bool]) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
+def _match_donations(
+    ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], donated: Sequence[bool]
+) -> tuple[dict[int, int], tuple[int, ...]]:
     free: dict[tuple[Any, Any], list[int]] = {}
     for j, a in enumerate(outs):
         free.setdefault((a.shape, a.dtype), []).append(j)
@@ -190,9 +217,13 @@ class Program:
     def entry(self, out_tree: tree.PyTreeDef) -> FastPathEntry:
         """What the call fast path runs."""
         return FastPathEntry(
-            self.executable, self.plan.kept, tuple(_as_array(c) for c in self.plan.const_args),
-            out_tree=_template(out_tree), weak_types=self.plan.weak_types, outputs=self.plan.outputs,
-        )  # fmt: skip
+            self.executable,
+            self.plan.kept,
+            tuple(_as_array(c) for c in self.plan.const_args),
+            out_tree=_template(out_tree),
+            weak_types=self.plan.weak_types,
+            outputs=self.plan.outputs,
+        )
 
 
 def _as_array(value: Any) -> Any:
@@ -216,9 +247,15 @@ def _plain(x: Any) -> bool:
     return type(x) in (tuple, list) and all(map(_plain, x))
 
 
-def compile_program(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                    keep_unused: bool = False, arg_names: Sequence[str] = (),
-                    result_paths: Sequence[str] = ()) -> Program:  # fmt: skip
+def compile_program(
+    closed: ClosedJaxpr,
+    name: str,
+    *,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    arg_names: Sequence[str] = (),
+    result_paths: Sequence[str] = (),
+) -> Program:
     """Compiles a jaxpr for the host, or finds it in the disk store."""
     return _build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
 
@@ -244,10 +281,14 @@ def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:
                 return Program(plan, load(artifact), _compilation_of(artifact))
     from lamina.backends.compile import compile_module
 
-    compilation = compile_module(plan.lower() if module is None else module, target=target,
-                                 name=f"jit_{plan.name}")  # fmt: skip
-    _log("compile", f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
-         + (", found in the store" if compilation.from_cache else ""))  # fmt: skip
+    compilation = compile_module(
+        plan.lower() if module is None else module, target=target, name=f"jit_{plan.name}"
+    )
+    _log(
+        "compile",
+        f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
+        + (", found in the store" if compilation.from_cache else ""),
+    )
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
     return Program(plan, load(compilation.artifact), compilation)
@@ -307,10 +348,19 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
 class Traced:
     """A function traced for given types: a jaxpr, with the structure of arguments and results."""
 
-    def __init__(self, jaxpr: ClosedJaxpr, fun_name: str, in_tree: Any, out_tree: Any,
-                 donated: Sequence[bool], keep_unused: bool, arg_names: Sequence[str],
-                 result_paths: Sequence[str], static_argnums: Sequence[int],
-                 static_argnames: Sequence[str]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        jaxpr: ClosedJaxpr,
+        fun_name: str,
+        in_tree: Any,
+        out_tree: Any,
+        donated: Sequence[bool],
+        keep_unused: bool,
+        arg_names: Sequence[str],
+        result_paths: Sequence[str],
+        static_argnums: Sequence[int],
+        static_argnames: Sequence[str],
+    ) -> None:
         self.jaxpr, self.fun_name = jaxpr, fun_name
         self.in_tree, self.out_tree = in_tree, out_tree
         self._donated, self._keep_unused = tuple(donated), keep_unused
@@ -329,8 +379,14 @@ class Traced:
 
     def lower(self) -> Lowered:
         """The StableHLO module for this jaxpr."""
-        plan = plan_program(self.jaxpr, self.fun_name, self._donated, self._keep_unused,
-                            self._arg_names, self._result_paths)  # fmt: skip
+        plan = plan_program(
+            self.jaxpr,
+            self.fun_name,
+            self._donated,
+            self._keep_unused,
+            self._arg_names,
+            self._result_paths,
+        )
         return Lowered(plan, self)
 
 
@@ -378,8 +434,9 @@ class Lowered:
 
         return module_cost(self._module)
 
-    def compile(self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
-                ) -> Compiled:  # fmt: skip
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
+    ) -> Compiled:
         """Machine code for `target` (a Target or its name; by default this machine)."""
         if compiler_options:
             raise ValueError(f"unknown compiler options: {sorted(compiler_options)}")
@@ -393,8 +450,10 @@ class Lowered:
 
 def _check_dialect(dialect: str) -> None:
     if dialect not in ("stablehlo", "mhlo"):
-        raise ValueError(f"Unrecognized dialect {dialect!r}: a lowered program is in 'stablehlo'; "
-                         "later forms come from .compile().as_text(stage)")  # fmt: skip
+        raise ValueError(
+            f"Unrecognized dialect {dialect!r}: a lowered program is in 'stablehlo'; "
+            "later forms come from .compile().as_text(stage)"
+        )
 
 
 class Compiled:
@@ -441,8 +500,9 @@ class Compiled:
         """Bytes of arguments, results, temporaries and code."""
         artifact = self.artifact
         m = artifact.manifest["memory"] if artifact is not None else {}
-        return MemoryAnalysis(*(int(m.get(k, 0)) for k in
-                                ("argument", "output", "alias", "temp", "generated_code")))  # fmt: skip
+        return MemoryAnalysis(
+            *(int(m.get(k, 0)) for k in ("argument", "output", "alias", "temp", "generated_code"))
+        )
 
     def runtime_executable(self) -> Any:
         """The loaded executable."""

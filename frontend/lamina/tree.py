@@ -13,6 +13,15 @@ from lamina.tree_util import tree_transpose as transpose
 from lamina.tree_util import tree_unflatten as unflatten
 
 __all__ = [
-    "all", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map", "map_with_path",
-    "reduce", "structure", "transpose", "unflatten",
-]  # fmt: skip
+    "all",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "structure",
+    "transpose",
+    "unflatten",
+]

@@ -25,8 +25,12 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return _tree.unflatten(treedef, list(leaves))
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
-                is_leaf: Callable[[Any], bool] | None = None) -> Any:  # fmt: skip
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _MISSING,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
     """functools.reduce over the leaves."""
     leaves = _tree.leaves(tree, is_leaf)
     if initializer is _MISSING:
@@ -44,8 +48,10 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree: A
     flat = _tree.leaves(pytree)
     n_outer, n_inner = outer_treedef.num_leaves, inner_treedef.num_leaves
     if len(flat) != n_outer * n_inner:
-        raise TypeError(f"Mismatch: the tree has {len(flat)} leaves, the structures ask for "
-                        f"{n_outer} x {n_inner}")  # fmt: skip
+        raise TypeError(
+            f"Mismatch: the tree has {len(flat)} leaves, the structures ask for "
+            f"{n_outer} x {n_inner}"
+        )
     columns = [
         outer_treedef.unflatten([flat[i * n_inner + j] for i in range(n_outer)])
         for j in range(n_inner)
@@ -53,8 +59,11 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree: A
     return inner_treedef.unflatten(columns)
 
 
-def register_pytree_node(nodetype: type, flatten_func: Callable[[Any], tuple[Any, Hashable]],
-                         unflatten_func: Callable[[Any, Any], Any]) -> None:  # fmt: skip
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Any, Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+) -> None:
     """Makes instances of a class inner nodes of trees.
 
     flatten_func    instance -> (children, hashable static data)
@@ -78,8 +87,11 @@ def register_pytree_node_class(cls: T) -> T:
     return cls
 
 
-def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
-                       meta_fields: Sequence[str] | None = None) -> type:  # fmt: skip
+def register_dataclass(
+    nodetype: type,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+) -> type:
     """Makes a dataclass an inner node: data_fields are children, meta_fields static."""
     import dataclasses
 
@@ -93,7 +105,9 @@ def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
         return tuple(getattr(x, n) for n in data), tuple(getattr(x, n) for n in meta)
 
     def unflatten(aux: Any, children: Any) -> Any:
-        return nodetype(**dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True)))
+        return nodetype(
+            **dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True))
+        )
 
     register_pytree_node(nodetype, flatten, unflatten)
     return nodetype
@@ -110,8 +124,9 @@ def keystr(path: Any) -> str:
     return path.codify("")
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None
-                           ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:  # fmt: skip
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
     """Pairs of (path, leaf), and the structure."""
     accessors, leaves, treedef = optree.tree_flatten_with_accessor(
         tree, is_leaf, none_is_leaf=False, namespace=_tree.NAMESPACE
@@ -119,13 +134,15 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = No
     return list(zip(accessors, leaves, strict=True)), treedef  # type: ignore[return-value]
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None
-                          ) -> list[tuple[Any, Any]]:  # fmt: skip
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[tuple[Any, Any]]:
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
-                       is_leaf: Callable[[Any], bool] | None = None) -> Any:  # fmt: skip
+def tree_map_with_path(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """tree_map whose function takes the path first."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf)
     others = [_tree.flatten_up_to(treedef, r) for r in rest]

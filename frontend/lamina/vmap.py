@@ -16,8 +16,13 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
-         axis_size: int | None = None) -> Callable[..., Any]:  # fmt: skip
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+) -> Callable[..., Any]:
     """fun over a batch dimension of its arguments, as one vectorised program.
 
     in_axes    for each positional argument the axis to map over, or None; a pytree prefix of the
@@ -30,7 +35,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not isinstance(in_axes, (int, tuple, dict, type(None))) and not hasattr(in_axes, "__index__"):
+    if not isinstance(in_axes, (int, tuple, dict, type(None))) and not hasattr(
+        in_axes, "__index__"
+    ):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
             f"arguments passed to the function, but got {in_axes}."
@@ -70,7 +77,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
                 f"vmap out_axes specification must be a tree prefix of the corresponding value, got "
                 f"specification {out_axes} for value tree {out_tree[0]}: {e}"
             ) from None
-        placed = [_place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        placed = [
+            _place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+        ]
         return tree.unflatten(out_tree[0], placed)
 
     try:
@@ -79,8 +88,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         return vmap_f
 
 
-def _sizes(leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
-           ) -> tuple[list[Any], int]:  # fmt: skip
+def _sizes(
+    leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
+) -> tuple[list[Any], int]:
     dims: list[Any] = []
     found: list[tuple[str, Any, int]] = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -89,8 +99,10 @@ def _sizes(leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
             dims.append(None)
             continue
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-            raise TypeError(f"vmap in_axes must be an int, None, or (nested) container with those types "
-                            f"as leaves, but got {axis!r}")  # fmt: skip
+            raise TypeError(
+                f"vmap in_axes must be an int, None, or (nested) container with those types "
+                f"as leaves, but got {axis!r}"
+            )
         aval = get_aval(x)
         if not aval.shape:
             raise ValueError(
@@ -135,5 +147,7 @@ def _place(x: Any, dim: Any, wanted: Any, size: int, fun: Any) -> Any:
         return x
     ndim = get_aval(x).ndim + (1 if dim is None else 0)
     if not -ndim <= wanted < ndim:
-        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim} (vmap out_axes)")
+        raise ValueError(
+            f"axis {wanted} is out of bounds for array of dimension {ndim} (vmap out_axes)"
+        )
     return move_batch(x, dim, size, to=wanted % ndim)

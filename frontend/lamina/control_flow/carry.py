@@ -19,8 +19,9 @@ def fixpoint(start: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]
         now = new
 
 
-def promote_weak_carry(init: list[Any], avals: list[ShapedArray], out: Sequence[ShapedArray],
-                       same_structure: bool) -> tuple[list[Any], list[ShapedArray]]:  # fmt: skip
+def promote_weak_carry(
+    init: list[Any], avals: list[ShapedArray], out: Sequence[ShapedArray], same_structure: bool
+) -> tuple[list[Any], list[ShapedArray]]:
     """Gives weakly typed initial values the type that the body gives them."""
     from lamina import lax
 
@@ -28,8 +29,13 @@ def promote_weak_carry(init: list[Any], avals: list[ShapedArray], out: Sequence[
         return init, avals
     new_init, new_avals = [], []
     for x, a, o in zip(init, avals, out, strict=True):
-        if a.weak_type and a != o and a.shape == o.shape and (
-            o.weak_type or dtypes.promote_types((a.dtype, True), (o.dtype, False))[0] == o.dtype
+        if (
+            a.weak_type
+            and a != o
+            and a.shape == o.shape
+            and (
+                o.weak_type or dtypes.promote_types((a.dtype, True), (o.dtype, False))[0] == o.dtype
+            )
         ):
             x = lax.convert_element_type(x, o.dtype)
             a = ShapedArray(a.shape, o.dtype, False)
@@ -38,9 +44,15 @@ def promote_weak_carry(init: list[Any], avals: list[ShapedArray], out: Sequence[
     return new_init, new_avals
 
 
-def check_carry(function: str, what: str, init: Any, out_tree: tree.PyTreeDef,
-                in_tree: tree.PyTreeDef, out: Sequence[ShapedArray],
-                expected: Sequence[ShapedArray]) -> None:  # fmt: skip
+def check_carry(
+    function: str,
+    what: str,
+    init: Any,
+    out_tree: tree.PyTreeDef,
+    in_tree: tree.PyTreeDef,
+    out: Sequence[ShapedArray],
+    expected: Sequence[ShapedArray],
+) -> None:
     """Raises TypeError, naming the entry, where a step changes the carry's structure or types."""
     if out_tree != in_tree:
         raise TypeError(

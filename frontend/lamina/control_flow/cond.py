@@ -12,7 +12,15 @@ from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
-from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var, close_jaxpr, eval_jaxpr, jaxpr_as_fun
+from lamina.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    Jaxpr,
+    Var,
+    close_jaxpr,
+    eval_jaxpr,
+    jaxpr_as_fun,
+)
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.core.trace import Tracer, get_aval
@@ -52,8 +60,16 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     return _bind_branches("switch", index, branches, operands)
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
-         operand: Any = None) -> Any:  # fmt: skip
+_NO_OPERAND = object()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
     """true_fun(*operands) if pred else false_fun(*operands). Only that branch runs.
 
     pred  a scalar: boolean, or a number that counts as true where it is not zero.
@@ -62,7 +78,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    if operand is not None:
+    if operand is not _NO_OPERAND:
         if operands:
             raise TypeError("lax.cond: pass operands by position or by keyword, not both")
         operands = (operand,)
@@ -88,16 +104,19 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _bind_branches("cond", index, (false_fun, true_fun), operands)
 
 
-def _bind_branches(what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
-                   ) -> Any:  # fmt: skip
+def _bind_branches(
+    what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
+) -> Any:
     leaves, in_tree = tree.flatten(tuple(operands))
     in_avals = avals_of(leaves, what)
     traced = [
         trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch")) for f in branches
     ]
     out_trees = [t for _, _, t in traced]
-    names = ("false_fun", "true_fun") if what == "cond" else tuple(
-        f"branch {i}" for i in range(len(branches))
+    names = (
+        ("false_fun", "true_fun")
+        if what == "cond"
+        else tuple(f"branch {i}" for i in range(len(branches)))
     )
     for i, t in enumerate(out_trees[1:], 1):
         if t != out_trees[0]:
@@ -110,22 +129,31 @@ def _bind_branches(what: str, index: Any, branches: Sequence[Callable[..., Any]]
     closed: list[ClosedJaxpr] = []
     total = sum(len(c) for _, c, _ in traced)
     for jaxpr, own, _ in traced:
-        closed.append(_with_shared_consts(jaxpr, len(own), len(consts), total,
-                                          [get_aval(c) for _, cs, _ in traced for c in cs]))  # fmt: skip
+        closed.append(
+            _with_shared_consts(
+                jaxpr,
+                len(own),
+                len(consts),
+                total,
+                [get_aval(c) for _, cs, _ in traced for c in cs],
+            )
+        )
         consts += own
     closed = _unify_results(what, names, closed)
     out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
     return tree.unflatten(out_trees[0], out)
 
 
-def _with_shared_consts(closed: ClosedJaxpr, n_own: int, start: int, total: int,
-                        avals: list[ShapedArray]) -> ClosedJaxpr:  # fmt: skip
+def _with_shared_consts(
+    closed: ClosedJaxpr, n_own: int, start: int, total: int, avals: list[ShapedArray]
+) -> ClosedJaxpr:
     """A branch whose inputs begin with the constants of all branches, not only its own."""
     jaxpr = closed.jaxpr
     invars = [Var(a) for a in avals]
     invars[start : start + n_own] = jaxpr.invars[:n_own]
-    return close_jaxpr(Jaxpr([], [*invars, *jaxpr.invars[n_own:]], jaxpr.outvars, jaxpr.eqns,
-                             jaxpr.debug_info))  # fmt: skip
+    return close_jaxpr(
+        Jaxpr([], [*invars, *jaxpr.invars[n_own:]], jaxpr.outvars, jaxpr.eqns, jaxpr.debug_info)
+    )
 
 
 def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
@@ -138,17 +166,21 @@ def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -
         for name, a in zip(names, column, strict=True):
             fits = a.shape == target.shape and (
                 a.dtype == target.dtype
-                or (a.weak_type and dtypes.promote_types((a.dtype, True), (target.dtype, False))[0]
-                    == target.dtype)
-            )  # fmt: skip
+                or (
+                    a.weak_type
+                    and dtypes.promote_types((a.dtype, True), (target.dtype, False))[0]
+                    == target.dtype
+                )
+            )
             if not fits:
                 raise TypeError(
                     f"{what} branches must have equal output types but they differ: output {k} is "
-                    + " and ".join(f"{c.str_short()} from {n}" for n, c in
-                                   zip(names, column, strict=True))
+                    + " and ".join(
+                        f"{c.str_short()} from {n}" for n, c in zip(names, column, strict=True)
+                    )
                     + ". Revise the branches so that the types agree"
                     + (f", for example with .astype in {name}." if name else ".")
-                )  # fmt: skip
+                )
         targets.append(target)
     return [
         c if all(a == t for a, t in zip(c.out_avals, targets, strict=True)) else _cast(c, targets)
@@ -175,7 +207,9 @@ def _abstract_eval(index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]
     expected = branches[0].in_avals
     for got, want in zip(operands, expected, strict=True):
         if not same_type(got, want):
-            raise TypeError(f"[cond] operand {got.str_short()} where {want.str_short()} is expected")
+            raise TypeError(
+                f"[cond] operand {got.str_short()} where {want.str_short()} is expected"
+            )
     return branches[0].out_avals
 
 
@@ -184,7 +218,8 @@ def _lowering(ctx: Any, index: Any, *operands: Any, branches: tuple[ClosedJaxpr,
     from lamina.interpreters.lowering import tensor_type
 
     bodies = [
-        (lambda b=b: ctx.lower_jaxpr(b.jaxpr, b.consts, operands)) for b in branches  # type: ignore[misc]
+        (lambda b=b: ctx.lower_jaxpr(b.jaxpr, b.consts, operands))
+        for b in branches  # type: ignore[misc]
     ]
     return hlo.case(index, bodies, [tensor_type(a) for a in branches[0].out_avals])
 
@@ -198,12 +233,15 @@ def _jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[ClosedJaxpr
     index, ops, op_tangents = primals[0], primals[1:], tangents[1:]
     nonzero = tuple(type(t) is not Zero for t in op_tangents)
     none = (False,) * len(branches[0].out_avals)
-    wanted = tuple(map(any, zip(*[_branch_jvp(b, nonzero, none)[1] for b in branches], strict=True)))
+    wanted = tuple(
+        map(any, zip(*[_branch_jvp(b, nonzero, none)[1] for b in branches], strict=True))
+    )
     both = tuple(_branch_jvp(b, nonzero, wanted)[0] for b in branches)
     both_hoisted = _share_consts(both)
     consts, both = both_hoisted
-    outs = cond_p.bind(index, *consts, *ops, *(t for t in op_tangents if type(t) is not Zero),
-                       branches=both)  # fmt: skip
+    outs = cond_p.bind(
+        index, *consts, *ops, *(t for t in op_tangents if type(t) is not Zero), branches=both
+    )
     n = len(none)
     given = iter(outs[n:])
     out_tangents = [
@@ -259,8 +297,9 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     return [next(then_iter) if u else next(now_iter) for u in out_unknown]
 
 
-def _pad_residuals(closed: ClosedJaxpr, n_known: int, start: int, n_own: int,
-                   avals: list[ShapedArray]) -> ClosedJaxpr:  # fmt: skip
+def _pad_residuals(
+    closed: ClosedJaxpr, n_known: int, start: int, n_own: int, avals: list[ShapedArray]
+) -> ClosedJaxpr:
     """A known half that also gives zeros in place of the other branches' residuals."""
 
     def fun(*args: Any) -> list[Any]:
@@ -272,22 +311,30 @@ def _pad_residuals(closed: ClosedJaxpr, n_known: int, start: int, n_own: int,
     return trace_to_jaxpr(fun, closed.in_avals, closed.jaxpr.debug_info)
 
 
-def _transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+def _transpose(
+    cts: list[Any], index: Any, *ops: Any, branches: tuple[ClosedJaxpr, ...]
+) -> list[Any]:
     linear = tuple(is_undefined_primal(x) for x in ops)
     nonlinear_ops = [x for x in ops if not is_undefined_primal(x)]
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     transposed = [_branch_transpose(b, linear, nonzero) for b in branches]
     consts, backward = _share_consts(transposed)
     outs = iter(
-        cond_p.bind(index, *consts, *nonlinear_ops, *(ct for ct in cts if type(ct) is not Zero),
-                    branches=backward)
-    )  # fmt: skip
+        cond_p.bind(
+            index,
+            *consts,
+            *nonlinear_ops,
+            *(ct for ct in cts if type(ct) is not Zero),
+            branches=backward,
+        )
+    )
     return [None, *(next(outs) if lin else None for lin in linear)]
 
 
 @cache_on_jaxpr
-def _branch_transpose(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
-                      ) -> ClosedJaxpr:  # fmt: skip
+def _branch_transpose(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+) -> ClosedJaxpr:
     def fun(*args: Any) -> list[Any]:
         given = iter(args)
         operands = [
@@ -321,13 +368,14 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
 
     size = batched_size(args, dims)
     index, ops = args[0], args[1:]
-    moved = [
-        x if d is None else move_batch(x, d, size) for x, d in zip(ops, dims[1:], strict=True)
-    ]
+    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(ops, dims[1:], strict=True)]
     batched = tuple(d is not None for d in dims[1:])
     if dims[0] is None:
         out_batched = tuple(
-            map(any, zip(*[_branch_batch(b, size, batched, False)[1] for b in branches], strict=True))
+            map(
+                any,
+                zip(*[_branch_batch(b, size, batched, False)[1] for b in branches], strict=True),
+            )
         )
         consts, new = _share_consts(
             [_branch_batch(b, size, batched, out_batched)[0] for b in branches]

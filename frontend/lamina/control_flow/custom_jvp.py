@@ -83,11 +83,15 @@ class custom_jvp:
 
         leaves, in_tree = tree.flatten(tuple(dynamic))
         closed, consts, out_tree = trace_function(
-            of_dynamic, in_tree, avals_of(leaves, self.__name__),  # type: ignore[attr-defined]
+            of_dynamic,
+            in_tree,
+            avals_of(leaves, self.__name__),  # type: ignore[attr-defined]
             debug_info(self.fun, "custom_jvp"),
-        )  # fmt: skip
+        )
 
-        def flat_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        def flat_jvp(
+            primals: Sequence[Any], tangents: Sequence[Any]
+        ) -> tuple[list[Any], list[Any]]:
             p = tree.unflatten(in_tree, primals[len(consts) :])
             t = tree.unflatten(in_tree, tangents[len(consts) :])
             with at_places() as at:
@@ -145,8 +149,9 @@ def _jvp(primals: list[Any], tangents: list[Any], *, jvp_fun: Any, **_: Any) -> 
 _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, True))
 
 
-def _batching(args: list[Any], dims: list[Any], *, call_jaxpr: ClosedJaxpr, jvp_fun: Any, name: str
-              ) -> Any:  # fmt: skip
+def _batching(
+    args: list[Any], dims: list[Any], *, call_jaxpr: ClosedJaxpr, jvp_fun: Any, name: str
+) -> Any:
     size = batched_size(args, dims)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
     at = [None if d is None else 0 for d in dims]
@@ -164,9 +169,13 @@ def _batching(args: list[Any], dims: list[Any], *, call_jaxpr: ClosedJaxpr, jvp_
         half = len(outs) // 2
         return outs[:half], outs[half:]
 
-    outs = custom_jvp_call_p.bind(*closed.consts, *moved, call_jaxpr=_without_consts(closed),
-                                  jvp_fun=_skip_consts(batched_jvp, len(closed.consts)),
-                                  name=name)  # fmt: skip
+    outs = custom_jvp_call_p.bind(
+        *closed.consts,
+        *moved,
+        call_jaxpr=_without_consts(closed),
+        jvp_fun=_skip_consts(batched_jvp, len(closed.consts)),
+        name=name,
+    )
     return outs, [0] * len(outs)
 
 

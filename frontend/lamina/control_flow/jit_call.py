@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.control_flow.residuals import forward_inputs, gather_residuals
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.core.trace import eval_trace
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.control_flow.residuals import forward_inputs, gather_residuals
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
@@ -26,9 +26,14 @@ def _lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> 
 
 
 def _call(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
-    return jit_p.bind(*closed.consts, *args, jaxpr=_closed_over_nothing(closed), name=name,
-                      donated_invars=(False,) * (len(closed.consts) + len(args)),
-                      keep_unused=False)  # fmt: skip
+    return jit_p.bind(
+        *closed.consts,
+        *args,
+        jaxpr=_closed_over_nothing(closed),
+        name=name,
+        donated_invars=(False,) * (len(closed.consts) + len(args)),
+        keep_unused=False,
+    )
 
 
 @cache_on_jaxpr
@@ -39,8 +44,9 @@ def _closed_over_nothing(closed: ClosedJaxpr) -> ClosedJaxpr:
 _jvp_jaxpr = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, False))
 
 
-def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, name: str, **_: Any
-         ) -> Any:  # fmt: skip
+def _jvp(
+    primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, name: str, **_: Any
+) -> Any:
     nonzero = tuple(type(t) is not Zero for t in tangents)
     both, nonzero_out = _jvp_jaxpr(jaxpr, nonzero)
     outs = _call(both, [*primals, *(t for t in tangents if type(t) is not Zero)], name)
@@ -72,15 +78,24 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     later: list[Any] = []
     if any(out_unknown):
         rest_args = [*rest.consts, *residuals, *unknown_args]
-        later = trace.emit(jit_p, rest_args, dict(
-            jaxpr=_closed_over_nothing(rest), name=name, keep_unused=False,
-            donated_invars=(False,) * len(rest_args)))  # fmt: skip
+        later = trace.emit(
+            jit_p,
+            rest_args,
+            dict(
+                jaxpr=_closed_over_nothing(rest),
+                name=name,
+                keep_unused=False,
+                donated_invars=(False,) * len(rest_args),
+            ),
+        )
     now, then = iter(outs[:n_known]), iter(later)
     return [next(then) if u else next(now) for u in out_unknown]
 
 
 @cache_on_jaxpr
-def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tuple[bool, ...]) -> Any:
+def _transposed(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tuple[bool, ...]
+) -> Any:
     nonzero_out: list[bool] = []
 
     def fun(*args: Any) -> list[Any]:
@@ -104,8 +119,7 @@ def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tupl
     return out, tuple(nonzero_out)
 
 
-def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any
-               ) -> list[Any]:  # fmt: skip
+def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     backward, nonzero_out = _transposed(jaxpr, linear, nonzero)
@@ -117,8 +131,7 @@ def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: A
 _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))
 
 
-def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str,
-              **_: Any) -> Any:  # fmt: skip
+def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, name: str, **_: Any) -> Any:
     size = batched_size(args, dims)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
     closed, out_batched = _batched(jaxpr, size, tuple(d is not None for d in dims))
@@ -154,4 +167,3 @@ jit_p = Primitive(
 def call_jaxpr(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
     """Applies a jaxpr as one compiled call."""
     return _call(closed, args, name)
-

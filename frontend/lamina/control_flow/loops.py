@@ -12,12 +12,19 @@ from lamina import config
 from lamina.control_flow.scan import scan
 from lamina.control_flow.while_loop import while_loop
 from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray
 from lamina.core.trace import Tracer, get_aval
 from lamina.interpreters.batching import batch_flat, move_batch
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:  # fmt: skip
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """val = init_val; for i in range(lower, upper): val = body_fun(i, val); gives val.
 
     With bounds known at trace time it is a scan and can be differentiated in reverse; otherwise a
@@ -33,9 +40,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
                 f"{aval.str_long()}"
             )
     from lamina import lax
+    from lamina.lax.checks import scalar_of
+    from lamina.lax.convert import convert
 
-    (lower_dtype, _) = dtypes.promote_types(*[(get_aval(x).dtype, get_aval(x).weak_type)
-                                              for x in (lower, upper)])  # fmt: skip
+    index = _index_type(get_aval(lower), get_aval(upper))
     known = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
     if config.disable_jit.value and known:
         val = init_val
@@ -48,15 +56,22 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
         def step(carry: Any, _: Any) -> Any:
             i, val = carry
-            return (lax.add(i, np.asarray(1, lower_dtype)[()]), body_fun(i, val)), None
+            return (lax.add(i, scalar_of(index, 1)), body_fun(i, val)), None
 
-        (_, out), _ = scan(step, (np.asarray(start, lower_dtype)[()], init_val), None, length=n,
-                           unroll=1 if unroll is None else unroll)  # fmt: skip
+        (_, out), _ = scan(
+            step,
+            (scalar_of(index, start), init_val),
+            None,
+            length=n,
+            unroll=1 if unroll is None else unroll,
+        )
         return out
     if unroll not in (None, 1, False):
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
-    lower = lax.convert_element_type(lower, lower_dtype)
-    upper = lax.convert_element_type(upper, lower_dtype)
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
+    lower = convert(lower, index.dtype, index.weak_type)
+    upper = convert(upper, index.dtype, index.weak_type)
 
     def cond(carry: Any) -> Any:
         i, end, _ = carry
@@ -64,9 +79,17 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
     def body(carry: Any) -> Any:
         i, end, val = carry
-        return lax.add(i, np.asarray(1, lower_dtype)[()]), end, body_fun(i, val)
+        return lax.add(i, scalar_of(index, 1)), end, body_fun(i, val)
 
     return while_loop(cond, body, (lower, upper, init_val))[2]
+
+
+def _index_type(lower: ShapedArray, upper: ShapedArray) -> ShapedArray:
+    """The type of a loop's counter: as weak as lower, so that adding it to an int8 gives an int8."""
+    if lower.dtype == upper.dtype:
+        return lower
+    dtype, weak = dtypes.promote_types(*[(a.dtype, a.weak_type) for a in (lower, upper)])
+    return ShapedArray((), dtype, weak)
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
@@ -103,7 +126,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     outs = []
     if whole:
         folded = tree.map(
-            lambda x: lax.reshape(x, (whole // batch_size, batch_size, *x.shape[1:])), part(0, whole)
+            lambda x: lax.reshape(x, (whole // batch_size, batch_size, *x.shape[1:])),
+            part(0, whole),
         )
         done = scan(lambda _, x: ((), vectorised(x)), (), folded)[1]
         outs.append(tree.map(lambda y: lax.reshape(y, (whole, *y.shape[2:])), done))
@@ -112,8 +136,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return tree.map(lambda *ys: lax.concatenate(list(ys), 0), *outs) if len(outs) > 1 else outs[0]
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
-                     axis: int = 0) -> Any:  # fmt: skip
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
     """All prefixes of elems combined by the associative function fn, in O(log n) vector steps.
 
     Blelloch, "Prefix sums and their applications" (1990).
@@ -127,8 +152,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     axis = axis + ndim if axis < 0 else axis
     sizes = {get_aval(x).shape[axis] for x in leaves}
     if len(sizes) != 1:
-        raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}: "
-                         f"{sorted(sizes)}")  # fmt: skip
+        raise ValueError(
+            f"Array inputs to associative_scan must have the same size along axis {axis}: "
+            f"{sorted(sizes)}"
+        )
     if reverse:
         leaves = [lax.rev(x, (axis,)) for x in leaves]
 
@@ -136,8 +163,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
 
     def part(xs: Sequence[Any], start: int, stop: int | None, stride: int = 1) -> list[Any]:
-        return [lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
-                for x in xs]  # fmt: skip
+        return [
+            lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
+            for x in xs
+        ]
 
     def run(xs: list[Any]) -> list[Any]:
         n = xs[0].shape[axis]

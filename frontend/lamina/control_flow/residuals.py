@@ -27,8 +27,9 @@ def forward_inputs(known: ClosedJaxpr, n_known_out: int) -> tuple[ClosedJaxpr, l
     return ClosedJaxpr(slim, known.consts), which
 
 
-def gather_residuals(which: Sequence[int | None], inputs: Sequence[Any], computed: Sequence[Any]
-                     ) -> list[Any]:  # fmt: skip
+def gather_residuals(
+    which: Sequence[int | None], inputs: Sequence[Any], computed: Sequence[Any]
+) -> list[Any]:
     """The residuals in order, from the inputs and from what the known half computed."""
     rest = iter(computed)
     return [next(rest) if i is None else inputs[i] for i in which]

@@ -26,9 +26,15 @@ from lamina.interpreters.tangents import add_tangents, instantiate_zero, zeros_l
 from lamina.interpreters.transpose import backward_pass
 
 
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
-         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
-         _split_transpose: bool = False) -> tuple[Any, Any]:  # fmt: skip
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """carry = init; for x in xs: carry, y = f(carry, x); gives (carry, stacked ys).
 
     init     a pytree of arrays; f gives a carry of the same structure and types.
@@ -62,17 +68,35 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
     n_carry = len(init_flat)
     init_flat, new_avals = promote_weak_carry(
-        init_flat, carry_avals, closed.out_avals[: out_carry_tree.num_leaves],
+        init_flat,
+        carry_avals,
+        closed.out_avals[: out_carry_tree.num_leaves],
         out_carry_tree == init_tree,
-    )  # fmt: skip
+    )
     if new_avals != carry_avals:
         carry_avals = new_avals
         closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
-    check_carry("f", "scan", init, out_carry_tree, init_tree,
-                closed.out_avals[: out_carry_tree.num_leaves], carry_avals)  # fmt: skip
+    check_carry(
+        "f",
+        "scan",
+        init,
+        out_carry_tree,
+        init_tree,
+        closed.out_avals[: out_carry_tree.num_leaves],
+        carry_avals,
+    )
     steps = n if unroll is True else max(int(unroll), 1)
-    outs = scan_p.bind(*consts, *init_flat, *xs_flat, reverse=bool(reverse), length=n, jaxpr=closed,
-                       num_consts=len(consts), num_carry=n_carry, unroll=max(steps, 1))  # fmt: skip
+    outs = scan_p.bind(
+        *consts,
+        *init_flat,
+        *xs_flat,
+        reverse=bool(reverse),
+        length=n,
+        jaxpr=closed,
+        num_consts=len(consts),
+        num_carry=n_carry,
+        unroll=max(steps, 1),
+    )
     return tree.unflatten(init_tree, outs[:n_carry]), tree.unflatten(ys_tree, outs[n_carry:])
 
 
@@ -81,7 +105,9 @@ def _scan_length(xs: Any, xs_flat: Sequence[Any], length: int | None) -> int:
     for x, path in zip(xs_flat, tree.paths(xs), strict=True):
         shape = get_aval(x).shape
         if not shape:
-            raise ValueError(f"scan got value with no leading axis to scan over: xs{path} is a scalar")
+            raise ValueError(
+                f"scan got value with no leading axis to scan over: xs{path} is a scalar"
+            )
         sizes.append(shape[0])
     if length is not None:
         length = int(length)
@@ -103,11 +129,14 @@ def _python_scan(f: Any, init: Any, xs: Sequence[Any], xs_tree: Any, n: int, rev
     from lamina import lax
 
     if n == 0:
-        raise ValueError("zero-length scan is not supported with jit disabled: there is no y to show")
+        raise ValueError(
+            "zero-length scan is not supported with jit disabled: there is no y to show"
+        )
     carry, ys = init, []
     for i in range(n - 1, -1, -1) if reverse else range(n):
-        carry, y = f(carry, tree.unflatten(xs_tree, [lax.index_in_dim(x, i, keepdims=False)
-                                                     for x in xs]))  # fmt: skip
+        carry, y = f(
+            carry, tree.unflatten(xs_tree, [lax.index_in_dim(x, i, keepdims=False) for x in xs])
+        )
         ys.append(y)
     if reverse:
         ys.reverse()
@@ -127,14 +156,23 @@ def _stacked(avals: Sequence[ShapedArray], length: int) -> list[ShapedArray]:
     return [a.update(shape=(length, *a.shape)) for a in avals]
 
 
-def _abstract_eval(*avals: Any, length: int, jaxpr: ClosedJaxpr, num_carry: int, **_: Any
-                   ) -> list[Any]:  # fmt: skip
+def _abstract_eval(
+    *avals: Any, length: int, jaxpr: ClosedJaxpr, num_carry: int, **_: Any
+) -> list[Any]:
     out = jaxpr.out_avals
     return out[:num_carry] + _stacked(out[num_carry:], length)
 
 
-def _lowering(ctx: Any, *args: Any, reverse: bool, length: int, jaxpr: ClosedJaxpr, num_consts: int,
-              num_carry: int, unroll: int) -> Any:  # fmt: skip
+def _lowering(
+    ctx: Any,
+    *args: Any,
+    reverse: bool,
+    length: int,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> Any:
     from lamina.dialects import stablehlo as hlo
 
     consts, init, xs = _split(args, num_consts, num_carry)
@@ -150,10 +188,11 @@ def _lowering(ctx: Any, *args: Any, reverse: bool, length: int, jaxpr: ClosedJax
         ]
         outs = ctx.lower_jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *x])
         new_ys = [
-            hlo.dynamic_update_slice(all_y, hlo.reshape(y, (1, *a.shape[1:])),
-                                     [i] + [zero] * (a.ndim - 1))
+            hlo.dynamic_update_slice(
+                all_y, hlo.reshape(y, (1, *a.shape[1:])), [i] + [zero] * (a.ndim - 1)
+            )
             for all_y, y, a in zip(ys, outs[num_carry:], y_avals, strict=True)
-        ]  # fmt: skip
+        ]
         return list(outs[:num_carry]), new_ys
 
     def index(counter: Any, k: int) -> Any:
@@ -188,9 +227,20 @@ def _lowering(ctx: Any, *args: Any, reverse: bool, length: int, jaxpr: ClosedJax
 _jvp_body = cache_on_jaxpr(lambda closed, nonzero, force: jvp_jaxpr(closed, nonzero, force))
 
 
-def _jvp(primals: list[Any], tangents: list[Any], *, reverse: bool, length: int, jaxpr: ClosedJaxpr,
-         num_consts: int, num_carry: int, unroll: int) -> Any:  # fmt: skip
-    const_nz, init_nz, xs_nz = _split([type(t) is not Zero for t in tangents], num_consts, num_carry)
+def _jvp(
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    reverse: bool,
+    length: int,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> Any:
+    const_nz, init_nz, xs_nz = _split(
+        [type(t) is not Zero for t in tangents], num_consts, num_carry
+    )
     n_ys = len(jaxpr.out_avals) - num_carry
     no_ys = [False] * n_ys
     carry_nz = fixpoint(
@@ -220,9 +270,17 @@ def _jvp(primals: list[Any], tangents: list[Any], *, reverse: bool, length: int,
 
     operands = [*extra, *consts, *const_dot, *init, *init_dot]
     new = _trace_scan_body(body, operands, [*xs, *xs_dot], jaxpr)
-    outs = scan_p.bind(*operands, *xs, *xs_dot, reverse=reverse, length=length, jaxpr=new,
-                       num_consts=len(extra) + num_consts + len(const_dot),
-                       num_carry=num_carry + len(init_dot), unroll=unroll)  # fmt: skip
+    outs = scan_p.bind(
+        *operands,
+        *xs,
+        *xs_dot,
+        reverse=reverse,
+        length=length,
+        jaxpr=new,
+        num_consts=len(extra) + num_consts + len(const_dot),
+        num_carry=num_carry + len(init_dot),
+        unroll=unroll,
+    )
     n_kd = len(init_dot)
     carry_out, carry_dot = outs[:num_carry], outs[num_carry : num_carry + n_kd]
     ys, ys_dot = outs[num_carry + n_kd :][:n_ys], outs[num_carry + n_kd + n_ys :]
@@ -235,8 +293,9 @@ def _jvp(primals: list[Any], tangents: list[Any], *, reverse: bool, length: int,
     return primals_out, tangents_out
 
 
-def _trace_scan_body(body: Any, operands: Sequence[Any], xs: Sequence[Any], like: ClosedJaxpr
-                     ) -> ClosedJaxpr:  # fmt: skip
+def _trace_scan_body(
+    body: Any, operands: Sequence[Any], xs: Sequence[Any], like: ClosedJaxpr
+) -> ClosedJaxpr:
     avals = [x.aval if is_undefined_primal(x) else get_aval(x) for x in operands]
     for x in xs:
         aval = x.aval if is_undefined_primal(x) else get_aval(x)
@@ -244,8 +303,9 @@ def _trace_scan_body(body: Any, operands: Sequence[Any], xs: Sequence[Any], like
     return trace_to_jaxpr(body, avals, like.jaxpr.debug_info)
 
 
-def _split_scan(args: Any, unknown: list[bool], params: dict[str, Any]
-                ) -> tuple[list[Any], list[Any], dict[str, Any], list[bool]]:  # fmt: skip
+def _split_scan(
+    args: Any, unknown: list[bool], params: dict[str, Any]
+) -> tuple[list[Any], list[Any], dict[str, Any], list[bool]]:
     """Two scans: the known one also stacks residuals, over which the unknown one then runs.
 
     Runs the first. Gives its results, the operands and parameters of the second, and which results
@@ -280,9 +340,18 @@ def _split_scan(args: Any, unknown: list[bool], params: dict[str, Any]
         if fixed[-1] is None:
             stacked_outs.append(v)
     known.jaxpr.outvars = stacked_outs
-    outs = scan_p.bind(*extra, *k_consts, *k_init, *k_xs, reverse=params["reverse"], length=length,
-                       jaxpr=known, num_consts=n_fixed, num_carry=len(k_init),
-                       unroll=params["unroll"])  # fmt: skip
+    outs = scan_p.bind(
+        *extra,
+        *k_consts,
+        *k_init,
+        *k_xs,
+        reverse=params["reverse"],
+        length=length,
+        jaxpr=known,
+        num_consts=n_fixed,
+        num_carry=len(k_init),
+        unroll=params["unroll"],
+    )
     stacked_residuals = iter(outs[n_known_out:])
 
     u_consts = [x for x, u in zip(consts, const_uk, strict=True) if u]
@@ -308,10 +377,13 @@ def _split_scan(args: Any, unknown: list[bool], params: dict[str, Any]
     )
     later_args = [*later_extra, *const_res, *u_consts, *u_init, *scan_res, *u_xs]
     later_params = dict(
-        reverse=params["reverse"], length=length, jaxpr=later_closed,
-        num_consts=len(later_extra) + len(const_res) + len(u_consts), num_carry=len(u_init),
+        reverse=params["reverse"],
+        length=length,
+        jaxpr=later_closed,
+        num_consts=len(later_extra) + len(const_res) + len(u_consts),
+        num_carry=len(u_init),
         unroll=params["unroll"],
-    )  # fmt: skip
+    )
     return list(outs[:n_known_out]), later_args, later_params, out_uk
 
 
@@ -322,8 +394,16 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     return [next(then) if u else next(now) for u in out_uk]
 
 
-def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: ClosedJaxpr,
-               num_consts: int, num_carry: int, unroll: int) -> list[Any]:  # fmt: skip
+def _transpose(
+    cts: list[Any],
+    *args: Any,
+    reverse: bool,
+    length: int,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> list[Any]:
     """A scan the other way: carries the carry's cotangents and sums those of linear constants."""
     linear = [is_undefined_primal(x) for x in args]
     const_lin, carry_lin, xs_lin = _split(linear, num_consts, num_carry)
@@ -334,9 +414,19 @@ def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: Cl
         lambda lin: partial_eval_jaxpr(jaxpr, const_lin + lin + xs_lin, lin + no_ys)[2][:num_carry],
     )
     if not all(reached):
-        return _transpose_partly_linear(cts, args, linear, dict(
-            reverse=reverse, length=length, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry,
-            unroll=unroll))  # fmt: skip
+        return _transpose_partly_linear(
+            cts,
+            args,
+            linear,
+            dict(
+                reverse=reverse,
+                length=length,
+                jaxpr=jaxpr,
+                num_consts=num_consts,
+                num_carry=num_carry,
+                unroll=unroll,
+            ),
+        )
     consts, init, xs = _split(args, num_consts, num_carry)
     res_consts = [x for x, lin in zip(consts, const_lin, strict=True) if not lin]
     res_xs = [x for x, lin in zip(xs, xs_lin, strict=True) if not lin]
@@ -371,9 +461,10 @@ def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: Cl
         c_ct, k_ct, x_ct = _split(out, num_consts, num_carry)
         new_sums = [
             instantiate_zero(add_tangents(s, ct))
-            for s, ct in zip(sums, [c for c, lin in zip(c_ct, const_lin, strict=True) if lin],
-                             strict=True)
-        ]  # fmt: skip
+            for s, ct in zip(
+                sums, [c for c, lin in zip(c_ct, const_lin, strict=True) if lin], strict=True
+            )
+        ]
         return (
             new_sums
             + [instantiate_zero(ct) for ct in k_ct]
@@ -383,17 +474,26 @@ def _transpose(cts: list[Any], *args: Any, reverse: bool, length: int, jaxpr: Cl
     scanned = [ct for ct in ct_ys if type(ct) is not Zero] + res_xs
     operands = [*res_consts, *ct_consts, *ct_carry]
     closed, extra = hoist_consts(_trace_scan_body(body, operands, scanned, jaxpr))
-    outs = scan_p.bind(*extra, *operands, *scanned, reverse=not reverse, length=length, jaxpr=closed,
-                       num_consts=len(extra) + len(res_consts),
-                       num_carry=len(ct_consts) + num_carry, unroll=unroll)  # fmt: skip
+    outs = scan_p.bind(
+        *extra,
+        *operands,
+        *scanned,
+        reverse=not reverse,
+        length=length,
+        jaxpr=closed,
+        num_consts=len(extra) + len(res_consts),
+        num_carry=len(ct_consts) + num_carry,
+        unroll=unroll,
+    )
     it = iter(outs)
     by_const = [next(it) if lin else None for lin in const_lin]
     by_carry = [ct if lin else None for lin, ct in zip(carry_lin, it, strict=False)]
     return [*by_const, *by_carry, *(next(it) if lin else None for lin in xs_lin)]
 
 
-def _transpose_partly_linear(cts: list[Any], args: Any, linear: list[bool], params: dict[str, Any]
-                             ) -> list[Any]:  # fmt: skip
+def _transpose_partly_linear(
+    cts: list[Any], args: Any, linear: list[bool], params: dict[str, Any]
+) -> list[Any]:
     """Runs what is not linear (a counter, say), then transposes the rest."""
     _, later_args, later_params, out_linear = _split_scan(args, linear, params)
     later_cts = [ct for ct, lin in zip(cts, out_linear, strict=True) if lin]
@@ -402,8 +502,17 @@ def _transpose_partly_linear(cts: list[Any], args: Any, linear: list[bool], para
     return [by_id.get(id(x)) if lin else None for x, lin in zip(args, linear, strict=True)]
 
 
-def _batching(args: list[Any], dims: list[Any], *, reverse: bool, length: int, jaxpr: ClosedJaxpr,
-              num_consts: int, num_carry: int, unroll: int) -> Any:  # fmt: skip
+def _batching(
+    args: list[Any],
+    dims: list[Any],
+    *,
+    reverse: bool,
+    length: int,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> Any:
     size = batched_size(args, dims)
     batched = [d is not None for d in dims]
     const_b, init_b, xs_b = _split(batched, num_consts, num_carry)
@@ -418,12 +527,19 @@ def _batching(args: list[Any], dims: list[Any], *, reverse: bool, length: int, j
     new_consts = [x if d is None else move_batch(x, d, size) for x, d in consts]
     new_init = [move_batch(x, d, size) if b else x for (x, d), b in zip(init, carry_b, strict=True)]
     new_xs = [x if d is None else move_batch(x, d, size, to=1) for x, d in xs]
-    outs = scan_p.bind(*extra, *new_consts, *new_init, *new_xs, reverse=reverse, length=length,
-                       jaxpr=closed, num_consts=len(extra) + num_consts, num_carry=num_carry,
-                       unroll=unroll)  # fmt: skip
-    out_dims = [
-        (0 if i < num_carry else 1) if b else None for i, b in enumerate(out_b)
-    ]
+    outs = scan_p.bind(
+        *extra,
+        *new_consts,
+        *new_init,
+        *new_xs,
+        reverse=reverse,
+        length=length,
+        jaxpr=closed,
+        num_consts=len(extra) + num_consts,
+        num_carry=num_carry,
+        unroll=unroll,
+    )
+    out_dims = [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_b)]
     return outs, out_dims
 
 

@@ -14,8 +14,12 @@ from lamina.core.trace import get_aval, is_array_like
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
-def debug_info(fun: Callable[..., Any], kind: str, args: Sequence[Any] = (),
-               kwargs: dict[str, Any] | None = None) -> DebugInfo:  # fmt: skip
+def debug_info(
+    fun: Callable[..., Any],
+    kind: str,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> DebugInfo:
     """Name, place and argument names of a function, for messages and symbols."""
     inner = inspect.unwrap(fun)
     while isinstance(inner, functools.partial):
@@ -26,8 +30,9 @@ def debug_info(fun: Callable[..., Any], kind: str, args: Sequence[Any] = (),
     return DebugInfo(kind, name, location, arg_names(fun, args, kwargs or {}))
 
 
-def arg_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-              ) -> tuple[str, ...]:  # fmt: skip
+def arg_names(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[str, ...]:
     """For each leaf of the arguments, how the user would write it: x, params['w'], ..."""
     if not args and not kwargs:
         return ()
@@ -39,7 +44,9 @@ def arg_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     names: list[str] = []
     star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
     positional = [
-        p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        p.name
+        for p in parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     for i, arg in enumerate(args):
         if i < len(positional):
@@ -65,8 +72,12 @@ def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
             )
 
 
-def trace_function(fun: Callable[..., Any], in_tree: tree.PyTreeDef, in_avals: Sequence[ShapedArray],
-                   info: DebugInfo) -> tuple[ClosedJaxpr, list[Any], tree.PyTreeDef]:  # fmt: skip
+def trace_function(
+    fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    in_avals: Sequence[ShapedArray],
+    info: DebugInfo,
+) -> tuple[ClosedJaxpr, list[Any], tree.PyTreeDef]:
     """The jaxpr of fun(*args), where in_tree is the structure of the tuple args. Values that fun
     closes over become leading inputs, given second; the structure of the result comes third."""
     out_tree: list[tree.PyTreeDef] = []

@@ -24,7 +24,9 @@ from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     """val = init_val; while cond_fun(val): val = body_fun(val); gives val.
 
     init_val  a pytree of arrays; body_fun gives the same structure and types. A weakly typed entry
@@ -44,8 +46,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     avals = avals_of(init, "while_loop")
 
     def trace_body(avals: list[ShapedArray]) -> Any:
-        return trace_function(body_fun, in_tree, avals, debug_info(body_fun, "while_loop body",
-                                                                   (init_val,)))  # fmt: skip
+        return trace_function(
+            body_fun, in_tree, avals, debug_info(body_fun, "while_loop body", (init_val,))
+        )
 
     body, body_consts, body_tree = trace_body(avals)
     init, new_avals = promote_weak_carry(init, avals, body.out_avals, body_tree == value_tree)
@@ -53,15 +56,22 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         avals = new_avals
         body, body_consts, body_tree = trace_body(avals)
     check_carry("body_fun", "while_loop", init_val, body_tree, value_tree, body.out_avals, avals)
-    cond, cond_consts, cond_tree = trace_function(cond_fun, in_tree, avals,
-                                                  debug_info(cond_fun, "while_loop cond",
-                                                             (init_val,)))  # fmt: skip
+    cond, cond_consts, cond_tree = trace_function(
+        cond_fun, in_tree, avals, debug_info(cond_fun, "while_loop cond", (init_val,))
+    )
     got = cond.out_avals
     if cond_tree != tree.structure(0) or got[0].shape or got[0].dtype != np.bool_:
         what = got[0].str_long() if len(got) == 1 else str(cond_tree)
         raise TypeError(f"cond_fun must return a boolean scalar, but got {what}.")
-    outs = while_p.bind(*cond_consts, *body_consts, *init, cond_nconsts=len(cond_consts),
-                        cond_jaxpr=cond, body_nconsts=len(body_consts), body_jaxpr=body)  # fmt: skip
+    outs = while_p.bind(
+        *cond_consts,
+        *body_consts,
+        *init,
+        cond_nconsts=len(cond_consts),
+        cond_jaxpr=cond,
+        body_nconsts=len(body_consts),
+        body_jaxpr=body,
+    )
     return tree.unflatten(value_tree, outs)
 
 
@@ -75,8 +85,14 @@ def _abstract_eval(*avals: Any, body_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return body_jaxpr.out_avals
 
 
-def _lowering(ctx: Any, *args: Any, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
-              body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+def _lowering(
+    ctx: Any,
+    *args: Any,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+) -> Any:
     from lamina.dialects import stablehlo as hlo
 
     cond_consts, body_consts, init = _split_args(args, cond_nconsts, body_nconsts)
@@ -90,8 +106,15 @@ def _lowering(ctx: Any, *args: Any, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, 
     return hlo.while_(init, cond, body)
 
 
-def _jvp(primals: list[Any], tangents: list[Any], *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
-         body_nconsts: int, body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+def _jvp(
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+) -> Any:
     cond_consts, body_consts, init = _split_args(primals, cond_nconsts, body_nconsts)
     _, bconst_t, init_t = _split_args(tangents, cond_nconsts, body_nconsts)
     const_nz = [type(t) is not Zero for t in bconst_t]
@@ -120,11 +143,21 @@ def _jvp(primals: list[Any], tangents: list[Any], *, cond_nconsts: int, cond_jax
     def cond(*args: Any) -> list[Any]:
         return jaxpr_as_fun(cond_jaxpr)(*args[: cond_nconsts + n_carry])
 
-    new_cond = trace_to_jaxpr(cond, [get_aval(x) for x in cond_consts] + carry_avals,
-                              cond_jaxpr.jaxpr.debug_info)  # fmt: skip
-    outs = while_p.bind(*cond_consts, *extra, *body_consts, *const_dot, *init, *init_dot,
-                        cond_nconsts=cond_nconsts, cond_jaxpr=new_cond,
-                        body_nconsts=len(const_avals), body_jaxpr=new_body)  # fmt: skip
+    new_cond = trace_to_jaxpr(
+        cond, [get_aval(x) for x in cond_consts] + carry_avals, cond_jaxpr.jaxpr.debug_info
+    )
+    outs = while_p.bind(
+        *cond_consts,
+        *extra,
+        *body_consts,
+        *const_dot,
+        *init,
+        *init_dot,
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=new_cond,
+        body_nconsts=len(const_avals),
+        body_jaxpr=new_body,
+    )
     given = iter(outs[n_carry:])
     out_t = [
         next(given) if nz else Zero(a.to_tangent())
@@ -136,7 +169,9 @@ def _jvp(primals: list[Any], tangents: list[Any], *, cond_nconsts: int, cond_jax
 def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     """Runs the part of the loop that is known; records the whole loop for the rest of it."""
     body_jaxpr, cond_jaxpr = params["body_jaxpr"], params["cond_jaxpr"]
-    cond_consts, body_consts, init = _split_args(args, params["cond_nconsts"], params["body_nconsts"])
+    cond_consts, body_consts, init = _split_args(
+        args, params["cond_nconsts"], params["body_nconsts"]
+    )
     const_uk = [trace.is_unknown(x) for x in body_consts]
     carry_uk = fixpoint(
         [trace.is_unknown(x) for x in init],
@@ -171,10 +206,17 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     small_cond, cond_extra = hoist_consts(
         trace_to_jaxpr(cond, cond_avals, cond_jaxpr.jaxpr.debug_info)
     )
-    known = while_p.bind(*cond_extra, *cond_consts, *extra, *known_consts, *known_init,
-                         cond_nconsts=len(cond_extra) + len(cond_consts), cond_jaxpr=small_cond,
-                         body_nconsts=len(extra) + len(known_consts),
-                         body_jaxpr=small_body)  # fmt: skip
+    known = while_p.bind(
+        *cond_extra,
+        *cond_consts,
+        *extra,
+        *known_consts,
+        *known_init,
+        cond_nconsts=len(cond_extra) + len(cond_consts),
+        cond_jaxpr=small_cond,
+        body_nconsts=len(extra) + len(known_consts),
+        body_jaxpr=small_body,
+    )
     whole = trace.emit(while_p, args, params)
     given = iter(known)
     return [w if u else next(given) for w, u in zip(whole, carry_uk, strict=True)]
@@ -187,8 +229,15 @@ def _transpose(*_: Any, **__: Any) -> Any:
     )
 
 
-def _batching(args: list[Any], dims: list[Any], *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
-              body_nconsts: int, body_jaxpr: ClosedJaxpr) -> Any:  # fmt: skip
+def _batching(
+    args: list[Any],
+    dims: list[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+) -> Any:
     from lamina import lax
 
     size = batched_size(args, dims)
@@ -231,15 +280,23 @@ def _batching(args: list[Any], dims: list[Any], *, cond_nconsts: int, cond_jaxpr
         bc_avals = [get_aval(x) for x in body_consts]
         carry_avals = [get_aval(x) for x in init]
         new_cond = trace_to_jaxpr(any_cond, cc_avals + carry_avals, cond_jaxpr.jaxpr.debug_info)
-        new_body = trace_to_jaxpr(held_body, cc_avals + bc_avals + carry_avals,
-                                  body_jaxpr.jaxpr.debug_info)  # fmt: skip
+        new_body = trace_to_jaxpr(
+            held_body, cc_avals + bc_avals + carry_avals, body_jaxpr.jaxpr.debug_info
+        )
         body_consts = [*cond_consts, *body_consts]
     new_cond, cond_extra = hoist_consts(new_cond)
     new_body, body_extra = hoist_consts(new_body)
-    outs = while_p.bind(*cond_extra, *cond_consts, *body_extra, *body_consts, *init,
-                        cond_nconsts=len(cond_extra) + len(cond_consts), cond_jaxpr=new_cond,
-                        body_nconsts=len(body_extra) + len(body_consts),
-                        body_jaxpr=new_body)  # fmt: skip
+    outs = while_p.bind(
+        *cond_extra,
+        *cond_consts,
+        *body_extra,
+        *body_consts,
+        *init,
+        cond_nconsts=len(cond_extra) + len(cond_consts),
+        cond_jaxpr=new_cond,
+        body_nconsts=len(body_extra) + len(body_consts),
+        body_jaxpr=new_body,
+    )
     return outs, [0 if b else None for b in carry_b]
 
 

@@ -22,10 +22,15 @@ uint4 = np.dtype(ml_dtypes.uint4)
 FLOAT8 = tuple(
     np.dtype(getattr(ml_dtypes, name))
     for name in (
-        "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-        "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
     )
-)  # fmt: skip
+)
 
 # Tangent dtype of integers and booleans: holds no information.
 float0 = np.dtype([("float0", np.void, 0)])
@@ -36,11 +41,26 @@ _f2, _f4, _f8 = (np.dtype(t) for t in ("float16", "float32", "float64"))
 _c8, _c16 = np.dtype("complex64"), np.dtype("complex128")
 
 _SHORT = {
-    _b: "bool", _u1: "u8", _u2: "u16", _u4: "u32", _u8: "u64", _i1: "i8", _i2: "i16", _i4: "i32",
-    _i8: "i64", _f2: "f16", _f4: "f32", _f8: "f64", _c8: "c64", _c16: "c128", bfloat16: "bf16",
-    int4: "i4", uint4: "u4", float0: "float0",
+    _b: "bool",
+    _u1: "u8",
+    _u2: "u16",
+    _u4: "u32",
+    _u8: "u64",
+    _i1: "i8",
+    _i2: "i16",
+    _i4: "i32",
+    _i8: "i64",
+    _f2: "f16",
+    _f4: "f32",
+    _f8: "f64",
+    _c8: "c64",
+    _c16: "c128",
+    bfloat16: "bf16",
+    int4: "i4",
+    uint4: "u4",
+    float0: "float0",
     **{d: "f8_" + d.name.removeprefix("float8_") for d in FLOAT8},
-}  # fmt: skip
+}
 _FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
 _FROM_NAME = {dtype.name: dtype for dtype in _SHORT}
 
@@ -106,9 +126,22 @@ _EXTENDED = {
 def issubdtype(dtype: Any, kind: Any) -> bool:
     """np.issubdtype that also knows bfloat16, float8 and int4."""
     if isinstance(kind, type) and issubclass(kind, np.generic):
-        if not isinstance(dtype, np.dtype) and isinstance(dtype, type) and (
-            dtype in (np.floating, np.integer, np.inexact, np.number, np.signedinteger,
-                      np.unsignedinteger, np.complexfloating, np.generic)
+        if (
+            not isinstance(dtype, np.dtype)
+            and isinstance(dtype, type)
+            and (
+                dtype
+                in (
+                    np.floating,
+                    np.integer,
+                    np.inexact,
+                    np.number,
+                    np.signedinteger,
+                    np.unsignedinteger,
+                    np.complexfloating,
+                    np.generic,
+                )
+            )
         ):
             return issubclass(dtype, kind)
         dtype = np.dtype(dtype)
@@ -191,13 +224,28 @@ def iinfo(dtype: Any) -> Any:
 # Nodes are dtypes and the weak Python types; an edge leads to the next wider type. The join of two
 # nodes is their least common upper bound.
 _LATTICE: dict[Any, tuple[Any, ...]] = {
-    _b: (int,), int: (uint4, _u1, int4, _i1),
-    uint4: (), int4: (), _u1: (_i2, _u2), _u2: (_i4, _u4), _u4: (_i8, _u8), _u8: (float,),
-    _i1: (_i2,), _i2: (_i4,), _i4: (_i8,), _i8: (float,),
-    float: (*FLOAT8, bfloat16, _f2, complex), **dict.fromkeys(FLOAT8, ()),
-    bfloat16: (_f4,), _f2: (_f4,), _f4: (_f8, _c8), _f8: (_c16,),
-    complex: (_c8,), _c8: (_c16,), _c16: (),
-}  # fmt: skip
+    _b: (int,),
+    int: (uint4, _u1, int4, _i1),
+    uint4: (),
+    int4: (),
+    _u1: (_i2, _u2),
+    _u2: (_i4, _u4),
+    _u4: (_i8, _u8),
+    _u8: (float,),
+    _i1: (_i2,),
+    _i2: (_i4,),
+    _i4: (_i8,),
+    _i8: (float,),
+    float: (*FLOAT8, bfloat16, _f2, complex),
+    **dict.fromkeys(FLOAT8, ()),
+    bfloat16: (_f4,),
+    _f2: (_f4,),
+    _f4: (_f8, _c8),
+    _f8: (_c16,),
+    complex: (_c8,),
+    _c8: (_c16,),
+    _c16: (),
+}
 
 
 @functools.cache

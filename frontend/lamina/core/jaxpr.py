@@ -57,8 +57,14 @@ class JaxprEqn:
 
     __slots__ = ("invars", "outvars", "params", "primitive", "source_info")
 
-    def __init__(self, invars: list[Atom], outvars: list[Var], primitive: Primitive,
-                 params: dict[str, Any], source_info: SourceInfo = UNKNOWN) -> None:  # fmt: skip
+    def __init__(
+        self,
+        invars: list[Atom],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        source_info: SourceInfo = UNKNOWN,
+    ) -> None:
         self.invars, self.outvars = invars, outvars
         self.primitive, self.params, self.source_info = primitive, params, source_info
 
@@ -94,8 +100,14 @@ class Jaxpr:
 
     __slots__ = ("__weakref__", "constvars", "debug_info", "eqns", "invars", "outvars")
 
-    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], debug_info: DebugInfo = NO_DEBUG_INFO) -> None:  # fmt: skip
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        debug_info: DebugInfo = NO_DEBUG_INFO,
+    ) -> None:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.debug_info = debug_info
@@ -166,8 +178,9 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
                 yield name, item
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], *, keep_inputs: bool = True
-              ) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], *, keep_inputs: bool = True
+) -> tuple[Jaxpr, list[bool]]:
     """Drops unread results and the equations that only they need.
 
     Gives the new jaxpr and, for each input, whether it is still read. With keep_inputs the inputs

@@ -16,8 +16,15 @@ import numpy as np
 from lamina.core import dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import (
-    Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, close_jaxpr,
-)  # fmt: skip
+    Atom,
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    close_jaxpr,
+)
 from lamina.core.primitive import Primitive
 
 
@@ -31,8 +38,9 @@ _TYPE = re.compile(r"([a-z]+[0-9]*(?:_[a-z0-9]+)?)\[([0-9,]*)\]")
 _LITERAL = re.compile(r"-?inf|nan|True|False|\([^)]*j\)|-?[0-9][0-9.]*(?:e[-+]?[0-9]+)?j?")
 
 
-def parse_jaxpr(text: str, primitives: Mapping[str, Primitive],
-                names: Mapping[str, Any] | None = None) -> ClosedJaxpr:  # fmt: skip
+def parse_jaxpr(
+    text: str, primitives: Mapping[str, Primitive], names: Mapping[str, Any] | None = None
+) -> ClosedJaxpr:
     """The jaxpr in `text`. Constants (variables before the first `;`) become leading inputs.
 
     primitives  by name; `names` are the classes and values that parameters may mention.
@@ -45,7 +53,9 @@ def parse_jaxpr(text: str, primitives: Mapping[str, Primitive],
 
 
 class _Parser:
-    def __init__(self, text: str, primitives: Mapping[str, Primitive], names: Mapping[str, Any]) -> None:
+    def __init__(
+        self, text: str, primitives: Mapping[str, Primitive], names: Mapping[str, Any]
+    ) -> None:
         self.text, self.at = text, 0
         self.primitives, self.names = primitives, names
 
@@ -115,8 +125,9 @@ class _Parser:
         self.skip()
         return re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[a-z]").match(self.text, self.at) is not None
 
-    def binders(self, env: dict[str, Var], outer: Mapping[str, Var] = MappingProxyType({})
-                ) -> list[Var]:  # fmt: skip
+    def binders(
+        self, env: dict[str, Var], outer: Mapping[str, Var] = MappingProxyType({})
+    ) -> list[Var]:
         """Variables with their types, put into env; none may be in it or in `outer`."""
         out = []
         while self.binder_follows():
@@ -180,7 +191,9 @@ class _Parser:
     def literal(self, text: str) -> Literal:
         value: Any = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}.get(text)
         if value is None:
-            value = complex(text.strip("()")) if text.endswith(("j", "j)")) else ast.literal_eval(text)
+            value = (
+                complex(text.strip("()")) if text.endswith(("j", "j)")) else ast.literal_eval(text)
+            )
         if self.text.startswith(":", self.at):
             self.at += 1
             aval = self.aval()

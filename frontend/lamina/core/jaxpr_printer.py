@@ -1,6 +1,6 @@
 """Jaxprs as text, in JAX's notation:
 
-    { lambda ; a:f32[5]. let b:f32[5] = mul a 2.0; c:f32[5] = add b 1.0 in (c,) }
+{ lambda ; a:f32[5]. let b:f32[5] = mul a 2.0; c:f32[5] = add b 1.0 in (c,) }
 """
 
 from __future__ import annotations
@@ -73,9 +73,17 @@ def _equation(eqn: JaxprEqn, names: Names, source_info: bool) -> Doc:
     if params:
         inner = [Concat([Text(f"{k}="), _param(v, source_info)]) for k, v in params.items()]
         parts.append(
-            Group(Concat([Text("["), Nest(2, Concat([Break(""), join(Break(" "), inner)])),
-                          Break(""), Text("]")]))
-        )  # fmt: skip
+            Group(
+                Concat(
+                    [
+                        Text("["),
+                        Nest(2, Concat([Break(""), join(Break(" "), inner)])),
+                        Break(""),
+                        Text("]"),
+                    ]
+                )
+            )
+        )
     parts.append("".join(" " + a for a in args))
     if source_info:
         parts.append(f"  # {eqn.source_info.summary()}")
@@ -88,8 +96,16 @@ def _param(value: Any, source_info: bool) -> Doc:
         return _jaxpr(inner, Names(), source_info)
     if isinstance(value, tuple) and any(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         items = [_param(v, source_info) for v in value]
-        return Group(Concat([Text("("), Nest(2, Concat([Break(" "), join(Break(" "), items)])),
-                             Break(" "), Text(")")]))  # fmt: skip
+        return Group(
+            Concat(
+                [
+                    Text("("),
+                    Nest(2, Concat([Break(" "), join(Break(" "), items)])),
+                    Break(" "),
+                    Text(")"),
+                ]
+            )
+        )
     return Text(param_text(value))
 
 

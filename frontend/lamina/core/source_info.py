@@ -78,8 +78,13 @@ def is_internal(code: CodeType) -> bool:
     known = _internal_code.get(code)
     if known is None:
         file = code.co_filename
-        known = file.startswith(_INTERNAL) or file.startswith("<frozen") or (
-            os.sep + "optree" + os.sep in file or file.endswith(("functools.py", "contextlib.py"))
+        known = (
+            file.startswith(_INTERNAL)
+            or file.startswith("<frozen")
+            or (
+                os.sep + "optree" + os.sep in file
+                or file.endswith(("functools.py", "contextlib.py"))
+            )
         )
         _internal_code[code] = known
     return known

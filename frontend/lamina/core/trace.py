@@ -285,8 +285,9 @@ class Tracer:
         return f"{type(self).__name__}({self.aval.str_long()})"
 
 
-def leaked_tracer_error(tracer: Tracer, made_at: source_info.SourceInfo | None, what: str,
-                        trace_of: str) -> errors.UnexpectedTracerError:  # fmt: skip
+def leaked_tracer_error(
+    tracer: Tracer, made_at: source_info.SourceInfo | None, what: str, trace_of: str
+) -> errors.UnexpectedTracerError:
     """The error for a tracer used after its trace ended."""
     lines = [
         "Encountered an unexpected tracer. A function transformed by lamina had a side effect, "
@@ -298,7 +299,9 @@ def leaked_tracer_error(tracer: Tracer, made_at: source_info.SourceInfo | None, 
         f"The function being traced when the value leaked was {trace_of}.",
     ]
     if made_at is not None and made_at.raw:
-        lines.append(f"The leaked intermediate value was created on line {made_at.summary()}{what}.")
+        lines.append(
+            f"The leaked intermediate value was created on line {made_at.summary()}{what}."
+        )
         lines.append("When the value was created, the final 5 user frames were:")
         lines += [f"  {frame}  {frame.text}" for frame in made_at.frames[:5]]
     lines.append(

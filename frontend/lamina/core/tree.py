@@ -29,8 +29,9 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTree
     return optree.tree_structure(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
 
 
-def map(f: Callable[..., Any], tree: Any, *rest: Any,
-        is_leaf: Callable[[Any], bool] | None = None) -> Any:  # fmt: skip
+def map(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """Applies f to each leaf, and to what stands in its place in the other trees."""
     flat, treedef = flatten(tree, is_leaf)
     others = [flatten_up_to(treedef, r) for r in rest]
@@ -48,8 +49,9 @@ def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     return [a.codify("") for a in accessors]
 
 
-def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
-                     ) -> list[Any]:  # fmt: skip
+def broadcast_prefix(
+    prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
     """A leaf of `prefix` for each leaf of `tree`, where `prefix` is a tree prefix of it."""
     out: list[Any] = []
 

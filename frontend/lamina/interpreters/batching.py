@@ -78,8 +78,13 @@ class BatchTrace(Trace):
         return value if dim is None else VmapTracer(self, value, dim)
 
 
-def batch_flat(fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[Dim],
-               axis_size: int, axis_name: Any = None) -> tuple[list[Any], list[Dim]]:  # fmt: skip
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    dims: Sequence[Dim],
+    axis_size: int,
+    axis_name: Any = None,
+) -> tuple[list[Any], list[Dim]]:
     """Results and their batch dimensions of a function of flat arguments."""
     trace = BatchTrace(current_trace(), axis_size, axis_name)
     wrapped = [x if d is None else VmapTracer(trace, x, d) for x, d in zip(args, dims, strict=True)]
@@ -107,8 +112,9 @@ def move_batch(x: Any, dim: Dim, axis_size: int, to: int = 0) -> Any:
     return lax.transpose(x, order)
 
 
-def batch_jaxpr(closed: ClosedJaxpr, axis_size: int, batched: Sequence[bool],
-                instantiate: Sequence[bool] | bool) -> tuple[ClosedJaxpr, list[bool]]:  # fmt: skip
+def batch_jaxpr(
+    closed: ClosedJaxpr, axis_size: int, batched: Sequence[bool], instantiate: Sequence[bool] | bool
+) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr on batches: batched inputs and results hold the batch in dimension 0.
 
     Results are batched where they depend on a batched input or where `instantiate` says so. Also
@@ -132,7 +138,9 @@ def batch_jaxpr(closed: ClosedJaxpr, axis_size: int, batched: Sequence[bool],
         for a, b in zip(closed.in_avals, batched, strict=True)
     ]
     info = closed.jaxpr.debug_info
-    out = trace_to_jaxpr(fun, avals, DebugInfo("vmap", info.function, info.location, info.arg_names))
+    out = trace_to_jaxpr(
+        fun, avals, DebugInfo("vmap", info.function, info.location, info.arg_names)
+    )
     return out, out_batched
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Trace, Tracer
 from lamina.interpreters.staging import raise_leaked
@@ -20,7 +19,9 @@ class EvalTrace(Trace):
 
     __slots__ = ("_compile_primitive", "_functions", "run_jaxpr")
 
-    def __init__(self, compile_primitive: Callable[..., Any], run_jaxpr: Callable[..., Any]) -> None:
+    def __init__(
+        self, compile_primitive: Callable[..., Any], run_jaxpr: Callable[..., Any]
+    ) -> None:
         super().__init__(None)
         self._compile_primitive, self.run_jaxpr = compile_primitive, run_jaxpr
         self._functions: dict[Any, Any] = {}
@@ -44,5 +45,3 @@ class EvalTrace(Trace):
         for x in args:
             if isinstance(x, Tracer):
                 raise_leaked(x)
-
-

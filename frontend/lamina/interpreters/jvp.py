@@ -7,8 +7,8 @@ from typing import Any
 
 from lamina.core import dtypes
 from lamina.core.avals import ShapedArray
-from lamina.core.primitive import LINEAR, NOT_DIFFERENTIABLE, OWED, Primitive
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
+from lamina.core.primitive import LINEAR, NOT_DIFFERENTIABLE, OWED, Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import Trace, Tracer, current_trace, get_aval, set_current_trace, swap_trace
 from lamina.interpreters.staging import raise_leaked, trace_to_jaxpr
@@ -35,7 +35,9 @@ class GradTracer(Tracer):
         return self.primal.origin_note() if isinstance(self.primal, Tracer) else ""
 
     def __repr__(self) -> str:
-        tangent = get_aval(self.tangent) if not isinstance(self.tangent, Zero) else self.tangent.aval
+        tangent = (
+            get_aval(self.tangent) if not isinstance(self.tangent, Zero) else self.tangent.aval
+        )
         return f"GradTracer(primal={self.primal!r}, typeof(tangent)={tangent.str_short()})"
 
 
@@ -79,8 +81,9 @@ class JVPTrace(Trace):
         return out if type(out_tangent) is Zero else GradTracer(self, out, out_tangent)
 
 
-def _apply_rule(primitive: Primitive, rule: Any, primals: list[Any], tangents: list[Any],
-                params: dict[str, Any]) -> tuple[Any, Any]:  # fmt: skip
+def _apply_rule(
+    primitive: Primitive, rule: Any, primals: list[Any], tangents: list[Any], params: dict[str, Any]
+) -> tuple[Any, Any]:
     if rule is LINEAR:
         out = primitive.bind(*primals, **params)
         return out, primitive.bind(*map(instantiate_zero, tangents), **params)
@@ -89,8 +92,9 @@ def _apply_rule(primitive: Primitive, rule: Any, primals: list[Any], tangents: l
     return rule(primals, tangents, **params)
 
 
-def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
-             ) -> tuple[list[Any], list[Any]]:  # fmt: skip
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
     """Results and their tangents (Zero where there is none) of a function of flat arguments."""
     trace = JVPTrace(current_trace())
     args = [
@@ -106,8 +110,9 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-def jvp_jaxpr(closed: ClosedJaxpr, nonzero_in: Sequence[bool], instantiate: Sequence[bool] | bool
-              ) -> tuple[ClosedJaxpr, list[bool]]:  # fmt: skip
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzero_in: Sequence[bool], instantiate: Sequence[bool] | bool
+) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of the jvp: (primals, nonzero tangents) -> (outs, nonzero out tangents).
 
     `instantiate` says which out tangents are given even where they are zero. Also gives which out
@@ -116,7 +121,9 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero_in: Sequence[bool], instantiate: Sequ
     nonzero_out: list[bool] = []
     n_out = len(closed.jaxpr.outvars)
     wanted = [instantiate] * n_out if isinstance(instantiate, bool) else list(instantiate)
-    force = [w and dtypes.is_inexact(a.dtype) for w, a in zip(wanted, closed.out_avals, strict=True)]
+    force = [
+        w and dtypes.is_inexact(a.dtype) for w, a in zip(wanted, closed.out_avals, strict=True)
+    ]
 
     def fun(*args: Any) -> list[Any]:
         primals = args[: len(nonzero_in)]
@@ -126,13 +133,20 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero_in: Sequence[bool], instantiate: Sequ
             for p, nz in zip(primals, nonzero_in, strict=True)
         ]
         outs, out_tangents = jvp_flat(jaxpr_as_fun(closed), primals, tangents)
-        nonzero_out[:] = [type(t) is not Zero or f for t, f in zip(out_tangents, force, strict=True)]
+        nonzero_out[:] = [
+            type(t) is not Zero or f for t, f in zip(out_tangents, force, strict=True)
+        ]
         return outs + [
             instantiate_zero(t) for t, nz in zip(out_tangents, nonzero_out, strict=True) if nz
         ]
 
-    tangent_avals = [a.to_tangent() for a, nz in zip(closed.in_avals, nonzero_in, strict=True) if nz]
+    tangent_avals = [
+        a.to_tangent() for a, nz in zip(closed.in_avals, nonzero_in, strict=True) if nz
+    ]
     info = closed.jaxpr.debug_info
-    out = trace_to_jaxpr(fun, closed.in_avals + tangent_avals,
-                         DebugInfo("jvp", info.function, info.location, info.arg_names))  # fmt: skip
+    out = trace_to_jaxpr(
+        fun,
+        closed.in_avals + tangent_avals,
+        DebugInfo("jvp", info.function, info.location, info.arg_names),
+    )
     return out, nonzero_out

@@ -13,8 +13,15 @@ from typing import Any
 from lamina.core import source_info
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import (
-    ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr,
-)  # fmt: skip
+    ClosedJaxpr,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    dce_jaxpr,
+    eval_jaxpr,
+)
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import Trace, Tracer, current_trace, get_aval, set_current_trace, swap_trace
@@ -95,18 +102,22 @@ class PartialEvalTrace(Trace):
         """The recorded program giving `outs` (unknown or known), without dead equations or
         residuals; its constants are the residuals."""
         outvars = [self.atom(x) for x in outs]
-        full = Jaxpr(list(self.record.constvars.values()), self.record.invars, outvars,
-                     self.record.eqns)  # fmt: skip
+        full = Jaxpr(
+            list(self.record.constvars.values()), self.record.invars, outvars, self.record.eqns
+        )
         slim, _ = dce_jaxpr(full, [True] * len(outvars))
         read = {v for eqn in slim.eqns for v in eqn.invars if type(v) is not Literal}
         read.update(v for v in slim.outvars if type(v) is not Literal)
-        kept = [(v, c) for v, c in zip(full.constvars, self.record.consts, strict=True) if v in read]
+        kept = [
+            (v, c) for v, c in zip(full.constvars, self.record.consts, strict=True) if v in read
+        ]
         slim.constvars = [v for v, _ in kept]
         return ClosedJaxpr(slim, [c for _, c in kept])
 
 
-def partial_eval_flat(fun: Callable[..., Sequence[Any]], args: Sequence[Any],
-                      unknown: Sequence[bool]) -> tuple[list[Any], list[bool], ClosedJaxpr]:  # fmt: skip
+def partial_eval_flat(
+    fun: Callable[..., Sequence[Any]], args: Sequence[Any], unknown: Sequence[bool]
+) -> tuple[list[Any], list[bool], ClosedJaxpr]:
     """Runs `fun` on known values; where `unknown`, the argument is only a type (a ShapedArray).
 
     Gives the known results (None where unknown), which results are unknown, and the program for
@@ -115,7 +126,9 @@ def partial_eval_flat(fun: Callable[..., Sequence[Any]], args: Sequence[Any],
     trace = PartialEvalTrace(current_trace())
     try:
         with set_current_trace(trace):
-            outs = fun(*[trace.new_unknown(x) if u else x for x, u in zip(args, unknown, strict=True)])
+            outs = fun(
+                *[trace.new_unknown(x) if u else x for x, u in zip(args, unknown, strict=True)]
+            )
         out_unknown = [trace.is_unknown(x) for x in outs]
         program = trace.finish([x for x, u in zip(outs, out_unknown, strict=True) if u])
     finally:
@@ -125,8 +138,9 @@ def partial_eval_flat(fun: Callable[..., Sequence[Any]], args: Sequence[Any],
     return known, out_unknown, program
 
 
-def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-                   active: Sequence[bool] | None = None) -> tuple[list[Any], ClosedJaxpr, list[bool]]:  # fmt: skip
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool] | None = None
+) -> tuple[list[Any], ClosedJaxpr, list[bool]]:
     """Results of `fun`, and its linear map as a jaxpr from the active inputs' tangents to the
     nonzero output tangents; and which output tangents are nonzero."""
     n = len(primals)
@@ -160,9 +174,11 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     return results, linear, nonzero
 
 
-def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
-                       instantiate: Sequence[bool] | bool = False,
-                       ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:  # fmt: skip
+def partial_eval_jaxpr(
+    closed: ClosedJaxpr,
+    unknown: Sequence[bool],
+    instantiate: Sequence[bool] | bool = False,
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
     """Splits a jaxpr by which inputs are unknown.
 
     known:   known inputs -> known results, then residuals
@@ -193,8 +209,9 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
 
     info = closed.jaxpr.debug_info
     known_avals = [a for a, u in zip(closed.in_avals, unknown, strict=True) if not u]
-    known = trace_to_jaxpr(known_part, known_avals,
-                           DebugInfo("partial evaluation", info.function, info.location))  # fmt: skip
+    known = trace_to_jaxpr(
+        known_part, known_avals, DebugInfo("partial evaluation", info.function, info.location)
+    )
     program = programs[0]
     residual_avals = [v.aval for v in program.constvars]
     unknown_part = ClosedJaxpr(

@@ -75,8 +75,9 @@ class LoweringContext:
     def aval_out(self) -> ShapedArray:
         return self.avals_out[0]
 
-    def lower_jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ir.Value]
-                    ) -> list[ir.Value]:  # fmt: skip
+    def lower_jaxpr(
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ir.Value]
+    ) -> list[ir.Value]:
         """Emits the equations of a jaxpr here; consts are arrays, args are values."""
         return lower_body(self.module, jaxpr, [constant(c) for c in consts], args)
 
@@ -96,8 +97,9 @@ def constant(value: Any) -> ir.Value:
     return hlo.constant(np.asarray(value))
 
 
-def lower_body(module: ModuleContext, jaxpr: Jaxpr, consts: Sequence[ir.Value],
-               args: Sequence[ir.Value]) -> list[ir.Value]:  # fmt: skip
+def lower_body(
+    module: ModuleContext, jaxpr: Jaxpr, consts: Sequence[ir.Value], args: Sequence[ir.Value]
+) -> list[ir.Value]:
     """Emits a jaxpr's equations at the insertion point; gives the values of its results."""
     env: dict[Var, ir.Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -140,9 +142,11 @@ def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> s
         symbol = module.fresh_name(name)
         with ir.InsertionPoint(module.module.body), ir.Location.unknown():
             _, block = hlo.function(
-                symbol, [tensor_type(a) for a in closed.in_avals],
-                [tensor_type(a) for a in closed.out_avals], "private",
-            )  # fmt: skip
+                symbol,
+                [tensor_type(a) for a in closed.in_avals],
+                [tensor_type(a) for a in closed.out_avals],
+                "private",
+            )
         with ir.InsertionPoint(block), ir.Location.unknown():
             consts = [constant(c) for c in closed.consts]
             outs = lower_body(module, closed.jaxpr, consts, list(block.arguments))
@@ -158,9 +162,16 @@ def _consts_key(consts: Sequence[Any]) -> tuple[Any, ...]:
     return tuple((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
 
 
-def lower_module(closed: ClosedJaxpr, name: str, *, consts_as_args: Sequence[bool] = (),
-                 aliases: dict[int, int] | None = None, donors: Sequence[int] = (),
-                 arg_names: Sequence[str] = (), result_paths: Sequence[str] = ()) -> ir.Module:  # fmt: skip
+def lower_module(
+    closed: ClosedJaxpr,
+    name: str,
+    *,
+    consts_as_args: Sequence[bool] = (),
+    aliases: dict[int, int] | None = None,
+    donors: Sequence[int] = (),
+    arg_names: Sequence[str] = (),
+    result_paths: Sequence[str] = (),
+) -> ir.Module:
     """`module @<name>` with a public `@main` for a jaxpr.
 
     consts_as_args  which constants become leading arguments of main; the rest are in the program.
@@ -174,16 +185,22 @@ def lower_module(closed: ClosedJaxpr, name: str, *, consts_as_args: Sequence[boo
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         context = ModuleContext(module)
         context.names.add("main")
-        const_avals = [
-            v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h
-        ]
+        const_avals = [v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h]
         arg_types = [tensor_type(a) for a in const_avals + closed.in_avals]
         with ir.InsertionPoint(module.body):
             function, block = hlo.function(
                 "main", arg_types, [tensor_type(a) for a in closed.out_avals], "public"
             )
-        _annotate(function, len(const_avals), len(closed.in_avals), len(closed.out_avals),
-                  aliases or {}, donors, arg_names, result_paths)  # fmt: skip
+        _annotate(
+            function,
+            len(const_avals),
+            len(closed.in_avals),
+            len(closed.out_avals),
+            aliases or {},
+            donors,
+            arg_names,
+            result_paths,
+        )
         with ir.InsertionPoint(block):
             block_args = iter(block.arguments)
             consts = [
@@ -196,8 +213,16 @@ def lower_module(closed: ClosedJaxpr, name: str, *, consts_as_args: Sequence[boo
     return module
 
 
-def _annotate(function: Any, n_consts: int, n_args: int, n_out: int, aliases: dict[int, int],
-              donors: Sequence[int], arg_names: Sequence[str], result_paths: Sequence[str]) -> None:  # fmt: skip
+def _annotate(
+    function: Any,
+    n_consts: int,
+    n_args: int,
+    n_out: int,
+    aliases: dict[int, int],
+    donors: Sequence[int],
+    arg_names: Sequence[str],
+    result_paths: Sequence[str],
+) -> None:
     i32 = ir.IntegerType.get_signless(32)
     arg_attrs: list[dict[str, ir.Attribute]] = [{} for _ in range(n_consts + n_args)]
     for arg, result in aliases.items():
@@ -207,9 +232,7 @@ def _annotate(function: Any, n_consts: int, n_args: int, n_out: int, aliases: di
     for i, name in enumerate(arg_names[:n_args]):
         arg_attrs[n_consts + i]["lamina.name"] = ir.StringAttr.get(name)
     if arg_attrs:
-        function.attributes["arg_attrs"] = ir.ArrayAttr.get(
-            [ir.DictAttr.get(a) for a in arg_attrs]
-        )
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attrs])
     if n_out:
         paths = list(result_paths) + [""] * (n_out - len(result_paths))
         function.attributes["res_attrs"] = ir.ArrayAttr.get(

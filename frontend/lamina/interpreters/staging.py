@@ -12,12 +12,26 @@ from lamina import config
 from lamina.core import source_info
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import (
-    NO_DEBUG_INFO, Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var,
-)  # fmt: skip
+    NO_DEBUG_INFO,
+    Atom,
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+)
 from lamina.core.primitive import Primitive
 from lamina.core.trace import (
-    Trace, Tracer, check_no_leaks, current_trace, get_aval, leaked_tracer_error, set_current_trace,
-)  # fmt: skip
+    Trace,
+    Tracer,
+    check_no_leaks,
+    current_trace,
+    get_aval,
+    leaked_tracer_error,
+    set_current_trace,
+)
 
 _SCALARS = (bool, int, float, complex)
 
@@ -105,8 +119,9 @@ class StagingTrace(Trace):
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
         """The recorded program, giving `outs`."""
         outvars = [self.atom(x) for x in outs]
-        jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outvars, self.eqns,
-                      self.debug_info)  # fmt: skip
+        jaxpr = Jaxpr(
+            list(self.constvars.values()), self.invars, outvars, self.eqns, self.debug_info
+        )
         return ClosedJaxpr(_drop_unread(jaxpr), self.consts)
 
     def origin_of(self, tracer: JitTracer) -> str:
@@ -123,8 +138,9 @@ class StagingTrace(Trace):
                 todo += [v for v in makers[var].invars if isinstance(v, Var)]
         names = [
             self.debug_info.arg_names[i] if i < len(self.debug_info.arg_names) else f"arg {i}"
-            for i, var in enumerate(self.invars) if var in reached
-        ]  # fmt: skip
+            for i, var in enumerate(self.invars)
+            if var in reached
+        ]
         if names:
             several = "values of the arguments" if len(names) > 1 else "value of the argument"
             lines.append(
@@ -163,8 +179,11 @@ def _drop_unread(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr
 
 
-def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray],
-                   debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedJaxpr:  # fmt: skip
+def trace_to_jaxpr(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[ShapedArray],
+    debug_info: DebugInfo = NO_DEBUG_INFO,
+) -> ClosedJaxpr:
     """The jaxpr of a function of flat arguments that gives a flat list of results.
 
     Values that the function closes over become constants; tracers of outer transformations are
@@ -187,5 +206,3 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedA
         del trace
         check_no_leaks(ref, debug_info.describe())
     return closed
-
-

@@ -12,8 +12,9 @@ from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.interpreters.tangents import add_tangents
 
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-                  cotangents: Sequence[Any]) -> list[Any]:  # fmt: skip
+def backward_pass(
+    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cotangents: Sequence[Any]
+) -> list[Any]:
     """Cotangents of the inputs given as UndefinedPrimal (None for the others; Zero where the
     result does not depend on an input).
 
@@ -25,11 +26,20 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
         return _backward_pass(jaxpr, consts, args, cotangents, at)
 
 
-def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-                   cotangents: Sequence[Any], at: Callable[[SourceInfo], None]) -> list[Any]:  # fmt: skip
-    linear: set[Var] = {v for v, x in zip(jaxpr.invars, args, strict=True) if is_undefined_primal(x)}
+def _backward_pass(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    cotangents: Sequence[Any],
+    at: Callable[[SourceInfo], None],
+) -> list[Any]:
+    linear: set[Var] = {
+        v for v, x in zip(jaxpr.invars, args, strict=True) if is_undefined_primal(x)
+    }
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    env.update((v, x) for v, x in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(x))
+    env.update(
+        (v, x) for v, x in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(x)
+    )
 
     def read(v: Any) -> Any:
         return v.val if type(v) is Literal else env[v]
@@ -42,7 +52,9 @@ def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
         else:
             at(eqn.source_info)
             out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-            env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
+            env.update(
+                zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True)
+            )
 
     ct_env: dict[Var, Any] = {}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina import lax
-from lamina.core import OWED, Primitive, dtypes
+from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
 from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
 from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise
@@ -149,6 +149,11 @@ def digamma(x: Any) -> Any:
     return digamma_p.bind(x)
 
 
+def polygamma(m: Any, x: Any) -> Any:
+    """The m-th derivative of digamma, for an order m given as a float."""
+    return polygamma_p.bind(m, x)
+
+
 # ---- primitives --------------------------------------------------------------------------------
 def _function(name: str, lowering: Any, derivative: Callable[[Any, Any], Any],
               accept: Accepted = INEXACT) -> Primitive:  # fmt: skip
@@ -248,8 +253,22 @@ erf_inv_p = _function(
     lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
 lgamma_p = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
-# Its derivative is the trigamma function, which comes with the special functions.
-digamma_p = elementwise("digamma", chlo_lowering("digamma"), FLOAT, jvp=OWED)
+digamma_p = _function(
+    "digamma", chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
+)  # fmt: skip
+
+
+def _polygamma_by_order(*_: Any) -> Any:
+    raise NotImplementedError("polygamma has no derivative with respect to its order")
+
+
+polygamma_p = elementwise(
+    "polygamma", chlo_lowering("polygamma"), FLOAT, FLOAT,
+    derivatives=[
+        _polygamma_by_order,
+        lambda g, ans, m, x: lax.mul(g, polygamma(lax.add(m, scalar_like(m, 1)), x)),
+    ],
+)  # fmt: skip
 
 
 def _atan2_by(factor: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -27,7 +27,8 @@ def dot_product_attention(
 
     query has shape (batch, T, heads, H), key and value (batch, S, key heads, H), or all without
     batch; heads is a multiple of key heads. bias and the boolean mask broadcast to
-    (batch, heads, T, S). scale is 1 / sqrt(H) by default. is_causal lets position t see positions up to t.
+    (batch, heads, T, S). scale is 1 / sqrt(H) by default. With is_causal position t sees those up
+    to t.
     """
     check_arraylike("dot_product_attention", query, key, value)
     q, k, v = (jnp.asarray(x) for x in (query, key, value))

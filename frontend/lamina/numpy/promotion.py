@@ -98,10 +98,12 @@ def convert(x: ArrayLike, dtype: np.dtype, weak_type: bool = False) -> ArrayLike
                 return to(x)
         return np.asarray(x).astype(dtype)[()]
     if kind is np.ndarray or isinstance(x, np.generic):
-        if x.dtype == dtype:
+        if weak_type and np.ndim(x) == 0:
+            return convert(x.item(), dtype, True)
+        if x.dtype == dtype and not weak_type:
             return x
         source = dtypes.canonicalize(x.dtype)
-        if not (dtypes.is_inexact(source) and not dtypes.is_inexact(dtype)):
+        if not weak_type and not (dtypes.is_inexact(source) and not dtypes.is_inexact(dtype)):
             out = np.asarray(x).astype(source, copy=False).astype(dtype, copy=False)
             return out[()] if out.ndim == 0 else out
     aval = get_aval(x)
@@ -134,7 +136,9 @@ def promote_numeric(*args: ArrayLike) -> list[ArrayLike]:
 def _to_common(x: ArrayLike, dtype: np.dtype, weak: bool) -> ArrayLike:
     # A weak array among strong ones of its dtype needs no conversion: the operation's result is
     # strong as soon as one operand is.
-    return convert(x, dtype, weak or not isinstance(x, _SCALARS))
+    if type(x) not in _SCALARS and get_aval(x).dtype == dtype:
+        return x
+    return convert(x, dtype, weak)
 
 
 def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:

@@ -63,10 +63,11 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     return out
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "clip") -> Array:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element of the integer array a, that of the choice with this number.
 
-    Numbers out of range are clipped, or wrapped with mode="wrap"; "raise" needs a concrete array.
+    Numbers out of range raise ValueError (a must then be concrete), or are clipped or wrapped with
+    mode="clip" or "wrap".
     """
     refuse_out("choose", out)
     check_arraylike("choose", a, *choices)

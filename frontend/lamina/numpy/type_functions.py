@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina import config
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy.promotion import DTypeLike, check_arraylike
@@ -34,7 +35,11 @@ def _dtype_of(x: Any) -> np.dtype:
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype that arrays of dtypes a and b have together. Python types count as weak."""
-    return dtypes.promote_types(_type_pair(a), _type_pair(b))[0]
+    pairs = _type_pair(a), _type_pair(b)
+    with config.enable_x64(True):  # the operands' own types are not shortened, only new ones
+        dtype, weak = dtypes.promote_types(*pairs)
+    known = weak or any(dtype == d for d, _ in pairs)
+    return dtype if known else dtypes.canonicalize(dtype)
 
 
 def _type_pair(x: Any) -> tuple[np.dtype, bool]:
