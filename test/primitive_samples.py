@@ -53,7 +53,9 @@ for _name, _ref in _STEPS.items():
     row(_name, f32(), numpy=_ref)
     row(_name, bf16(5), value_only=True)
     row(_name, _SPECIAL, note="special values", numpy=_ref, value_only=True)
-row("digamma", f32(3, low=0.5, high=4), numpy=scipy.special.digamma, smooth=False, rtol=2e-5)
+row("digamma", f32(3, low=0.5, high=4), numpy=scipy.special.digamma, rtol=2e-5)
+row("polygamma", f32(3, low=0.5, high=4), numpy=lambda x: scipy.special.polygamma(2, x),
+    call=lambda lib, x: lib.polygamma(lib.full_like(x, 2), x), rtol=1e-4)
 row("sign", i32(5), numpy=np.sign)
 row("sign", u8(5), numpy=np.sign)
 row("neg", i8(5, values=[-128, 127, 0, 1, -1]), numpy=np.negative)

@@ -67,6 +67,8 @@ def inverse_functions(x):
 # CHECK: chlo.erf_inv
 # CHECK: chlo.lgamma
 # CHECK: chlo.digamma
+# CHECK: chlo.polygamma
 @print_ir("f32[5]")
 def special_functions(x):
-    return lax.digamma(lax.lgamma(lax.erf_inv(lax.erfc(lax.erf(x)))))
+    x = lax.digamma(lax.lgamma(lax.erf_inv(lax.erfc(lax.erf(x)))))
+    return lax.polygamma(1.0, x)

@@ -49,8 +49,8 @@ from lamina.lax.math import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
     atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
     erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
-    log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh, sinh_p, sqrt, sqrt_p,
-    tan, tan_p, tanh, tanh_p,
+    log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh,
+    sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
 )  # fmt: skip
 from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
 from lamina.lax.reduce import (
