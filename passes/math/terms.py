@@ -265,39 +265,52 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 def table(name: str, rows: Sequence[Sequence[float]], row: Term, width: int) -> list[Term]:
     """The entries of one row of a constant table, as floats of a width; `row` is in range.
 
-    The table becomes a private constant of the module, once per name. Scalar code only.
+    The table becomes a private constant of the module, once per name.
     """
     lane = row.lane.resized(width)
-    type_ = ir.MemRefType.get([len(rows), len(rows[0])], lane.float)
+    columns = len(rows[0])
+    element = Lane.make(width, None).float
+    type_ = ir.MemRefType.get([len(rows) * columns], element)
     symbol = f"lamina_table_{name}"
+    _define_table(symbol, type_, np.array(rows, dtype=np.dtype(f"f{width // 8}")))
+    attributes = {"name": ir.FlatSymbolRefAttr.get(symbol)}
+    memref = ir.Operation.create("memref.get_global", [type_], attributes=attributes).result
+    first = row * columns
+    return [_entry(memref, first + column, lane) for column in range(columns)]
+
+
+def _define_table(symbol: str, type_: ir.Type, values: np.ndarray) -> None:
     module = ir.InsertionPoint.current.block.owner
     while module.name != "builtin.module":
         module = module.parent
     body = module.regions[0].blocks[0]
-    if all(not _is_named(op, symbol) for op in body.operations):
-        values = np.array(rows, dtype=np.dtype(f"f{width // 8}"))
-        with ir.InsertionPoint.at_block_begin(body):
-            ir.Operation.create(
-                "memref.global",
-                attributes={
-                    "sym_name": ir.StringAttr.get(symbol),
-                    "sym_visibility": ir.StringAttr.get("private"),
-                    "type": ir.TypeAttr.get(type_),
-                    "initial_value": ir.DenseElementsAttr.get(values),
-                    "constant": ir.UnitAttr.get(),
-                },
-            )
-    attributes = {"name": ir.FlatSymbolRefAttr.get(symbol)}
-    memref = ir.Operation.create("memref.get_global", [type_], attributes=attributes).result
+    if any(_is_named(op, symbol) for op in body.operations):
+        return
+    with ir.InsertionPoint.at_block_begin(body):
+        ir.Operation.create(
+            "memref.global",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "type": ir.TypeAttr.get(type_),
+                "initial_value": ir.DenseElementsAttr.get(values.reshape(-1)),
+                "constant": ir.UnitAttr.get(),
+            },
+        )
+
+
+def _entry(memref: ir.Value, at: Term, lane: Lane) -> Term:
     index = ir.IndexType.get()
-    at = ir.Operation.create("arith.index_cast", [index], [row.value]).result
-    entries = []
-    for column in range(len(rows[0])):
-        attributes = {"value": ir.IntegerAttr.get(index, column)}
-        second = ir.Operation.create("arith.constant", [index], attributes=attributes).result
-        entry = ir.Operation.create("memref.load", [lane.float], [memref, at, second])
-        entries.append(Term(entry.result, lane, "float"))
-    return entries
+    if lane.shape is None:
+        place = ir.Operation.create("arith.index_cast", [index], [at.value]).result
+        loaded = ir.Operation.create("memref.load", [lane.float], [memref, place])
+        return Term(loaded.result, lane, "float")
+    attributes = {"value": ir.IntegerAttr.get(index, 0)}
+    base = ir.Operation.create("arith.constant", [index], attributes=attributes).result
+    everywhere, nothing = lane.constant(True, "bool"), lane.constant(0.0, "float")
+    operands = [memref, base, at.value, everywhere.value, nothing.value]
+    gathered = ir.Operation.create("vector.gather", [lane.float], operands)
+    return Term(gathered.result, lane, "float")
 
 
 def _is_named(op: ir.OpView, symbol: str) -> bool:
