@@ -11,6 +11,7 @@ Arguments that are not donated and constants are never shared: nobody may write 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -95,16 +96,16 @@ class _Coalescer:
 
     def run(self) -> Sharing:
         live = self.live
-        must = [h for call, point in live.calls for h in _eligible(call, call.inout, point, live)]
+        must: list[Handover] = []
+        may: list[Handover] = []
+        for call, point in live.calls:
+            must += _eligible(call, call.inout.items(), point, live)
+            pairs = ((o, r) for o, results in call.may_alias.items() for r in results)
+            may += _eligible(call, pairs, point, live)
         enters = [h for _, enter, _ in live.loops for h in enter]
         agains = [h for _, _, again in live.loops for h in again]
         leaves = [h for _, ends in live.branches for h in ends]
-        for handover in must + enters + agains + leaves:
-            self.handovers[handover.point].append((handover.old, handover.new))
-        may = [
-            h for call, point in live.calls for h in _eligible(call, call.may_alias, point, live)
-        ]
-        for handover in may:
+        for handover in must + may + enters + agains + leaves:
             self.handovers[handover.point].append((handover.old, handover.new))
 
         self._donate()
@@ -164,11 +165,13 @@ class _Coalescer:
         return any({find(old), find(new)} == {a, b} for old, new in self.handovers.get(point, ()))
 
 
-def _eligible(call: Call, pairs: dict[int, int], point: int, live: Liveness) -> list[Handover]:
-    """The operands of a call that it could overwrite: those it is not given twice."""
+def _eligible(
+    call: Call, pairs: Iterable[tuple[int, int]], point: int, live: Liveness
+) -> list[Handover]:
+    """(operand, result) where the operand could be overwritten: it is not given twice."""
     roots = [live.root[value] for value in call.operands]
     return [
         Handover(roots[operand], live.root[call.results[result]], point)
-        for operand, result in pairs.items()
+        for operand, result in pairs
         if roots.count(roots[operand]) == 1
     ]

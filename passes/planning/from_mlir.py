@@ -22,20 +22,21 @@ def byte_size(of: ir.Type) -> int:
 
 @dataclass(frozen=True)
 class _Signature:
-    """What a kernel says of its arguments: position -> the result that is, or may be, the same."""
+    """What a kernel says of its arguments: the result that is, or the ones that may be, the same."""
 
     inout: dict[int, int]
-    may_alias: dict[int, int]
+    may_alias: dict[int, tuple[int, ...]]
 
 
 def _signature(kernel: ir.Operation) -> _Signature:
-    found: dict[str, dict[int, int]] = {"lamina.inout": {}, "lamina.may_alias": {}}
+    signature = _Signature({}, {})
     if "arg_attrs" in kernel.attributes:
         for position, given in enumerate(kernel.attributes["arg_attrs"]):
-            for name, pairs in found.items():
-                if name in given:
-                    pairs[position] = given[name].value
-    return _Signature(found["lamina.inout"], found["lamina.may_alias"])
+            if "lamina.inout" in given:
+                signature.inout[position] = given["lamina.inout"].value
+            if "lamina.may_alias" in given:
+                signature.may_alias[position] = tuple(given["lamina.may_alias"])
+    return signature
 
 
 @dataclass

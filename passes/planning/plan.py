@@ -154,14 +154,16 @@ class _StepWriter:
     def _call(self, call: Call) -> list[Step]:
         find = self.sharing.find
         steps: list[Step] = []
-        in_place = {}
-        for operand, result in {**call.may_alias, **call.inout}.items():
+        in_place: dict[int, int] = {}
+        for operand, results in call.may_alias.items():
+            for result in results:
+                if find(call.operands[operand]) == find(call.results[result]):
+                    in_place[operand] = result
+        for operand, result in call.inout.items():
             old, new = call.operands[operand], call.results[result]
-            if find(old) == find(new):
-                in_place[operand] = result
-            elif operand in call.inout:  # the old value is still needed, or is not ours to write
+            if find(old) != find(new):  # the old value is still needed, or is not ours to write
                 steps.append(CopyStep(old, old, new))
-                in_place[operand] = result
+            in_place[operand] = result
         return [*steps, CallStep(call, in_place)]
 
     def _copies(self, sources: list[int], targets: list[int], point: int | None) -> list[Step]:

@@ -117,9 +117,11 @@ class Writer:
                 if slot.index not in self.declared_data:
                     self._global(slot.index)
                 name = ir.FlatSymbolRefAttr.get(f"constant_{slot.index}")
-                made = ir.Operation.create(
-                    "memref.get_global", results=[memref], attributes={"name": name}
-                ).result
+                own = self.memrefs[self.reader.types[slot.index]]
+                read = ir.Operation.create(
+                    "memref.get_global", results=[own], attributes={"name": name}
+                )
+                made = _as_type(read.result, memref)
             else:
                 first = 0 if slot.space == "argument" else arguments
                 made = _as_type(block.arguments[first + slot.index], memref)
@@ -182,7 +184,8 @@ class Writer:
         extra = tuple(sorted((o, r) for o, r in step.in_place.items() if o not in call.inout))
         name = call.kernel
         if extra:
-            name += "_over_" + "_".join(str(operand) for operand, _ in extra)
+            single = len(call.results) == 1
+            name += "_over_" + "_".join(f"{o}" if single else f"{o}to{r}" for o, r in extra)
         buffers = [self._view(value, types[value]) for value in self._buffers(step)]
         with call.tag.location:
             self.used.setdefault(name, (call.kernel, extra))

@@ -215,9 +215,7 @@ class Outliner:
                          for value in stored])  # fmt: skip
         each = self._argument_attributes(group, arguments, stored)
         if any(each):
-            attributes["arg_attrs"] = ir.ArrayAttr.get(
-                [ir.DictAttr.get({name: _i32(number) for name, number in d.items()}) for d in each]
-            )
+            attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(given) for given in each])
         return self._kernels.add(function, root.name.split(".")[-1])
 
     def _fill(
@@ -256,21 +254,17 @@ class Outliner:
 
     def _argument_attributes(
         self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
-    ) -> list[dict[str, int]]:
-        each: list[dict[str, int]] = [{} for _ in arguments]
+    ) -> list[dict[str, ir.Attribute]]:
+        each: list[dict[str, ir.Attribute]] = [{} for _ in arguments]
         if group.kind == "update":
             for number, value in enumerate(stored):
-                each[_number_of(value)]["lamina.inout"] = number
+                each[_number_of(value)]["lamina.inout"] = _i32(number)
         elif group.kind == "loop":
-            free = list(range(len(stored)))
             elsewhere = self._read_elsewhere(group)
             for number, value in enumerate(arguments):
-                if value in elsewhere:
-                    continue
-                same = next((r for r in free if stored[r].type == value.type), None)
-                if same is not None:
-                    free.remove(same)
-                    each[number]["lamina.may_alias"] = same
+                same = [r for r, result in enumerate(stored) if result.type == value.type]
+                if same and value not in elsewhere:
+                    each[number]["lamina.may_alias"] = ir.DenseI64ArrayAttr.get(same)
         return each
 
     def _read_elsewhere(self, group: Group) -> set[ir.Value]:

@@ -11,7 +11,7 @@ func.func @chain(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   %2 = stablehlo.add %1, %y : tensor<8xf32>
   return %2 : tensor<8xf32>
 }
-// CHECK: func.func private @fused_add_0(%arg0: tensor<8xf32> {lamina.may_alias = 0 : i32}, %arg1: tensor<8xf32>)
+// CHECK: func.func private @fused_add_0(%arg0: tensor<8xf32> {lamina.may_alias = array<i64: 0>}, %arg1: tensor<8xf32> {lamina.may_alias = array<i64: 0>})
 // CHECK-SAME: lamina.kind = "loop", lamina.reason = "elementwise chain of 3"
 // CHECK-NEXT: stablehlo.constant
 // CHECK-NEXT: stablehlo.multiply

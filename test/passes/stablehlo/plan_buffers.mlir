@@ -65,7 +65,7 @@ module @scan {
     %0 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
     return %0 : tensor<i1>
   }
-  func.func private @next(%i: tensor<i32> {lamina.may_alias = 0 : i32}) -> tensor<i32> {
+  func.func private @next(%i: tensor<i32> {lamina.may_alias = array<i64: 0>}) -> tensor<i32> {
     %c = stablehlo.constant dense<1> : tensor<i32>
     %0 = stablehlo.add %i, %c : tensor<i32>
     return %0 : tensor<i32>
@@ -137,5 +137,27 @@ module @branches {
   func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.sine %x : tensor<4xf32>
     return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Which operand becomes which result is chosen here: each donated one its own, without a copy.
+// CHECK-LABEL: module @several_in_place
+// CHECK: func.func public @main(%[[P:.*]]: memref<4xf32>, %[[M:.*]]: memref<4xf32>, %[[G:.*]]: memref<4xf32>
+// CHECK-NOT: memref.copy
+// CHECK: call @adam_over_1to0_2to1(%[[G]], %[[M]], %[[P]])
+// CHECK-NOT: memref.copy
+// CHECK: return
+// CHECK: func.func private @adam_over_1to0_2to1(%{{.*}}: tensor<4xf32>, %{{.*}}: tensor<4xf32> {lamina.inout = 0 : i32}, %{{.*}}: tensor<4xf32> {lamina.inout = 1 : i32})
+module @several_in_place {
+  func.func public @main(%p: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %m: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0:2 = call @adam(%g, %m, %p) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    return %0#1, %0#0 : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func private @adam(%g: tensor<4xf32> {lamina.may_alias = array<i64: 0, 1>}, %m: tensor<4xf32> {lamina.may_alias = array<i64: 0, 1>}, %p: tensor<4xf32> {lamina.may_alias = array<i64: 0, 1>}) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = stablehlo.add %m, %g : tensor<4xf32>
+    %1 = stablehlo.subtract %p, %0 : tensor<4xf32>
+    return %0, %1 : tensor<4xf32>, tensor<4xf32>
   }
 }
