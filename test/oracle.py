@@ -34,15 +34,19 @@ def _to_numpy(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, (lamina.Array, jax.Array)) else x
 
 
-def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6) -> None:
-    """Equal structure, shapes and dtypes; equal weak types of arrays; values up to rtol and atol."""
+def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6,
+                weak: bool = True) -> None:  # fmt: skip
+    """Equal structure, shapes and dtypes; equal weak types (unless weak=False); values up to rtol
+    and atol. Where JAX gives a Python number back, only its value counts."""
     got_flat, got_tree = lamina.tree_util.tree_flatten(got)
     want_flat, want_tree = jax.tree_util.tree_flatten(want)
     assert len(got_flat) == len(want_flat), f"{got_tree} is not {want_tree}"
     plain = jax.tree_util.tree_structure(lamina.tree_util.tree_map(lambda _: 0, got))
     assert plain == want_tree, f"{plain} is not {want_tree}"
     for g, w in zip(got_flat, want_flat, strict=True):
-        if isinstance(w, jax.Array):
+        if isinstance(w, bool | int | float | complex):
+            w = np.asarray(w, np.asarray(g).dtype)
+        elif isinstance(w, jax.Array) and weak:
             assert g.weak_type == w.weak_type, f"weak_type {g.weak_type} is not {w.weak_type}: {g!r}"
         a, b = np.asarray(g), np.asarray(w)
         assert a.dtype == b.dtype and a.shape == b.shape, (
@@ -55,7 +59,7 @@ def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6) 
             np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol=rtol, atol=atol)
 
 
-def check(program: Callable[..., Any], *args: Any, **tolerances: float) -> Any:
+def check(program: Callable[..., Any], *args: Any, **tolerances: Any) -> Any:
     """Runs a program in both libraries, asserts that the results agree, gives lamina's."""
     got = program(LAMINA, *args)
     assert_same(got, program(JAX, *args), **tolerances)

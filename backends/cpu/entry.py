@@ -113,7 +113,9 @@ class _Emitter:
                 case "memref.view":
                     self.offsets[op.results[0]] = self.offsets[op.operands[1]]
                 case "memref.reinterpret_cast":
-                    self.pointers[op.results[0]] = self.pointers[op.operands[0]]
+                    for known in (self.pointers, self.offsets, self.global_of):
+                        if op.operands[0] in known:
+                            known[op.results[0]] = known[op.operands[0]]
                 case "memref.get_global":
                     self.global_of[op.results[0]] = op.attributes["name"].value
                 case "memref.copy":

@@ -161,3 +161,24 @@ module @several_in_place {
     return %0, %1 : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// A constant read under another shape: the data has one shape, the kernel sees its own.
+// CHECK-LABEL: module @reshaped_constant
+// CHECK: %[[DATA:.*]] = memref.get_global @constant_{{.*}} : memref<f32>
+// CHECK: %[[VIEW:.*]] = memref.reinterpret_cast %[[DATA]]
+// CHECK-SAME: memref<f32> to memref<1xf32>
+// CHECK: call @f(%[[VIEW]],
+module @reshaped_constant {
+  func.func public @main() -> tensor<1xf32> {
+    %c = stablehlo.constant dense<2.0> : tensor<f32>
+    %0 = stablehlo.reshape %c : (tensor<f32>) -> tensor<1xf32>
+    %1 = call @f(%0) : (tensor<1xf32>) -> tensor<1xf32>
+    return %1 : tensor<1xf32>
+  }
+  func.func private @f(%x: tensor<1xf32>) -> tensor<1xf32> {
+    %0 = stablehlo.sine %x : tensor<1xf32>
+    return %0 : tensor<1xf32>
+  }
+}
