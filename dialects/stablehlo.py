@@ -121,6 +121,7 @@ __all__ = [
     "constant",
     "convert",
     "convolution",
+    "convolution_dimensions",
     "cosine",
     "count_leading_zeros",
     "custom_call",

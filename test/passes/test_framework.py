@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
+
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, options, registry

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir, stablehlo_ext
 

@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of, tensor_type
 from lamina.dialects.vendors import ir
@@ -108,9 +109,7 @@ class Program:
     def reshape(self) -> ir.Value:
         x = self.pick(self.random.choice([(4, 3), (12,), (4,), (3, 4), (4, 1)]))
         count = int(np.prod(shape_of(x.type)))
-        return hlo.reshape(
-            x, self.random.choice([s for s in SHAPES if int(np.prod(s)) == count])
-        )
+        return hlo.reshape(x, self.random.choice([s for s in SHAPES if int(np.prod(s)) == count]))
 
     def slice(self) -> ir.Value:
         return hlo.slice(self.pick((40, 3)), (2, 0), (10, 3), (2, 1))

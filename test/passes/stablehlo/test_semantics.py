@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
 from lamina.passes.pipeline import Pipeline
