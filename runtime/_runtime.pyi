@@ -63,7 +63,7 @@ class Executable:
         outputs: Sequence[tuple[Any, Sequence[int]]],
         aliases: Sequence[int | None],
         arena_bytes: int,
-        cheap: bool,
+        seconds: float,
         code: object,
         manifest: Any,
     ) -> None: ...

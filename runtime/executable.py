@@ -20,10 +20,8 @@ import numpy as np
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
 
-# Calls estimated below this are run at once: handing them to another thread costs as much.
-_CHEAP_SECONDS = 20e-6
-# What the estimate takes a core to do in a second. On the slow side: a call that runs longer than
-# estimated holds the caller up, one that runs shorter only pays for the hand-over.
+# What the estimate takes a core to do in a second. It decides whether the first calls are queued or
+# run at once; after those it is known how long they take.
 _BYTES_PER_SECOND = 10e9
 _FLOPS_PER_SECOND = 10e9
 _TRANSCENDENTALS_PER_SECOND = 1e9
@@ -81,7 +79,7 @@ def _link(artifact: Artifact) -> _runtime.Executable:
         outputs=[_spec(value) for value in outputs],
         aliases=[value.get("alias_of") for value in outputs],
         arena_bytes=manifest["arena_bytes"],
-        cheap=estimated_seconds(manifest.get("cost", {})) < _CHEAP_SECONDS,
+        seconds=estimated_seconds(manifest.get("cost", {})),
         code=code,
         manifest=manifest,
     )

@@ -29,7 +29,7 @@ def main(folder: str, extra: str | None = None) -> None:
     check_machine()
     home = Path(folder)
     python = home / "bin" / "python"
-    if not python.exists():
+    if not (home / "bin" / "pip").exists():
         make_environment(home, python)
     if extra is None:
         return

@@ -36,7 +36,8 @@ class Run {
   bool execute() {
     results_.clear();
     results_.resize(program_.outputs.size());
-    inline_ = (program_.cheap || !async) && all_ready();
+    cheap_ = program_.cheap;
+    inline_ = (cheap_ || !async) && all_ready();
     if (PyErr_Occurred() || !take_arguments() || !make_results()) return false;
     ++executable_->calls;
     return inline_ ? run_here() : enqueue_call();
@@ -70,7 +71,7 @@ class Run {
       if (inline_ && leaf.kind >= LeafKind::kBool) {
         write_scalar(leaf, scalars_[i].bytes);
         pointers_[i] = scalars_[i].bytes;
-      } else if (void* data = inline_ ? borrowed_data(leaf) : nullptr) {
+      } else if (void* data = inline_ && cheap_ ? borrowed_data(leaf) : nullptr) {
         pointers_[i] = data;
       } else {
         if (!(buffers_[i] = leaf_buffer(leaf))) return false;
@@ -129,7 +130,7 @@ class Run {
     outs.resize(results_.size());
     for (size_t r = 0; r < outs.size(); ++r) outs[r] = results_[r]->data();
     std::string error;
-    if (program_.cheap) {
+    if (cheap_) {
       error = run_entry(program_, pointers_.data(), outs.data());
     } else {
       const WithoutGil unlocked;
@@ -175,7 +176,8 @@ class Run {
   const Leaf* leaves_;
   size_t count_;
   std::vector<Ref<Buffer>>& results_;
-  bool inline_ = false;
+  bool cheap_ = false;   // keeps the GIL
+  bool inline_ = false;  // runs before it returns
   std::vector<void*> pointers_, result_pointers_;
   std::vector<Ref<Buffer>> buffers_;  // empty where the content is borrowed
   std::vector<Scalar> scalars_;
@@ -236,16 +238,16 @@ bool read_aliases(PyObject* sequence, Program* program) {
 }
 
 PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"name",        "entry", "inputs", "outputs",  "aliases",
-                                      "arena_bytes", "cheap", "code",   "manifest", nullptr};
+  static const char* const names[] = {"name",        "entry",   "inputs", "outputs",  "aliases",
+                                      "arena_bytes", "seconds", "code",   "manifest", nullptr};
   const char* name;
   unsigned long long entry;
   PyObject *inputs, *outputs, *aliases, *code, *manifest;
   Py_ssize_t arena_bytes;
-  int cheap;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOnpOO", const_cast<char**>(names), &name,
-                                   &entry, &inputs, &outputs, &aliases, &arena_bytes, &cheap, &code,
-                                   &manifest)) {
+  double seconds;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO", const_cast<char**>(names), &name,
+                                   &entry, &inputs, &outputs, &aliases, &arena_bytes, &seconds,
+                                   &code, &manifest)) {
     return nullptr;
   }
   if (entry == 0 || arena_bytes < 0) {
@@ -256,7 +258,7 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   program->name = name;
   program->entry = reinterpret_cast<Entry>(static_cast<uintptr_t>(entry));
   program->arena_bytes = static_cast<size_t>(arena_bytes);
-  program->cheap = cheap != 0;
+  program->cheap = seconds * 1e9 < kCheapNs;
   if (!read_specs(inputs, &program->inputs) || !read_specs(outputs, &program->outputs) ||
       !read_aliases(aliases, program.get())) {
     return nullptr;
@@ -363,7 +365,8 @@ PyGetSetDef executable_getset[] = {
     {"outputs", get_outputs, nullptr, "(dtype, shape) of each result.", nullptr},
     {"aliases", get_aliases, nullptr, "{result: donated argument whose memory it takes}.", nullptr},
     {"arena_bytes", get_arena_bytes, nullptr, "Bytes of temporaries in a call.", nullptr},
-    {"cheap", get_cheap, nullptr, "Whether calls run at once rather than being queued.", nullptr},
+    {"cheap", get_cheap, nullptr, "Whether calls run before they return rather than being queued.",
+     nullptr},
     {"calls", get_calls, nullptr, "How often it was called.", nullptr},
     {nullptr}};
 

@@ -1,6 +1,7 @@
 // program.cpp -- see program.h.
 #include "program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -8,6 +9,34 @@
 #include "threads.h"
 
 namespace lamina {
+
+namespace {
+
+constexpr int kMeasuredCalls = 4;
+constexpr int64_t kTooLongNs = 1'000'000;
+
+// Runs the entry and learns whether calls are cheap: from the best of the first calls (a busy
+// machine only makes them longer), and later from a call that held its caller up, since the trip
+// count of a loop may depend on the data.
+void run_and_learn(const Program& program, void** args, void** results, void* arena) {
+  const bool learning = program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
+  if (!learning && !program.cheap.load(std::memory_order_relaxed)) {
+    program.entry(args, results, arena);
+    return;
+  }
+  const int64_t start = now_ns();
+  program.entry(args, results, arena);
+  const int64_t elapsed = now_ns() - start;
+  if (!learning) {
+    if (elapsed > kTooLongNs) program.cheap.store(false);
+    return;
+  }
+  const int64_t best = std::min(program.best_ns.load(), elapsed);
+  program.best_ns.store(best);
+  if (program.measured.fetch_add(1) + 1 == kMeasuredCalls) program.cheap.store(best < kCheapNs);
+}
+
+}  // namespace
 
 std::string run_entry(const Program& program, void** args, void** results) {
   try {
@@ -17,7 +46,7 @@ std::string run_entry(const Program& program, void** args, void** results) {
     {
       const FailureScope scope(&failure);
       const FlushDenormals flush;
-      program.entry(args, results, arena ? arena->data() : nullptr);
+      run_and_learn(program, args, results, arena ? arena->data() : nullptr);
     }
     return failure.failed() ? failure.message() : std::string();
   } catch (const OutOfMemory& error) {

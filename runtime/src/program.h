@@ -1,6 +1,7 @@
 // program.h -- a loaded executable without Python: its entry, its signature, and one run of it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,8 +27,14 @@ struct Program {
   std::vector<ArraySpec> inputs, outputs;
   std::vector<int> alias_of;  // per output: the donated input whose memory it is, or -1
   size_t arena_bytes = 0;
-  bool cheap = false;  // worth less than the hand-over to another thread
+  // Whether a call is not worth handing over to another thread: estimated first, then measured.
+  mutable std::atomic<bool> cheap{false};
+  mutable std::atomic<int> measured{0};
+  mutable std::atomic<int64_t> best_ns{INT64_MAX};
 };
+
+// Calls below this run before they return.
+inline constexpr int64_t kCheapNs = 20'000;
 
 // One call on its way: everything a run needs, owned.
 struct Call {

@@ -352,6 +352,46 @@ def test_cost_decides_what_is_queued():
     assert estimated_seconds({}) == 0
     assert estimated_seconds({"flops": 1e9, "bytes accessed": 1e9, "transcendentals": 1e9}) > 1
     assert not make(seconds=1).cheap
+    assert make(seconds=0).cheap
+
+
+def test_a_loop_whose_length_is_data_is_queued_once_it_took_long():
+    ir = """
+declare i32 @usleep(i32)
+define void @lamina_entry(ptr %args, ptr %results, ptr %arena) {
+  %in = load ptr, ptr %args
+  %out = load ptr, ptr %results
+  %time = load i32, ptr %in
+  store i32 %time, ptr %out
+  %long = icmp sgt i32 %time, 0
+  br i1 %long, label %wait, label %done
+wait:
+  call i32 @usleep(i32 %time)
+  br label %done
+done:
+  ret void
+}
+"""
+    sleep = make(ir, [("int32", ())], [("int32", ())], imports=["usleep"])
+    for _ in range(10):
+        sleep([np.int32(0)])
+    assert sleep.cheap
+    sleep([np.int32(30_000)])
+    assert not sleep.cheap
+    assert not sleep([np.int32(30_000)])[0].is_ready()
+
+
+def test_measured_time_corrects_the_estimate():
+    quick = make(name="quick", seconds=1)
+    for _ in range(4):
+        assert not quick.cheap
+        quick([np.float32(1)])[0].block_until_ready()
+    assert quick.cheap
+    slow = make(elementwise(SLOW, 4), [V4], [V4], imports=["usleep", "lamina_fail"])
+    for _ in range(4):
+        assert slow.cheap
+        slow([vector(1, 2, 3, 4)])
+    assert not slow.cheap and not slow([vector(1, 2, 3, 4)])[0].is_ready()
 
 
 SCRIPT = """
