@@ -144,7 +144,7 @@ module @branches {
 
 // Which operand becomes which result is chosen here: each donated one its own, without a copy.
 // CHECK-LABEL: module @several_in_place
-// CHECK: func.func public @main(%[[P:.*]]: memref<4xf32>, %[[M:.*]]: memref<4xf32>, %[[G:.*]]: memref<4xf32>
+// CHECK: func.func public @main(%[[P:arg0]]: memref<4xf32>, %[[M:arg1]]: memref<4xf32>, %[[G:arg2]]: memref<4xf32>
 // CHECK-NOT: memref.copy
 // CHECK: call @adam_over_1to0_2to1(%[[G]], %[[M]], %[[P]])
 // CHECK-NOT: memref.copy
