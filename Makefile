@@ -7,6 +7,9 @@ PYTHON ?= python3
 JOBS := $(shell nproc)
 NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
 
+# Tests start many interpreters: bytecode is kept even where the shell says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test pytest lit lint format typecheck docs bench wheel-smoke clean
 
