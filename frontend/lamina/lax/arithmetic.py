@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import ShapedArray, Zero, dtypes, get_aval
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval
 from lamina.lax import hlo
 from lamina.lax.checks import (
     ANY,
@@ -152,28 +152,28 @@ def reciprocal(x: Any) -> Any:
 _SUM = linear_in_each(lambda ct, *_: ct, lambda ct, *_: ct)
 _FIRST = [lambda g, *_: g]
 
-add_p = elementwise(
+add_p: Primitive = elementwise(
     "add", builder("add"), NUMBER, NUMBER, derivatives=_FIRST * 2, transpose=_SUM,
 )  # fmt: skip
-add_any_p = elementwise(
+add_any_p: Primitive = elementwise(
     "add_any", builder("add"), ANY, ANY, derivatives=_FIRST * 2, transpose=_SUM,
 )  # fmt: skip
-sub_p = elementwise(
+sub_p: Primitive = elementwise(
     "sub", builder("subtract"), NUMBER, NUMBER,
     derivatives=[lambda g, *_: g, lambda g, *_: neg(g)],
     transpose=linear_in_each(lambda ct, *_: ct, lambda ct, *_: neg(ct)),
 )  # fmt: skip
-neg_p = elementwise(
+neg_p: Primitive = elementwise(
     "neg", builder("negate"), NUMBER,
     derivatives=[lambda g, *_: neg(g)],
     transpose=linear_in_each(lambda ct, _: neg(ct)),
 )  # fmt: skip
-mul_p = elementwise(
+mul_p: Primitive = elementwise(
     "mul", builder("multiply"), NUMBER, NUMBER,
     derivatives=[lambda g, ans, x, y: mul(g, y), lambda g, ans, x, y: mul(x, g)],
     transpose=linear_in_each(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
 )  # fmt: skip
-div_p = elementwise(
+div_p: Primitive = elementwise(
     "div", builder("divide"), NUMBER, NUMBER,
     derivatives=[
         lambda g, ans, x, y: div(g, y),
@@ -181,7 +181,7 @@ div_p = elementwise(
     ],
     transpose=linear_in_each(lambda ct, x, y: div(ct, y)),
 )  # fmt: skip
-square_p = elementwise(
+square_p: Primitive = elementwise(
     "square", elementwise_lowering(lambda x: hlo.multiply(x, x)), NUMBER,
     derivatives=[lambda g, ans, x: mul(g, mul(scalar_like(x, 2), x))],
 )  # fmt: skip
@@ -192,7 +192,7 @@ def _rem_by_divisor(g: Any, ans: Any, x: Any, y: Any) -> Any:
     return mul(neg(g), mul(sign(quotient), floor(abs(quotient))))
 
 
-rem_p = elementwise(
+rem_p: Primitive = elementwise(
     "rem", builder("remainder"), REAL, REAL, derivatives=[_FIRST[0], _rem_by_divisor],
 )  # fmt: skip
 
@@ -264,11 +264,11 @@ def _integer_pow_abstract_eval(x: ShapedArray, *, y: int) -> ShapedArray:
     return x
 
 
-pow_p = elementwise(
+pow_p: Primitive = elementwise(
     "pow", _pow_lowering, NUMBER, _EXPONENT, derivatives=[_pow_by_base, _pow_by_exponent],
     abstract_eval=_pow_abstract_eval,
 )  # fmt: skip
-integer_pow_p = elementwise(
+integer_pow_p: Primitive = elementwise(
     "integer_pow", _integer_pow_lowering, NUMBER, derivatives=[_integer_pow_derivative],
     abstract_eval=_integer_pow_abstract_eval,
 )  # fmt: skip
@@ -295,8 +295,12 @@ def _share(g: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 _SHARES = [_share, lambda g, ans, x, y: _share(g, ans, y, x)]
-max_p = elementwise("max", _extremum_lowering("maximum", "GT"), ANY, ANY, derivatives=_SHARES)
-min_p = elementwise("min", _extremum_lowering("minimum", "LT"), ANY, ANY, derivatives=_SHARES)
+max_p: Primitive = elementwise(
+    "max", _extremum_lowering("maximum", "GT"), ANY, ANY, derivatives=_SHARES
+)
+min_p: Primitive = elementwise(
+    "min", _extremum_lowering("minimum", "LT"), ANY, ANY, derivatives=_SHARES
+)
 
 
 # ---- parts of numbers --------------------------------------------------------------------------
@@ -332,14 +336,14 @@ def _round_lowering(ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any
     return hlo.round_nearest_even(x)
 
 
-abs_p = elementwise(
+abs_p: Primitive = elementwise(
     "abs", builder("abs"), SIGNED, derivatives=[_abs_derivative], result=dtypes.real_dtype,
 )  # fmt: skip
-sign_p = elementwise("sign", _sign_lowering, NUMBER, jvp=_sign_jvp)
-floor_p = elementwise("floor", builder("floor"), FLOAT)
-ceil_p = elementwise("ceil", builder("ceil"), FLOAT)
-round_p = elementwise("round", _round_lowering, FLOAT)
-is_finite_p = elementwise(
+sign_p: Primitive = elementwise("sign", _sign_lowering, NUMBER, jvp=_sign_jvp)
+floor_p: Primitive = elementwise("floor", builder("floor"), FLOAT)
+ceil_p: Primitive = elementwise("ceil", builder("ceil"), FLOAT)
+round_p: Primitive = elementwise("round", _round_lowering, FLOAT)
+is_finite_p: Primitive = elementwise(
     "is_finite", builder("is_finite"), FLOAT, result=lambda _: np.dtype(bool),
 )  # fmt: skip
-nextafter_p = elementwise("nextafter", chlo_lowering("next_after"), FLOAT, FLOAT)
+nextafter_p: Primitive = elementwise("nextafter", chlo_lowering("next_after"), FLOAT, FLOAT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.core import Primitive
 from lamina.lax.checks import BITS, INTEGER
 from lamina.lax.elementwise_rules import builder, elementwise
 
@@ -53,16 +54,16 @@ def clz(x: Any) -> Any:
     return clz_p.bind(x)
 
 
-and_p = elementwise("and", builder("and_"), BITS, BITS)
-or_p = elementwise("or", builder("or_"), BITS, BITS)
-xor_p = elementwise("xor", builder("xor"), BITS, BITS)
-not_p = elementwise("not", builder("not_"), BITS)
-shift_left_p = elementwise("shift_left", builder("shift_left"), INTEGER, INTEGER)
-shift_right_logical_p = elementwise(
+and_p: Primitive = elementwise("and", builder("and_"), BITS, BITS)
+or_p: Primitive = elementwise("or", builder("or_"), BITS, BITS)
+xor_p: Primitive = elementwise("xor", builder("xor"), BITS, BITS)
+not_p: Primitive = elementwise("not", builder("not_"), BITS)
+shift_left_p: Primitive = elementwise("shift_left", builder("shift_left"), INTEGER, INTEGER)
+shift_right_logical_p: Primitive = elementwise(
     "shift_right_logical", builder("shift_right_logical"), INTEGER, INTEGER,
 )  # fmt: skip
-shift_right_arithmetic_p = elementwise(
+shift_right_arithmetic_p: Primitive = elementwise(
     "shift_right_arithmetic", builder("shift_right_arithmetic"), INTEGER, INTEGER,
 )  # fmt: skip
-population_count_p = elementwise("population_count", builder("popcnt"), INTEGER)
-clz_p = elementwise("clz", builder("count_leading_zeros"), INTEGER)
+population_count_p: Primitive = elementwise("population_count", builder("popcnt"), INTEGER)
+clz_p: Primitive = elementwise("clz", builder("count_leading_zeros"), INTEGER)

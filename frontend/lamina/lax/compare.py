@@ -49,9 +49,9 @@ def _comparison(name: str, accept: Accepted) -> Primitive:
 
 ORDERED = accepted("integer", "bool", "floating")
 
-eq_p = _comparison("eq", ANY)
-ne_p = _comparison("ne", ANY)
-lt_p = _comparison("lt", ORDERED)
-le_p = _comparison("le", ORDERED)
-gt_p = _comparison("gt", ORDERED)
-ge_p = _comparison("ge", ORDERED)
+eq_p: Primitive = _comparison("eq", ANY)
+ne_p: Primitive = _comparison("ne", ANY)
+lt_p: Primitive = _comparison("lt", ORDERED)
+le_p: Primitive = _comparison("le", ORDERED)
+gt_p: Primitive = _comparison("gt", ORDERED)
+ge_p: Primitive = _comparison("ge", ORDERED)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import dtypes
+from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
 from lamina.lax.checks import COMPLEX, INEXACT, Accepted, dtype_of
 from lamina.lax.elementwise_rules import builder, elementwise, linear_in_each
@@ -42,7 +42,7 @@ def _zero(x: Any) -> Any:
     return lax.full_like(x, 0)
 
 
-complex_p = elementwise(
+complex_p: Primitive = elementwise(
     "complex", builder("complex"), _PARTS, _PARTS, result=dtypes.complex_dtype,
     derivatives=[
         lambda g, ans, x, y: complex(g, _zero(g)),
@@ -50,12 +50,12 @@ complex_p = elementwise(
     ],
     transpose=linear_in_each(lambda ct, *_: real(ct), lambda ct, *_: imag(lax.neg(ct))),
 )  # fmt: skip
-real_p = elementwise(
+real_p: Primitive = elementwise(
     "real", builder("real"), COMPLEX, result=dtypes.real_dtype,
     derivatives=[lambda g, ans, x: real(g)],
     transpose=linear_in_each(lambda ct, _: complex(ct, _zero(ct))),
 )  # fmt: skip
-imag_p = elementwise(
+imag_p: Primitive = elementwise(
     "imag", builder("imag"), COMPLEX, result=dtypes.real_dtype,
     derivatives=[lambda g, ans, x: imag(g)],
     transpose=linear_in_each(lambda ct, _: complex(_zero(ct), lax.neg(ct))),
@@ -74,7 +74,7 @@ def _conj_transpose(ct: Any, x: Any, *, input_dtype: np.dtype) -> list[Any]:
     return [out if dtypes.is_complex(input_dtype) else real(out)]
 
 
-conj_p = elementwise(
+conj_p: Primitive = elementwise(
     "conj", _conj_lowering, INEXACT, result=dtypes.complex_dtype,
     derivatives=[lambda g, ans, x, *, input_dtype: conj(g)],
     transpose=_conj_transpose,

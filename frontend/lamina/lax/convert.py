@@ -110,7 +110,7 @@ def _convert_batching(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
     return convert_element_type_p.bind(*args, **params), dims[0]
 
 
-convert_element_type_p = Primitive(
+convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
     abstract_eval=_convert_abstract_eval,
     lowering=_convert_lowering,
@@ -155,7 +155,7 @@ def _bitcast_batching(args: Sequence[Any], dims: Sequence[int], *, new_dtype: np
     return bitcast_convert_type_p.bind(move_axis(args[0], dims[0], 0), new_dtype=new_dtype), 0
 
 
-bitcast_convert_type_p = Primitive(
+bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
     abstract_eval=_bitcast_abstract_eval,
     lowering=_bitcast_lowering,
@@ -170,7 +170,7 @@ def _reduce_precision_lowering(ctx: Any, x: Any, *, exponent_bits: int, mantissa
     return hlo.reduce_precision(x, exponent_bits, mantissa_bits)
 
 
-reduce_precision_p = elementwise(
+reduce_precision_p: Primitive = elementwise(
     "reduce_precision", _reduce_precision_lowering, FLOAT,
     derivatives=[lambda g, ans, x, **params: reduce_precision(g, **params)],
     transpose=lambda ct, x, **params: [reduce_precision(ct, **params)],

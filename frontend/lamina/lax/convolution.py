@@ -426,7 +426,7 @@ def _batching(args: Any, dims: Any, *, dimension_numbers: ConvDimensionNumbers,
     return _split_axis(out, axis, size), axis
 
 
-conv_general_dilated_p = Primitive(
+conv_general_dilated_p: Primitive = Primitive(
     "conv_general_dilated",
     abstract_eval=_abstract_eval,
     lowering=_lowering,

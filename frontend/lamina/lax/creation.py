@@ -83,7 +83,7 @@ def _iota_lowering(ctx: Any, *, dtype: np.dtype, shape: tuple[int, ...], dimensi
     return hlo.iota(shape, dtype, dimension)
 
 
-iota_p = Primitive(
+iota_p: Primitive = Primitive(
     "iota",
     abstract_eval=_iota_abstract_eval,
     lowering=_iota_lowering,

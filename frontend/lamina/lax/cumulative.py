@@ -109,7 +109,7 @@ def _lowering(combine: Callable[[], Primitive]) -> Callable[..., Any]:
         def step(left: Arrays, right: Arrays) -> Arrays:
             part = ShapedArray(tuple(left[0].type.shape), aval.dtype)
             inner = dataclasses.replace(ctx, avals_in=[part, part], avals_out=[part])
-            return [combine().lowering(inner, left[0], right[0])]
+            return [combine().lowering(inner, left[0], right[0])]  # type: ignore[operator]
 
         if reverse:
             x = hlo.reverse(x, [axis])
@@ -124,13 +124,14 @@ def _jvp(
 ) -> Callable[..., Any]:
     """Scans values with their tangents, by the derivative of the combining primitive."""
 
+    def step(left: Arrays, right: Arrays) -> Arrays:
+        return combine().jvp((left[0], right[0]), (left[1], right[1]))  # type: ignore[operator]
+
     def rule(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
         pair = [*primals, *tangents]
         if reverse:
             pair = [lax.rev(x, (axis,)) for x in pair]
-        _, tangent = associative_scan(
-            lax, lambda a, b: combine().jvp((a[0], b[0]), (a[1], b[1])), pair, pair[0].shape, axis
-        )
+        _, tangent = associative_scan(lax, step, pair, pair[0].shape, axis)
         out = primitive().bind(*primals, axis=axis, reverse=reverse)
         return out, lax.rev(tangent, (axis,)) if reverse else tangent
 
@@ -158,10 +159,10 @@ def _cumulative(name: str, accept: Accepted, combine: Callable[[], Primitive], j
     return primitive
 
 
-cumsum_p = _cumulative(
+cumsum_p: Primitive = _cumulative(
     "cumsum", NUMBER, lambda: lax.add_p, LINEAR,
     lambda ct, x, *, axis, reverse: [cumsum(ct, axis, not reverse)],
 )  # fmt: skip
-cumprod_p = _cumulative("cumprod", NUMBER, lambda: lax.mul_p)
-cummax_p = _cumulative("cummax", ANY, lambda: lax.max_p)
-cummin_p = _cumulative("cummin", ANY, lambda: lax.min_p)
+cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p)
+cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p)
+cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p)

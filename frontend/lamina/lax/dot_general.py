@@ -247,7 +247,7 @@ def _batching(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) ->
     return dot_general_p.bind(x, y, dimension_numbers=((lc, rc), (lb, rb)), **params), out_dim
 
 
-dot_general_p = Primitive(
+dot_general_p: Primitive = Primitive(
     "dot_general",
     abstract_eval=_abstract_eval,
     lowering=_lowering,

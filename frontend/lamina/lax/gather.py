@@ -186,7 +186,7 @@ def _batching(args: Any, dims: Any, *, dimension_numbers: GatherDimensionNumbers
     return out, 0
 
 
-gather_p = Primitive(
+gather_p: Primitive = Primitive(
     "gather",
     abstract_eval=_abstract_eval,
     lowering=_lowering,

@@ -24,7 +24,7 @@ def optimization_barrier(operand: Any) -> Any:
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
-stop_gradient_p = Primitive(
+stop_gradient_p: Primitive = Primitive(
     "stop_gradient",
     abstract_eval=lambda x: x,
     lowering=lambda ctx, x: x,
@@ -40,7 +40,7 @@ def _barrier_of_nonzero(values: Any) -> list[Any]:
     return [v if type(v) is Zero else next(out) for v in values]
 
 
-optimization_barrier_p = Primitive(
+optimization_barrier_p: Primitive = Primitive(
     "optimization_barrier",
     abstract_eval=lambda *avals: list(avals),
     lowering=lambda ctx, *values: hlo.optimization_barrier(values),

@@ -181,19 +181,23 @@ def _exp2_lowering(ctx: Any, x: Any) -> Any:
     return hlo.power(hlo.full(2, aval.shape, aval.dtype), x)
 
 
-exp_p = _function("exp", builder("exponential"), lambda ans, x: ans)
-exp2_p = _function("exp2", _exp2_lowering, lambda ans, x: _times(math.log(2), ans))
-expm1_p = _function("expm1", builder("exponential_minus_one"), lambda ans, x: lax.add(ans, _one(x)))
-log_p = elementwise(
+exp_p: Primitive = _function("exp", builder("exponential"), lambda ans, x: ans)
+exp2_p: Primitive = _function("exp2", _exp2_lowering, lambda ans, x: _times(math.log(2), ans))
+expm1_p: Primitive = _function(
+    "expm1", builder("exponential_minus_one"), lambda ans, x: lax.add(ans, _one(x))
+)
+log_p: Primitive = elementwise(
     "log", builder("log"), INEXACT, derivatives=[lambda g, ans, x: lax.div(g, x)],
 )  # fmt: skip
-log1p_p = elementwise(
+log1p_p: Primitive = elementwise(
     "log1p", builder("log_plus_one"), INEXACT,
     derivatives=[lambda g, ans, x: lax.div(g, lax.add(x, _one(x)))],
 )  # fmt: skip
-sin_p = _function("sin", builder("sine"), lambda ans, x: cos(x))
-cos_p = _function("cos", builder("cosine"), lambda ans, x: lax.neg(sin(x)))
-tan_p = _function("tan", builder("tan"), lambda ans, x: lax.add(_one(x), lax.square(ans)))
+sin_p: Primitive = _function("sin", builder("sine"), lambda ans, x: cos(x))
+cos_p: Primitive = _function("cos", builder("cosine"), lambda ans, x: lax.neg(sin(x)))
+tan_p: Primitive = _function(
+    "tan", builder("tan"), lambda ans, x: lax.add(_one(x), lax.square(ans))
+)
 
 
 def _one_minus_square(x: Any) -> Any:
@@ -201,39 +205,45 @@ def _one_minus_square(x: Any) -> Any:
     return lax.mul(lax.sub(_one(x), x), lax.add(_one(x), x))
 
 
-asin_p = _function("asin", chlo_lowering("asin"), lambda ans, x: rsqrt(_one_minus_square(x)))
-acos_p = _function(
+asin_p: Primitive = _function(
+    "asin", chlo_lowering("asin"), lambda ans, x: rsqrt(_one_minus_square(x))
+)
+acos_p: Primitive = _function(
     "acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(_one_minus_square(x)))
 )
-atan_p = _function(
+atan_p: Primitive = _function(
     "atan", chlo_lowering("atan"),
     lambda ans, x: lax.reciprocal(lax.add(_one(x), lax.square(x))),
 )  # fmt: skip
-sinh_p = _function("sinh", chlo_lowering("sinh"), lambda ans, x: cosh(x))
-cosh_p = _function("cosh", chlo_lowering("cosh"), lambda ans, x: sinh(x))
-tanh_p = elementwise(
+sinh_p: Primitive = _function("sinh", chlo_lowering("sinh"), lambda ans, x: cosh(x))
+cosh_p: Primitive = _function("cosh", chlo_lowering("cosh"), lambda ans, x: sinh(x))
+tanh_p: Primitive = elementwise(
     "tanh", builder("tanh"), INEXACT,
     # (g + g*ans)(1 - ans): no cancellation where ans is near -1.
     derivatives=[
         lambda g, ans, x: lax.mul(lax.add(g, lax.mul(g, ans)), lax.sub(_one(x), ans)),
     ],
 )  # fmt: skip
-asinh_p = _function(
+asinh_p: Primitive = _function(
     "asinh", chlo_lowering("asinh"), lambda ans, x: rsqrt(lax.add(lax.square(x), _one(x))),
 )  # fmt: skip
-acosh_p = _function(
+acosh_p: Primitive = _function(
     "acosh", chlo_lowering("acosh"),
     lambda ans, x: rsqrt(lax.mul(lax.sub(x, _one(x)), lax.add(x, _one(x)))),
 )  # fmt: skip
-atanh_p = _function(
+atanh_p: Primitive = _function(
     "atanh", chlo_lowering("atanh"), lambda ans, x: lax.reciprocal(_one_minus_square(x)),
 )  # fmt: skip
-logistic_p = _function(
+logistic_p: Primitive = _function(
     "logistic", builder("logistic"), lambda ans, x: lax.mul(ans, lax.sub(_one(ans), ans)),
 )  # fmt: skip
-sqrt_p = _function("sqrt", builder("sqrt"), lambda ans, x: lax.div(scalar_like(x, 0.5), ans))
-rsqrt_p = _function("rsqrt", builder("rsqrt"), lambda ans, x: _times(-0.5, lax.div(ans, x)))
-cbrt_p = _function(
+sqrt_p: Primitive = _function(
+    "sqrt", builder("sqrt"), lambda ans, x: lax.div(scalar_like(x, 0.5), ans)
+)
+rsqrt_p: Primitive = _function(
+    "rsqrt", builder("rsqrt"), lambda ans, x: _times(-0.5, lax.div(ans, x))
+)
+cbrt_p: Primitive = _function(
     "cbrt", builder("cbrt"), lambda ans, x: lax.div(scalar_like(x, 1 / 3), lax.square(ans)), FLOAT,
 )  # fmt: skip
 
@@ -242,18 +252,18 @@ def _gaussian(scale: float, x: Any) -> Any:
     return _times(scale, exp(lax.neg(lax.square(x))))
 
 
-erf_p = _function(
+erf_p: Primitive = _function(
     "erf", chlo_lowering("erf"), lambda ans, x: _gaussian(2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
-erfc_p = _function(
+erfc_p: Primitive = _function(
     "erfc", chlo_lowering("erfc"), lambda ans, x: _gaussian(-2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
-erf_inv_p = _function(
+erf_inv_p: Primitive = _function(
     "erf_inv", chlo_lowering("erf_inv"),
     lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
-lgamma_p = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
-digamma_p = _function(
+lgamma_p: Primitive = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
+digamma_p: Primitive = _function(
     "digamma", chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
 )  # fmt: skip
 
@@ -262,7 +272,7 @@ def _polygamma_by_order(*_: Any) -> Any:
     raise NotImplementedError("polygamma has no derivative with respect to its order")
 
 
-polygamma_p = elementwise(
+polygamma_p: Primitive = elementwise(
     "polygamma", chlo_lowering("polygamma"), FLOAT, FLOAT,
     derivatives=[
         _polygamma_by_order,
@@ -278,7 +288,7 @@ def _atan2_by(factor: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return derivative
 
 
-atan2_p = elementwise(
+atan2_p: Primitive = elementwise(
     "atan2", builder("atan2"), FLOAT, FLOAT,
     derivatives=[_atan2_by(lambda x, y: y), _atan2_by(lambda x, y: lax.neg(x))],
 )  # fmt: skip

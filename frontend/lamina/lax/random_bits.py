@@ -81,7 +81,7 @@ def _batching(args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any
     return out, [d, d]
 
 
-threefry2x32_p = Primitive(
+threefry2x32_p: Primitive = Primitive(
     "threefry2x32",
     abstract_eval=_abstract_eval,
     lowering=_lowering,

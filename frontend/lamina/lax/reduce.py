@@ -224,24 +224,28 @@ def _exclusive_products(x: Any, *, reverse: bool) -> Any:
 
 
 # ---- primitives --------------------------------------------------------------------------------
-reduce_sum_p = _reduction(
+reduce_sum_p: Primitive = _reduction(
     "reduce_sum", NUMBER, lambda: lax.add_p, lambda _: 0, LINEAR, _reduce_sum_transpose,
 )  # fmt: skip
-reduce_prod_p = _reduction(
+reduce_prod_p: Primitive = _reduction(
     "reduce_prod", NUMBER, lambda: lax.mul_p, lambda _: 1, _reduce_prod_jvp,
 )  # fmt: skip
-reduce_max_p = _reduction(
+reduce_max_p: Primitive = _reduction(
     "reduce_max", ANY, lambda: lax.max_p, least, _extremum_jvp(lambda: reduce_max_p),
 )  # fmt: skip
-reduce_min_p = _reduction(
+reduce_min_p: Primitive = _reduction(
     "reduce_min", ANY, lambda: lax.min_p, greatest, _extremum_jvp(lambda: reduce_min_p),
 )  # fmt: skip
-reduce_and_p = _reduction(
+reduce_and_p: Primitive = _reduction(
     "reduce_and", BITS, lambda: lax.and_p, lambda dtype: True if dtype.kind == "b" else -1,
     NOT_DIFFERENTIABLE,
 )  # fmt: skip
-reduce_or_p = _reduction("reduce_or", BITS, lambda: lax.or_p, lambda _: 0, NOT_DIFFERENTIABLE)
-reduce_xor_p = _reduction("reduce_xor", BITS, lambda: lax.xor_p, lambda _: 0, NOT_DIFFERENTIABLE)
+reduce_or_p: Primitive = _reduction(
+    "reduce_or", BITS, lambda: lax.or_p, lambda _: 0, NOT_DIFFERENTIABLE
+)
+reduce_xor_p: Primitive = _reduction(
+    "reduce_xor", BITS, lambda: lax.xor_p, lambda _: 0, NOT_DIFFERENTIABLE
+)
 
 
 # ---- argmax and argmin -------------------------------------------------------------------------
@@ -301,5 +305,5 @@ def _index_reduction(name: str, direction: str, start: Callable[[np.dtype], Any]
     return primitive
 
 
-argmax_p = _index_reduction("argmax", "GT", least)
-argmin_p = _index_reduction("argmin", "LT", greatest)
+argmax_p: Primitive = _index_reduction("argmax", "GT", least)
+argmin_p: Primitive = _index_reduction("argmin", "LT", greatest)

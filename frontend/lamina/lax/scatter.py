@@ -314,12 +314,16 @@ def _scatter(name: str, combine: Callable[[], Primitive] | None, accept: Accepte
     return primitive
 
 
-scatter_p = _scatter("scatter", None, ANY, _set_jvp, _set_transpose)
-scatter_add_p = _scatter("scatter-add", lambda: lax.add_p, NUMBER, _add_jvp, _add_transpose)
-scatter_mul_p = _scatter("scatter-mul", lambda: lax.mul_p, NUMBER, _mul_jvp, _mul_transpose)
-scatter_min_p = _scatter(
+scatter_p: Primitive = _scatter("scatter", None, ANY, _set_jvp, _set_transpose)
+scatter_add_p: Primitive = _scatter(
+    "scatter-add", lambda: lax.add_p, NUMBER, _add_jvp, _add_transpose
+)
+scatter_mul_p: Primitive = _scatter(
+    "scatter-mul", lambda: lax.mul_p, NUMBER, _mul_jvp, _mul_transpose
+)
+scatter_min_p: Primitive = _scatter(
     "scatter-min", lambda: lax.min_p, ANY, _extremum_jvp(lambda: scatter_min_p), NOT_LINEAR,
 )  # fmt: skip
-scatter_max_p = _scatter(
+scatter_max_p: Primitive = _scatter(
     "scatter-max", lambda: lax.max_p, ANY, _extremum_jvp(lambda: scatter_max_p), NOT_LINEAR,
 )  # fmt: skip

@@ -119,7 +119,7 @@ def _select_batching(args: Sequence[Any], dims: Sequence[int | None]) -> tuple[A
     return select_n_p.bind(which, *cases), 0
 
 
-select_n_p = Primitive(
+select_n_p: Primitive = Primitive(
     "select_n",
     abstract_eval=_select_abstract_eval,
     lowering=_select_lowering,
@@ -142,7 +142,7 @@ def _where(condition: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     return derivative
 
 
-clamp_p = elementwise(
+clamp_p: Primitive = elementwise(
     "clamp", builder("clamp"), ANY, ANY, ANY,
     derivatives=[
         _where(lambda low, x, high: lax.bitwise_and(lax.gt(low, x), lax.lt(low, high))),

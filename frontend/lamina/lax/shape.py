@@ -184,7 +184,7 @@ def _broadcast_in_dim_batching(
     return broadcast_in_dim(x, (x.shape[0], *shape), (0, *past(0, broadcast_dimensions))), 0
 
 
-broadcast_in_dim_p = Primitive(
+broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
     abstract_eval=_broadcast_in_dim_abstract_eval,
     lowering=_broadcast_in_dim_lowering,
@@ -217,7 +217,7 @@ def _reshape_batching(args: Any, dims: Any, *, new_sizes: tuple[int, ...]) -> tu
     return reshape(x, (x.shape[0], *new_sizes)), 0
 
 
-reshape_p = Primitive(
+reshape_p: Primitive = Primitive(
     "reshape",
     abstract_eval=_reshape_abstract_eval,
     lowering=_reshape_lowering,
@@ -251,7 +251,7 @@ def _transpose_batching(args: Any, dims: Any, *, permutation: tuple[int, ...]) -
     return transpose(x, (d, *past(d, permutation))), 0
 
 
-transpose_p = Primitive(
+transpose_p: Primitive = Primitive(
     "transpose",
     abstract_eval=_transpose_abstract_eval,
     lowering=_transpose_lowering,
@@ -284,7 +284,7 @@ def _squeeze_batching(args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> t
     return squeeze(move_axis(args[0], dims[0], 0), past(0, dimensions)), 0
 
 
-squeeze_p = Primitive(
+squeeze_p: Primitive = Primitive(
     "squeeze",
     abstract_eval=_squeeze_abstract_eval,
     lowering=_squeeze_lowering,
@@ -303,7 +303,7 @@ def _rev_batching(args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> tuple
     return rev(args[0], past(dims[0], dimensions)), dims[0]
 
 
-rev_p = Primitive(
+rev_p: Primitive = Primitive(
     "rev",
     abstract_eval=lambda x, *, dimensions: x,
     lowering=_rev_lowering,
@@ -353,7 +353,7 @@ def _concatenate_batching(args: Any, dims: Any, *, dimension: int) -> tuple[Any,
     return concatenate(all_at_front(args, dims), dimension + 1), 0
 
 
-concatenate_p = Primitive(
+concatenate_p: Primitive = Primitive(
     "concatenate",
     abstract_eval=_concatenate_abstract_eval,
     lowering=_concatenate_lowering,
@@ -397,7 +397,7 @@ def _split_batching(args: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) 
     return split_p.bind(*args, sizes=sizes, axis=axis + (axis >= d)), [d] * len(sizes)
 
 
-split_p = Primitive(
+split_p: Primitive = Primitive(
     "split",
     abstract_eval=_split_abstract_eval,
     lowering=_split_lowering,
@@ -461,7 +461,7 @@ def _pad_batching(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, in
     return lax.select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))), 0
 
 
-pad_p = Primitive(
+pad_p: Primitive = Primitive(
     "pad",
     abstract_eval=_pad_abstract_eval,
     lowering=_pad_lowering,
@@ -471,7 +471,7 @@ pad_p = Primitive(
 )
 
 # ---- copy --------------------------------------------------------------------------------------
-copy_p = Primitive(
+copy_p: Primitive = Primitive(
     "copy",
     abstract_eval=lambda x: x,
     lowering=lambda ctx, x: x,

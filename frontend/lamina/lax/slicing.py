@@ -200,7 +200,7 @@ def _slice_batching(args: Any, dims: Any, *, start_indices: Any, limit_indices: 
     return out, d
 
 
-slice_p = Primitive(
+slice_p: Primitive = Primitive(
     "slice",
     abstract_eval=_slice_abstract_eval,
     lowering=_slice_lowering,
@@ -278,7 +278,7 @@ def _dynamic_slice_batching(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[
     return out, 0
 
 
-dynamic_slice_p = Primitive(
+dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
     abstract_eval=_dynamic_slice_abstract_eval,
     lowering=_dynamic_slice_lowering,
@@ -351,7 +351,7 @@ def _update_batching(args: Any, dims: Any) -> tuple[Any, int]:
     return out, 0
 
 
-dynamic_update_slice_p = Primitive(
+dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
     abstract_eval=_update_abstract_eval,
     lowering=_update_lowering,

@@ -109,7 +109,7 @@ def _batching(args: Any, dims: Any, *, dimension: int, **params: Any) -> tuple[A
     return out, [0] * len(out)
 
 
-sort_p = Primitive(
+sort_p: Primitive = Primitive(
     "sort",
     abstract_eval=_abstract_eval,
     lowering=_lowering,

@@ -51,8 +51,12 @@ def reduce_window(
         sizes = [dilated(s, b) for s, b in zip(np.shape(operand), base)]
         padding = padtype_to_pads(sizes, [dilated(s, d) for s, d in zip(window, wide)], strides,
                                   padding)  # fmt: skip
-    found = {lax.add: reduce_window_sum_p, lax.max: reduce_window_max_p,
-             lax.min: reduce_window_min_p}.get(computation)  # fmt: skip
+    by_computation: dict[Any, Primitive] = {
+        lax.add: reduce_window_sum_p,
+        lax.max: reduce_window_max_p,
+        lax.min: reduce_window_min_p,
+    }
+    found = by_computation.get(computation)
     if found is None:
         raise NotImplementedError(
             "reduce_window takes lax.add, lax.max or lax.min as its computation, got "
@@ -77,11 +81,16 @@ def reduce(
 ) -> Any:
     """operand's elements over `dimensions` combined with init_value by `computation`, which is one
     of lax.add, mul, max, min, bitwise_and, bitwise_or and bitwise_xor."""
-    found = {
-        lax.add: lax.reduce_sum, lax.mul: lax.reduce_prod, lax.max: lax.reduce_max,
-        lax.min: lax.reduce_min, lax.bitwise_and: lax.reduce_and, lax.bitwise_or: lax.reduce_or,
+    by_computation: dict[Any, Callable[..., Any]] = {
+        lax.add: lax.reduce_sum,
+        lax.mul: lax.reduce_prod,
+        lax.max: lax.reduce_max,
+        lax.min: lax.reduce_min,
+        lax.bitwise_and: lax.reduce_and,
+        lax.bitwise_or: lax.reduce_or,
         lax.bitwise_xor: lax.reduce_xor,
-    }.get(computation)  # fmt: skip
+    }
+    found = by_computation.get(computation)
     if found is None:
         raise NotImplementedError(
             "reduce takes lax.add, mul, max, min, bitwise_and, bitwise_or or bitwise_xor as its "
@@ -92,9 +101,17 @@ def reduce(
 
 def _with_init(out: Any, init: Any, computation: Callable[[Any, Any], Any]) -> Any:
     dtype = get_aval(out).dtype
-    neutral = {lax.add: 0, lax.mul: 1, lax.max: least(dtype), lax.min: greatest(dtype),
-               lax.bitwise_or: 0, lax.bitwise_xor: 0}.get(computation)  # fmt: skip
-    if isinstance(init, int | float | np.generic | np.ndarray) and init == neutral:
+    neutral: dict[Any, Any] = {
+        lax.add: 0,
+        lax.mul: 1,
+        lax.max: least(dtype),
+        lax.min: greatest(dtype),
+        lax.bitwise_or: 0,
+        lax.bitwise_xor: 0,
+    }
+    if isinstance(init, int | float | np.generic | np.ndarray) and (
+        init == neutral.get(computation)
+    ):
         return out
     return computation(out, lax.convert_element_type(init, dtype))
 
@@ -246,14 +263,14 @@ def _window_primitive(
     return primitive
 
 
-reduce_window_sum_p = _window_primitive(
+reduce_window_sum_p: Primitive = _window_primitive(
     "reduce_window_sum", NUMBER, _lowering(lambda: lax.add_p, lambda _: 0), LINEAR, _sum_transpose
 )
-reduce_window_max_p = _window_primitive(
+reduce_window_max_p: Primitive = _window_primitive(
     "reduce_window_max", REAL, _lowering(lambda: lax.max_p, least),
     _extremum_jvp(lambda: reduce_window_max_p, lambda: window_argmax_p),
 )  # fmt: skip
-reduce_window_min_p = _window_primitive(
+reduce_window_min_p: Primitive = _window_primitive(
     "reduce_window_min", REAL, _lowering(lambda: lax.min_p, greatest),
     _extremum_jvp(lambda: reduce_window_min_p, lambda: window_argmin_p),
 )  # fmt: skip
@@ -273,5 +290,5 @@ def _chosen(name: str, direction: str, start: Callable[[np.dtype], Any]) -> Prim
     return primitive
 
 
-window_argmax_p = _chosen("window_argmax", "GT", least)
-window_argmin_p = _chosen("window_argmin", "LT", greatest)
+window_argmax_p: Primitive = _chosen("window_argmax", "GT", least)
+window_argmin_p: Primitive = _chosen("window_argmin", "LT", greatest)
