@@ -85,7 +85,7 @@ def elementwise_abstract_eval(
     def unary(x: ShapedArray, **_: Any) -> ShapedArray:
         if x.dtype not in accept[0].dtypes:
             check_accepted(name, accept[0], x)
-        return x if result is None else _result(x.shape, result(x.dtype), x.weak_type)
+        return x if result is None else ShapedArray(x.shape, result(x.dtype), x.weak_type)
 
     def nary(*avals: ShapedArray, **_: Any) -> ShapedArray:
         x = avals[0]
@@ -100,13 +100,9 @@ def elementwise_abstract_eval(
         if same and weak == x.weak_type and result is None:
             return x
         shape = x.shape if same else broadcast_shapes(name, avals)
-        return _result(shape, x.dtype if result is None else result(x.dtype), weak)
+        return ShapedArray(shape, x.dtype if result is None else result(x.dtype), weak)
 
     return unary if len(accept) == 1 else nary
-
-
-def _result(shape: tuple[int, ...], dtype: np.dtype, weak: bool) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak and dtype.kind != "b")
 
 
 def elementwise_lowering(build: Callable[..., Any]) -> Callable[..., Any]:

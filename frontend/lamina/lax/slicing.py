@@ -297,7 +297,7 @@ def _update_abstract_eval(x: ShapedArray, update: ShapedArray, *starts: ShapedAr
             "dynamic_update_slice update shape must be smaller than operand shape, got update "
             f"shape {update.shape} for operand shape {x.shape}."
         )
-    return ShapedArray(x.shape, x.dtype, x.weak_type and update.weak_type)
+    return ShapedArray(x.shape, x.dtype)
 
 
 def _update_lowering(ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
