@@ -94,7 +94,7 @@ def main() -> None:
         ours = lamina_function(op, options.dtype, options.size, arity)
         given = [lamina.numpy.asarray(x) for x in arrays]
         calls: dict[str, Callable[[], Any]] = {
-            "lamina": lambda ours=ours, given=given: ours(*given).block_until_ready()
+            "lamina": lambda ours=ours, given=given: ours(*given)[0].block_until_ready()
         }
         if in_numpy is not None and options.dtype != "bf16":
             calls["numpy"] = lambda f=in_numpy, arrays=arrays: f(*arrays)

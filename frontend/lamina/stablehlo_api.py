@@ -1,7 +1,7 @@
 """`compile_stablehlo`: any StableHLO program, from wherever it comes, as a callable on arrays.
 
     run = lamina.compile_stablehlo("model.mlir")       # text, bytecode, a portable artifact, a path
-    y = run(x)
+    (y,) = run(x)
 
 MLIR is imported when the first program is compiled.
 """
@@ -21,6 +21,7 @@ import numpy as np
 from lamina.runtime import array_from_numpy
 
 if TYPE_CHECKING:
+    from lamina.array import Array
     from lamina.backends.compile import Compilation
     from lamina.backends.target import Target
 
@@ -47,8 +48,8 @@ class ArraySpec:
 class LoadedStableHLO:
     """A compiled StableHLO program. Call it with as many arrays as @main has arguments.
 
-    It gives back an array, or a list of arrays where @main has other than one result. Arguments
-    are NumPy or lamina arrays (or Python scalars) of exactly the shapes and dtypes of `inputs`.
+    It gives back a list with an array for each result of @main. Arguments are NumPy or lamina
+    arrays (or Python scalars) of exactly the shapes and dtypes of `inputs`.
     """
 
     def __init__(self, compilation: Compilation) -> None:
@@ -61,9 +62,8 @@ class LoadedStableHLO:
         self.outputs = tuple(_spec(row) for row in manifest["outputs"])
         self._executable = load(compilation.artifact)
 
-    def __call__(self, *arguments: Any) -> Any:
-        results = self._executable(_checked(self.name, arguments, self.inputs))
-        return results[0] if len(results) == 1 else list(results)
+    def __call__(self, *arguments: Any) -> list[Array]:
+        return self._executable(_checked(self.name, arguments, self.inputs))
 
     def __repr__(self) -> str:
         given = ", ".join(map(str, self.inputs))
@@ -106,7 +106,7 @@ class DynamicStableHLO:
         self._sized_by_values = False
         self._compiled: dict[Any, LoadedStableHLO] = {}
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> list[Array]:
         arrays = _checked(self.name, arguments, self.inputs)
         return self.specialize(*arrays)(*arrays)
 

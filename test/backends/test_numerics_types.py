@@ -37,7 +37,7 @@ def compiled(body: str, result: str, *arguments: str, count: int) -> Callable[..
     run = compile_stablehlo(
         f"func.func @main({named}) -> {types[-1]} {{\n  %r = {text}\n  return %r : {types[-1]}\n}}"
     )
-    return lambda *arrays: np.asarray(run(*arrays))
+    return lambda *arrays: np.asarray(run(*arrays)[0])
 
 
 def convert(source: str, to: str, x: np.ndarray) -> np.ndarray:

@@ -222,11 +222,10 @@ def test_program(case: Case) -> None:
     program = re.sub(r"%(\d+)", r"%arg\1", case.program)
     taken = ", ".join(f"%arg{i}: {_type(a)}" for i, a in enumerate(arguments))
     given = _type(expected)
-    result = np.asarray(
-        lamina.compile_stablehlo(
-            f"func.func public @main({taken}) -> {given} {{\n{program}\nreturn %r : {given}\n}}"
-        )(*arguments)
+    run = lamina.compile_stablehlo(
+        f"func.func public @main({taken}) -> {given} {{\n{program}\nreturn %r : {given}\n}}"
     )
+    result = np.asarray(run(*arguments)[0])
     assert result.dtype == expected.dtype and result.shape == expected.shape
     if expected.dtype == ml_dtypes.bfloat16:
         result, expected = result.astype(np.float32), expected.astype(np.float32)
