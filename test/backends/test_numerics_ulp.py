@@ -56,7 +56,7 @@ POSITIVE_32, POSITIVE_64 = (1.2e-38, float(np.finfo(np.float32).max)), (1e-300, 
 F32 = [
     Function("exponential", np.exp, 1.0, [(-87.3, 88.7)], [(1e-30, 80)]),
     Function("exponential_minus_one", np.expm1, 1.3, [(-20, 88.7), (-1, 1)], [(1e-30, 80)]),
-    Function("log", np.log, 1.0, [(0.5, 2), (0.99, 1.01)], [POSITIVE_32]),
+    Function("log", np.log, 1.2, [(0.5, 2), (0.99, 1.01)], [POSITIVE_32]),
     Function("log_plus_one", np.log1p, 2.6, [(-0.999, 1), (-0.5, 0.5)], [(1e-30, 0.999)]),
     Function("log_plus_one", np.log1p, 1.7, [(1, 100)], [(1, POSITIVE_32[1])]),
     Function("sine", np.sin, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
@@ -229,15 +229,26 @@ def test_atan2(element: str) -> None:
     np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(exact[number]))
 
 
-def test_normals_have_the_bits_of_jax() -> None:
+BITS_OF_JAX = [
+    ("stablehlo.log", "log", 1e-30, 100.0),
+    ("stablehlo.log_plus_one", "log1p", -0.99, 5.0),
+    ("chlo.erf_inv", "erf_inv", -0.9999999, 0.9999999),
+    ("stablehlo.exponential", "exp", -1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("op", "in_lax", "low", "high"), BITS_OF_JAX)
+def test_same_bits_as_jax(op: str, in_lax: str, low: float, high: float) -> None:
+    """What random numbers are made with: the same key must give the same numbers."""
     jax = pytest.importorskip("jax")
-    uniform = np.asarray(
-        jax.random.uniform(jax.random.key(0), (100_000,), minval=np.nextafter(np.float32(-1), 0))
-    )
-    of = f"tensor<{uniform.size}xf32>"
+    x = np.random.default_rng(0).uniform(low, high, SAMPLES).astype(np.float32)
+    of = f"tensor<{x.size}xf32>"
+    signature = f"{of} -> {of}" if op.startswith("chlo") else of
     run = compile_stablehlo(
-        f"func.func @main(%u: {of}) -> {of} {{\n"
-        f"  %r = chlo.erf_inv %u : {of} -> {of}\n  return %r : {of}\n}}"
+        f"func.func @main(%x: {of}) -> {of} {{\n"
+        f"  %r = {op} %x : {signature}\n  return %r : {of}\n}}"
     )
-    expected = np.asarray(jax.jit(jax.lax.erf_inv)(uniform))
-    np.testing.assert_array_equal(np.asarray(run(uniform)[0]).view(np.int32), expected.view(np.int32))
+    expected = np.asarray(jax.jit(getattr(jax.lax, in_lax))(x))
+    differing = np.asarray(run(x)).view(np.int32) != expected.view(np.int32)
+    # exp rounds x / log 2 to an integer once where XLA does it twice.
+    assert differing.mean() <= (1e-5 if in_lax == "exp" else 0)
