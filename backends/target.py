@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,8 +15,8 @@ class TargetError(ValueError):
 class Target:
     """A kind of device and what its code generator may assume.
 
-    `features` is LLVM's list (`+avx2,-sse4a,...`), sorted. `vector_bits` is the widest vector worth
-    using and `threads` how many kernels may count on.
+    `features` is LLVM's list (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth
+    using. How many threads there are is no part of it: the runtime divides the work as it runs.
     """
 
     kind: str
@@ -25,12 +24,11 @@ class Target:
     cpu: str
     features: str
     vector_bits: int
-    threads: int
 
     @staticmethod
     def host() -> Target:
-        """This machine's processor, with the threads that this process may use."""
-        return _host(_usable_threads())
+        """This machine's processor."""
+        return _host()
 
     @staticmethod
     def parse(text: str) -> Target:
@@ -52,17 +50,8 @@ class Target:
         return f"{self.kind}:{self.cpu}"
 
 
-def _usable_threads() -> int:
-    wanted = os.environ.get("LAMINA_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @functools.cache
-def _host(threads: int) -> Target:
+def _host() -> Target:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
@@ -79,5 +68,4 @@ def _host(threads: int) -> Target:
         cpu=llvm.get_host_cpu_name(),
         features=flags,
         vector_bits=vector_bits,
-        threads=threads,
     )

@@ -89,7 +89,7 @@ def test_locations_do_not_name_an_artifact(cache: Path) -> None:
 
 def test_keys_differ_by_text_target_and_name() -> None:
     host = Target.host()
-    other = Target(host.kind, host.triple, "generic", "", 128, host.threads)
+    other = Target(host.kind, host.triple, "generic", "", 128)
     keys = {
         artifact_key(text, target, name)
         for text in ("a", "b")
