@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 _options: dict[str, Option] = {}
 _epoch = 0
-_listeners: list[Callable[[int], None]] = []
+_listeners: list[Callable[[str], None]] = []
 
 
 class Option(Generic[T]):
@@ -193,4 +193,4 @@ check_tracer_leaks = Option(
 enable_checks = Option(
     "enable_checks", False, "Type-check every jaxpr that is made.", parse=_boolean
 )
-log = Option("log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words)
+log: Option[frozenset[str]] = Option("log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words)

@@ -94,7 +94,7 @@ def jit(
     options = JitOptions(fun, nums, names, donate_nums, donate_names, keep_unused, inline)
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.
-    wrapped = CompiledFunction(miss, nums, names)
+    wrapped: Any = CompiledFunction(miss, nums, names)
     functools.update_wrapper(wrapped, fun)
     wrapped.trace = functools.partial(_trace_stage, options)
     wrapped.lower = functools.partial(_lower_stage, options)

@@ -123,7 +123,9 @@ def plan_program(
     jaxpr = closed.jaxpr
     donated = list(donated) or [False] * len(jaxpr.invars)
     position = {v: i for i, v in enumerate(jaxpr.invars)}
-    outputs, computed, paths = [], [], []
+    outputs: list[int] = []
+    computed: list[Any] = []
+    paths: list[str] = []
     for i, v in enumerate(jaxpr.outvars):
         at = position.get(v) if type(v) is not Literal else None  # type: ignore[arg-type]
         if at is not None and not donated[at]:

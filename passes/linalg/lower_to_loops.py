@@ -245,7 +245,11 @@ class _Emitter:
             ):
                 store(value, output, place)
             return
-        self._loop(loops[level], [], lambda _: (self._emit_level(level + 1), [])[1])
+        self._loop(loops[level], [], lambda _: self._inner(level + 1))
+
+    def _inner(self, level: int) -> list[ir.Value]:
+        self._emit_level(level)
+        return []
 
     def _accumulate(self, level: int, accumulators: Sequence[ir.Value]) -> list[ir.Value]:
         if level == len(self._nest.loops):

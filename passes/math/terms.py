@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from lamina.dialects.vendors import ir
 
 Kind = Literal["float", "int", "bool"]
-Operand = "Term | float | int"
+Operand: TypeAlias = "Term | float | int"
 
 _ORDERED = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "uno": 14}
 _SIGNED = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5, "u<": 6}

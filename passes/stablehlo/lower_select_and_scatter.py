@@ -11,7 +11,7 @@ example: test/passes/stablehlo/lower_select_and_scatter.mlir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
@@ -94,7 +94,7 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
     return [cast(result, op.results[0].type)]
 
 
-def _all(conditions: Sequence[ir.Value]) -> ir.Value:
+def _all(conditions: Iterable[ir.Value]) -> ir.Value:
     result = None
     for condition in conditions:
         result = condition if result is None else arith.AndIOp(result, condition).result

@@ -48,7 +48,7 @@ class _State(threading.local):
 
 _state = _State()
 _eval_trace: Trace | None = None
-_observers: list[Callable[[bool], None]] = []
+_observers: list[Callable[[bool], Any]] = []
 
 
 def set_eval_trace(trace: Trace) -> None:
@@ -57,7 +57,7 @@ def set_eval_trace(trace: Trace) -> None:
     _eval_trace = trace
 
 
-def observe_tracing(observer: Callable[[bool], None]) -> None:
+def observe_tracing(observer: Callable[[bool], Any]) -> None:
     """Calls `observer(is_tracing)` whenever this thread starts or stops tracing."""
     _observers.append(observer)
 
