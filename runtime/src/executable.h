@@ -22,8 +22,8 @@ extern PyTypeObject* executable_type;
 
 bool init_executable(PyObject* module);
 
-// Whether calls may be queued at all; set_async(false) makes every call run before it returns.
-bool async_enabled();
+// Whether calls may be queued at all: set_async(false) makes every call run before it returns.
+// Gives the old value.
 bool set_async(bool enabled);
 
 // Runs the executable on leaves that have its input types. Fills one Buffer per output, which may
