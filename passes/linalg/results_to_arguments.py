@@ -15,9 +15,10 @@ example: test/passes/linalg/results_to_arguments.mlir
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, linalg, tensor
 from lamina.passes.base import Pass
 
 INOUT = "lamina.inout"
@@ -53,6 +54,8 @@ def _rewrite(func: ir.Operation) -> None:
             else:
                 destinations.append(block.add_argument(result_type, func.location))
     values = list(terminator.operands)
+    for value in values:
+        _part_from_other_results(value, values)
     direct = [
         _grow_in(destination, value)
         for value, destination in zip(values, destinations, strict=True)
@@ -116,29 +119,45 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
     while value != destination:
         if isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1:
             return from_loop
-        owner, number = value.owner, _result_number(value)
-        if owner.operation.name == "scf.for":
-            value = owner.operands[3 + number]
-        elif owner.operation.name in ("tensor.insert", "tensor.insert_slice"):
-            value = owner.operands[1]
-        elif (
-            owner.operation.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes
-        ):
-            value = owner.operands[
-                ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number
-            ]
-        elif (
-            owner.operation.name == "tensor.empty" and from_loop and value.type == destination.type
-        ):
-            value.replace_all_uses_with(destination)
-            return True
-        else:
+        overwritten = _overwritten_operand(value)
+        if overwritten is None:
+            owner = value.owner.operation
+            if owner.name == "tensor.empty" and from_loop and value.type == destination.type:
+                value.replace_all_uses_with(destination)
+                return True
             return from_loop
+        owner, position = overwritten
+        value = owner.operands[position]
     return True
 
 
-def _result_number(value: ir.Value) -> int:
-    return ir.OpResult(value).result_number
+def _part_from_other_results(value: ir.Value, results: Sequence[ir.Value]) -> None:
+    """Copy another result that a result is made from by overwriting: both must be there at the end.
+
+    Bufferisation would see the conflict only after both were given one buffer, and give up.
+    """
+    while (overwritten := _overwritten_operand(value)) is not None:
+        owner, position = overwritten
+        value = owner.operands[position]
+        if value in results:
+            with ir.InsertionPoint(owner), owner.location:
+                empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
+                owner.operands[position] = linalg.copy(value, outs=[empty])
+            return
+
+
+def _overwritten_operand(value: ir.Value) -> tuple[ir.Operation, int] | None:
+    """The op that makes a value, and which operand's buffer it would write it to."""
+    if isinstance(value.owner, ir.Block):
+        return None
+    owner, number = value.owner.operation, ir.OpResult(value).result_number
+    if owner.name == "scf.for":
+        return owner, 3 + number
+    if owner.name in ("tensor.insert", "tensor.insert_slice"):
+        return owner, 1
+    if owner.name.startswith("linalg.") and "operandSegmentSizes" in owner.attributes:
+        return owner, ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"])[0] + number
+    return None
 
 
 def _argument_attributes(func: ir.Operation, count: int) -> list[dict[str, ir.Attribute]]:

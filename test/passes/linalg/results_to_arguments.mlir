@@ -67,3 +67,16 @@ func.func @empty(%x: tensor<0x3xf32>) -> tensor<0x3xf32> {
 
 // CHECK-LABEL: func.func private @declaration(tensor<4xf32>) -> tensor<4xf32>
 func.func private @declaration(tensor<4xf32>) -> tensor<4xf32>
+
+// A result made by overwriting a part of another result works on a copy.
+// CHECK-LABEL: func.func @one_result_from_another
+// CHECK: %[[SUM:.*]] = linalg.add
+// CHECK: %[[COPY:.*]] = linalg.copy {{.*}}ins(%[[SUM]]
+// CHECK: tensor.insert %arg1 into %[[COPY]]
+func.func @one_result_from_another(%x: tensor<4xf32>, %e: f32) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+  %2 = tensor.insert %e into %1[%c0] : tensor<4xf32>
+  return %2, %1 : tensor<4xf32>, tensor<4xf32>
+}
