@@ -14,10 +14,11 @@ namespace {
 
 constexpr int kMeasuredCalls = 4;
 constexpr int64_t kTooLongNs = 1'000'000;
+constexpr int kLongCallDebt = 1000;  // paid back by as many short calls
 
 // Runs the entry and learns whether calls are cheap: from the best of the first calls (a busy
-// machine only makes them longer), and later from a call that held its caller up, since the trip
-// count of a loop may depend on the data.
+// machine only makes them longer), and later from two of a thousand calls that held their caller
+// up, since the trip count of a loop may depend on the data. One may have been preempted.
 void run_and_learn(const Program& program, void** args, void** results, void* arena) {
   const bool learning = program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
   if (!learning && !program.cheap.load(std::memory_order_relaxed)) {
@@ -28,7 +29,13 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
   program.entry(args, results, arena);
   const int64_t elapsed = now_ns() - start;
   if (!learning) {
-    if (elapsed > kTooLongNs) program.cheap.store(false);
+    const int debt = program.long_call_debt.load(std::memory_order_relaxed);
+    if (elapsed > kTooLongNs) {
+      program.long_call_debt.store(kLongCallDebt);
+      if (debt > 0) program.cheap.store(false);
+    } else if (debt > 0) {
+      program.long_call_debt.store(debt - 1, std::memory_order_relaxed);
+    }
     return;
   }
   const int64_t best = std::min(program.best_ns.load(), elapsed);

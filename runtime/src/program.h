@@ -30,6 +30,7 @@ struct Program {
   // Whether a call is not worth handing over to another thread: estimated first, then measured.
   mutable std::atomic<bool> cheap{false};
   mutable std::atomic<int> measured{0};
+  mutable std::atomic<int> long_call_debt{0};
   mutable std::atomic<int64_t> best_ns{INT64_MAX};
 };
 

@@ -355,7 +355,7 @@ def test_cost_decides_what_is_queued():
     assert make(seconds=0).cheap
 
 
-def test_a_loop_whose_length_is_data_is_queued_once_it_took_long():
+def test_a_loop_whose_length_is_data_is_queued_when_it_takes_long():
     ir = """
 declare i32 @usleep(i32)
 define void @lamina_entry(ptr %args, ptr %results, ptr %arena) {
@@ -376,6 +376,8 @@ done:
     for _ in range(10):
         sleep([np.int32(0)])
     assert sleep.cheap
+    sleep([np.int32(30_000)])
+    assert sleep.cheap  # once is no pattern
     sleep([np.int32(30_000)])
     assert not sleep.cheap
     assert not sleep([np.int32(30_000)])[0].is_ready()
