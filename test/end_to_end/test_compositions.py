@@ -1,0 +1,148 @@
+"""Random compositions of transformations over random small programs give what JAX gives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import JAX, LAMINA, assert_same
+
+import lamina
+
+W = np.linspace(-0.5, 0.7, 9).reshape(3, 3)
+INPUT = np.array([0.3, -1.2, 0.8])
+
+
+# ---- programs: functions of an array whose last size is 3, to one of the same shape ----------------
+def _scan(m, x, y):
+    carry, ys = m.lax.scan(lambda c, r: (m.np.tanh(c + r) * 0.9, c * r), x, m.np.stack([x, y, x * y]))
+    return carry + ys[1]
+
+
+def _custom(m, x):
+    f = m.custom_jvp(lambda v: m.np.sin(v))
+    f.defjvps(lambda t, out, v: t * (out + m.np.cos(v)))
+    return f(x)
+
+
+STEPS: dict[str, Callable[..., Any]] = {
+    "sin": lambda m, x, y: m.np.sin(x),
+    "tanh": lambda m, x, y: m.np.tanh(x) * 1.5,
+    "exp": lambda m, x, y: m.np.exp(-(x**2)),
+    "sqrt": lambda m, x, y: m.np.sqrt(x * x + 1),
+    "log": lambda m, x, y: m.np.log1p(y * y) - x,
+    "cube": lambda m, x, y: 0.3 * x**3,
+    "logistic": lambda m, x, y: m.lax.logistic(x - y),
+    "add": lambda m, x, y: x + y,
+    "mul": lambda m, x, y: x * y,
+    "div": lambda m, x, y: x / (2 + y * y),
+    "max": lambda m, x, y: m.np.maximum(x, 0.5 * y - 0.1),
+    "where": lambda m, x, y: m.np.where(x > y, x * 2, y),
+    "center": lambda m, x, y: x - m.np.mean(x, -1, keepdims=True),
+    "scale": lambda m, x, y: x * m.np.sum(y, -1, keepdims=True),
+    "largest": lambda m, x, y: x - m.np.max(x, -1, keepdims=True) * 0.5,
+    "softmax": lambda m, x, y: m.np.exp(x) / m.np.sum(m.np.exp(x), -1, keepdims=True),
+    "matmul": lambda m, x, y: x @ W,
+    "einsum": lambda m, x, y: m.np.einsum("...i,ij,...j->...i", x, W, y),
+    "outer": lambda m, x, y: (x[..., :, None] * y[..., None, :]).sum(-2),
+    "cumsum": lambda m, x, y: m.np.cumsum(x, -1) * 0.5,
+    "sort": lambda m, x, y: m.np.sort(x, axis=-1) + y,
+    "reverse": lambda m, x, y: x[..., ::-1] * y,
+    "concatenate": lambda m, x, y: m.np.concatenate([y[..., 1:], x[..., :1]], -1),
+    "update": lambda m, x, y: x.at[..., 1].add(y[..., 0] * 2),
+    "gather": lambda m, x, y: x[..., np.array([2, 0, 0])] + y,
+    "argmax": lambda m, x, y: x + m.np.argmax(y, -1, keepdims=True) * y,
+    "pad": lambda m, x, y: m.np.pad(x, [(0, 0)] * (x.ndim - 1) + [(1, 1)])[..., 2:5] + y,
+    "stop": lambda m, x, y: m.lax.stop_gradient(x) * y,
+    "jit": lambda m, x, y: m.jit(lambda a, b: m.np.sin(a) * b)(x, y) + m.jit(lambda a: a * 2)(y),
+    "cond": lambda m, x, y: m.lax.cond(m.np.sum(x) > 0, lambda a, b: a * b, lambda a, b: m.np.cos(a), x, y),
+    "switch": lambda m, x, y: m.lax.switch(m.np.argmax(m.np.sum(y)) + 1, [
+        lambda v: v, lambda v: v * v, lambda v: v[..., :1] + v], x),
+    "fori": lambda m, x, y: m.lax.fori_loop(0, 3, lambda i, c: m.np.sin(c) + 0.1 * i * y, x),
+    "scan": _scan,
+    "custom_jvp": lambda m, x, y: _custom(m, x),
+}  # fmt: skip
+FORWARD_ONLY = {
+    "while": lambda m, x, y: m.lax.while_loop(
+        lambda c: (c[0] < 3) | (m.np.sum(c[1]) > 100), lambda c: (c[0] + 1, c[1] * 0.5 + m.np.sin(y)), (0, x)
+    )[1],
+    "dynamic_fori": lambda m, x, y: m.lax.fori_loop(
+        0, m.np.asarray(m.np.sum(x * x), int) % 3, lambda i, c: c * m.np.cos(y), x),
+}  # fmt: skip
+
+# ---- transformations: from such a function to another ----------------------------------------------
+FORWARD: dict[str, Callable[..., Any]] = {
+    "jit": lambda m, f: m.jit(f),
+    "jvp": lambda m, f: lambda x: m.jvp(f, (x,), (m.np.cos(x),))[1],
+    "linearize": lambda m, f: lambda x: m.linearize(f, x)[1](x * 0.5 + 1),
+    "vmap": lambda m, f: lambda x: m.vmap(f)(m.np.stack([x, x * 0.5, 1 - x])).sum(0),
+    "vmap1": lambda m, f: lambda x: m.vmap(f, 1, -1)(m.np.stack([x, -x], 1)).sum(-1),
+    "jacfwd": lambda m, f: lambda x: m.np.sum(m.jacfwd(f)(x), tuple(range(x.ndim))),
+}
+REVERSE: dict[str, Callable[..., Any]] = {
+    "grad": lambda m, f: m.grad(lambda x: m.np.sum(f(x) * m.np.arange(3.0))),
+    "value_and_grad": lambda m, f: lambda x: sum(m.value_and_grad(lambda v: m.np.sum(f(v)))(x)),
+    "vjp": lambda m, f: lambda x: m.vjp(f, x)[1](m.np.sin(x))[0],
+    "jacrev": lambda m, f: lambda x: m.np.sum(m.jacrev(f)(x), tuple(range(x.ndim))),
+    "hvp": lambda m, f: lambda x: m.jvp(m.grad(lambda v: m.np.sum(f(v) ** 2)), (x,), (x,))[1],
+}
+ALL = {**FORWARD, **REVERSE}
+
+
+def build(m: Any, steps: Any, transforms: Any) -> Callable[[Any], Any]:
+    table = {**STEPS, **FORWARD_ONLY}
+
+    def f(x):
+        values = [x]
+        for name, i, j in steps:
+            values.append(table[name](m, values[i % len(values)], values[j % len(values)]))
+        return values[-1] + 0.1 * values[len(values) // 2]
+
+    for name in transforms:
+        f = ALL[name](m, f)
+    return f
+
+
+def agree(steps: Any, transforms: Any) -> None:
+    with lamina.enable_x64(True), jax.enable_x64(True):
+        want = build(JAX, steps, transforms)(INPUT)
+        got = build(LAMINA, steps, transforms)(INPUT)
+        assert_same(got, want, rtol=1e-8, atol=1e-9, weak=False)
+
+
+def _steps(names: list[str]) -> Any:
+    one = st.tuples(st.sampled_from(sorted(names)), st.integers(0, 5), st.integers(0, 5))
+    return st.lists(one, min_size=1, max_size=4)
+
+
+@given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
+@settings(max_examples=160)
+@example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
+@example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
+def test_compiled_compositions(steps, transforms):
+    agree(steps, [*transforms, "jit"])
+
+
+@given(_steps([*STEPS, *FORWARD_ONLY]), st.lists(st.sampled_from(sorted(FORWARD)), min_size=1, max_size=3))
+@settings(max_examples=40)
+@example([("while", 0, 0)], ["vmap", "jvp"])
+@example([("dynamic_fori", 0, 0)], ["jacfwd"])
+def test_compiled_forward_compositions(steps, transforms):
+    agree(steps, [*transforms, "jit"])
+
+
+@given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=2))
+@settings(max_examples=25)
+def test_eager_compositions(steps, transforms):
+    agree(steps, transforms)
+
+
+def test_every_step_under_every_transformation():
+    """Each pair once, several steps in one program to save compilations."""
+    names = sorted(STEPS)
+    for k, transform in enumerate(sorted(ALL)):
+        for at in range(0, len(names), 6):
+            part = names[at : at + 6]
+            agree([(n, 0, i + k) for i, n in enumerate(part)], [transform, "jit"])
