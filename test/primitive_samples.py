@@ -283,6 +283,8 @@ for _name in ("cumsum", "cumprod", "cummax", "cummin"):
     for _n in (1, 2, 3, 8, 13):
         row(_name, f32(_n, 2), rtol=1e-4, axis=0)
     row(_name, f32(2, 7), rtol=1e-4, axis=1, reverse=True)
+    row(_name, f32(2, 100, 3, low=0.8, high=1.2), rtol=1e-4, axis=1, value_only=True)
+    row(_name, i32(2100, low=-3, high=3), axis=0, reverse=True, value_only=True)
     row(_name, f32(0, 2), axis=0)
     row(_name, i8(9), axis=0, value_only=True)
     row(_name, bf16(9), smooth=False, rtol=5e-2, axis=0, value_only=True)

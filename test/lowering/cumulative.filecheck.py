@@ -6,23 +6,36 @@ from print_ir import print_ir
 from lamina import lax
 
 
-# Two elements: the first, and both combined.
+# A short axis: each element with those before it, in one reduction.
 # CHECK-LABEL: TEST: cumsum
-# CHECK: %[[A:.+]] = stablehlo.slice %arg0 [0:1:2]
-# CHECK: %[[B:.+]] = stablehlo.slice %arg0 [1:2:2]
-# CHECK: stablehlo.add %[[A]], %[[B]]
-# CHECK: stablehlo.concatenate
-@print_ir("f32[2]")
+# CHECK: %[[PAIRS:.+]] = stablehlo.broadcast_in_dim %arg0, dims = [1]
+# CHECK-SAME: -> tensor<5x5xf32>
+# CHECK: stablehlo.compare LE
+# CHECK: %[[MASKED:.+]] = stablehlo.select %{{.+}}, %[[PAIRS]]
+# CHECK: stablehlo.reduce(%[[MASKED]] init: %{{.+}}) applies stablehlo.add across dimensions = [1]
+@print_ir("f32[5]")
 def cumsum(x):
     return lax.cumsum(x)
 
 
+# A long one: blocks of 32, their totals, and both combined.
+# CHECK-LABEL: TEST: blocks
+# CHECK: stablehlo.pad %arg0, %{{.+}}, low = [0], high = [28]
+# CHECK: stablehlo.reshape %{{.+}} : (tensor<128xf32>) -> tensor<4x32xf32>
+# CHECK: applies stablehlo.maximum across dimensions = [2]
+# CHECK: applies stablehlo.maximum across dimensions = [1]
+# CHECK: stablehlo.maximum
+# CHECK: stablehlo.slice %{{.+}} [0:100]
+@print_ir("f32[100]")
+def blocks(x):
+    return lax.cummax(x)
+
+
 # CHECK-LABEL: TEST: others
 # CHECK: stablehlo.reverse
-# CHECK: stablehlo.multiply
+# CHECK: applies stablehlo.multiply
 # CHECK: stablehlo.reverse
-# CHECK: stablehlo.maximum
-# CHECK: stablehlo.minimum
+# CHECK: applies stablehlo.minimum
 @print_ir("f32[2]")
 def others(x):
-    return lax.cummin(lax.cummax(lax.cumprod(x, reverse=True)))
+    return lax.cummin(lax.cumprod(x, reverse=True))

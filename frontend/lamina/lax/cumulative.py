@@ -1,7 +1,8 @@
 """Cumulative operations along an axis: cumsum cumprod cummax cummin.
 
-They are computed by halving: pairs are combined, the result is scanned, and what lies between is
-filled in. That is O(n) work in O(log n) steps for any associative operation.
+They are computed in blocks: each element is combined with those before it in its block, the blocks'
+totals are scanned in the same way, and each block is combined with the total before it. That takes
+two kernels for each factor of the block size in the length.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
+from lamina.lax.reduce import greatest, least, scalar_body
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -46,13 +48,15 @@ def _bind(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
 
 # ---- the scan ----------------------------------------------------------------------------------
 Arrays = Sequence[Any]
+_BLOCK = 32
 
 
-def associative_scan(ops: Any, combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays,
-                     shape: tuple[int, ...], axis: int) -> list[Any]:  # fmt: skip
+def associative_scan(
+    combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays, shape: tuple[int, ...], axis: int
+) -> list[Any]:
     """combine(...combine(x0, x1)..., xi) for each i along an axis, of arrays of one shape.
 
-    `ops` has slice, concatenate and reshape: lamina.lax for arrays, its `hlo` for IR values.
+    Pairs are combined, the result is scanned, and what lies between is filled in.
     """
     n = shape[axis]
     if n < 2:
@@ -65,28 +69,28 @@ def associative_scan(ops: Any, combine: Callable[[Arrays, Arrays], Arrays], xs: 
         starts, strides = [0] * len(shape), [1] * len(shape)
         starts[axis], strides[axis] = start, step
         limits = list(sized(limit))
-        return ops.slice(x, starts, limits, strides)
+        return lax.slice(x, starts, limits, strides)
 
     half = n // 2
     pairs = combine(
         [part(x, 0, 2 * half - 1, 2) for x in xs], [part(x, 1, 2 * half, 2) for x in xs]
     )
-    odd = associative_scan(ops, combine, pairs, sized(half), axis)
+    odd = associative_scan(combine, pairs, sized(half), axis)
     first = [part(x, 0, 1, 1) for x in xs]
     if n == 2:
         even = first
     else:
         between = (n - 1) // 2
         rest = combine([part(x, 0, between, 1) for x in odd], [part(x, 2, n, 2) for x in xs])
-        even = [ops.concatenate([a, b], axis) for a, b in zip(first, rest)]
+        even = [lax.concatenate([a, b], axis) for a, b in zip(first, rest)]
     column = (*sized(half)[: axis + 1], 1, *shape[axis + 1 :])
     out = []
     for a, b in zip(even, odd):
         body = part(a, 0, half, 1) if n % 2 else a
-        both = ops.concatenate([ops.reshape(body, column), ops.reshape(b, column)], axis + 1)
-        woven = ops.reshape(both, sized(2 * half))
+        both = lax.concatenate([lax.reshape(body, column), lax.reshape(b, column)], axis + 1)
+        woven = lax.reshape(both, sized(2 * half))
         if n % 2:
-            woven = ops.concatenate([woven, part(a, half, half + 1, 1)], axis)
+            woven = lax.concatenate([woven, part(a, half, half + 1, 1)], axis)
         out.append(woven)
     return out
 
@@ -102,21 +106,74 @@ def _abstract_eval(name: str, accept: Accepted) -> Callable[..., ShapedArray]:
     return rule
 
 
-def _lowering(combine: Callable[[], Primitive]) -> Callable[..., Any]:
+def _lowering(
+    combine: Callable[[], Primitive], identity: Callable[[np.dtype], Any]
+) -> Callable[..., Any]:
     def rule(ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         aval = ctx.avals_in[0]
-
-        def step(left: Arrays, right: Arrays) -> Arrays:
-            part = ShapedArray(tuple(left[0].type.shape), aval.dtype)
-            inner = dataclasses.replace(ctx, avals_in=[part, part], avals_out=[part])
-            return [combine().lowering(inner, left[0], right[0])]  # type: ignore[operator]
-
+        if not aval.size:
+            return x
+        scan = _Blocks(ctx, combine(), identity(aval.dtype), aval.dtype, axis)
         if reverse:
             x = hlo.reverse(x, [axis])
-        (out,) = associative_scan(hlo, step, [x], aval.shape, axis)
+        out = scan.prefixes(x, aval.shape)
         return hlo.reverse(out, [axis]) if reverse else out
 
     return rule
+
+
+@dataclasses.dataclass
+class _Blocks:
+    """Scans IR values along an axis with a primitive that has an identity."""
+
+    ctx: Any
+    combine: Primitive
+    identity: Any
+    dtype: np.dtype
+    axis: int
+
+    def prefixes(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """The combination of the elements up to each."""
+        axis, n = self.axis, shape[self.axis]
+        if n <= 2 * _BLOCK:
+            return self._within(x, shape, axis)
+        blocks = -(-n // _BLOCK)
+        x = self._pad(x, len(shape), 0, blocks * _BLOCK - n)
+        cut = (*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])
+        inner = self._within(hlo.reshape(x, cut), cut, axis + 1)
+        rows = (*shape[:axis], blocks, *shape[axis + 1 :])
+        start, limit = [0] * len(cut), list(cut)
+        start[axis + 1] = _BLOCK - 1
+        totals = hlo.reshape(hlo.slice(inner, start, limit, [1] * len(cut)), rows)
+        before = self._pad(self.prefixes(totals, rows), len(shape), 1, -1)
+        kept = [d for d in range(len(cut)) if d != axis + 1]
+        out = self._combined(hlo.broadcast_in_dim(before, cut, kept), inner, cut)
+        out = hlo.reshape(out, (*shape[:axis], blocks * _BLOCK, *shape[axis + 1 :]))
+        return hlo.slice(out, [0] * len(shape), shape, [1] * len(shape))
+
+    def _within(self, x: Any, shape: tuple[int, ...], axis: int) -> Any:
+        """The same by comparing all pairs: one reduction."""
+        n = shape[axis]
+        pairs = (*shape[: axis + 1], n, *shape[axis + 1 :])
+        spread = hlo.broadcast_in_dim(x, pairs, [d for d in range(len(pairs)) if d != axis])
+        place = np.dtype(np.int32)
+        later = hlo.iota((n, n), place, 0)
+        earlier = hlo.compare(hlo.iota((n, n), place, 1), later, "LE")
+        mask = hlo.broadcast_in_dim(earlier, pairs, [axis, axis + 1])
+        masked = hlo.select(mask, spread, hlo.full(self.identity, pairs, self.dtype))
+        init = hlo.full(self.identity, (), self.dtype)
+        body = scalar_body(self.ctx, self.combine, self.dtype)
+        return hlo.reduce([masked], [init], [axis + 1], body)[0]
+
+    def _combined(self, x: Any, y: Any, shape: tuple[int, ...]) -> Any:
+        part = ShapedArray(shape, self.dtype)
+        inner = dataclasses.replace(self.ctx, avals_in=[part, part], avals_out=[part])
+        return self.combine.lowering(inner, x, y)  # type: ignore[operator]
+
+    def _pad(self, x: Any, rank: int, low: int, high: int) -> Any:
+        lows, highs = [0] * rank, [0] * rank
+        lows[self.axis], highs[self.axis] = low, high
+        return hlo.pad(x, hlo.full(self.identity, (), self.dtype), lows, highs, [0] * rank)
 
 
 def _jvp(
@@ -131,7 +188,7 @@ def _jvp(
         pair = [*primals, *tangents]
         if reverse:
             pair = [lax.rev(x, (axis,)) for x in pair]
-        _, tangent = associative_scan(lax, step, pair, pair[0].shape, axis)
+        _, tangent = associative_scan(step, pair, pair[0].shape, axis)
         out = primitive().bind(*primals, axis=axis, reverse=reverse)
         return out, lax.rev(tangent, (axis,)) if reverse else tangent
 
@@ -146,12 +203,18 @@ def _batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
     return rule
 
 
-def _cumulative(name: str, accept: Accepted, combine: Callable[[], Primitive], jvp: Any = None,
-                transpose: Any = NOT_LINEAR) -> Primitive:  # fmt: skip
+def _cumulative(
+    name: str,
+    accept: Accepted,
+    combine: Callable[[], Primitive],
+    identity: Callable[[np.dtype], Any],
+    jvp: Any = None,
+    transpose: Any = NOT_LINEAR,
+) -> Primitive:
     primitive = Primitive(
         name,
         abstract_eval=_abstract_eval(name, accept),
-        lowering=_lowering(combine),
+        lowering=_lowering(combine, identity),
         jvp=jvp or _jvp(lambda: primitive, combine),
         transpose=transpose,
         batching=_batching(lambda: primitive),
@@ -160,9 +223,13 @@ def _cumulative(name: str, accept: Accepted, combine: Callable[[], Primitive], j
 
 
 cumsum_p: Primitive = _cumulative(
-    "cumsum", NUMBER, lambda: lax.add_p, LINEAR,
+    "cumsum",
+    NUMBER,
+    lambda: lax.add_p,
+    lambda _: 0,
+    LINEAR,
     lambda ct, x, *, axis, reverse: [cumsum(ct, axis, not reverse)],
-)  # fmt: skip
-cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p)
-cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p)
-cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p)
+)
+cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p, lambda _: 1)
+cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p, least)
+cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p, greatest)
