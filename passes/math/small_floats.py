@@ -92,7 +92,7 @@ def decode(code: Term, format_: SmallFormat) -> Term:
         if format_.has_sign:
             return value
         smallest = (code.equals(0).select(0x00400000, value.bits())).as_float()
-        return code.equals(format_.nan).select(_NAN, smallest)
+        return code.equals(format_.overflow).select(_NAN, smallest)
     size = code & (format_.sign - 1)
     normal = ((size << shift) + ((127 - format_.bias) << 23)).as_float()
     denormal = size.to_float() * format_.smallest
@@ -117,10 +117,10 @@ def encode(x: Term, format_: SmallFormat) -> Term:
     half = 1 << (shift - 1)
     if format_.mantissa:
         # Less than half a step, or half when what is kept is odd: the carry rounds to nearest even.
-        rounding = (size_bits.logical_right(shift) & 1) + (half - 1)
+        rounded = size_bits + ((size_bits.logical_right(shift) & 1) + (half - 1))
     else:
-        rounding = half
-    code = (size_bits + rounding).logical_right(shift)
+        rounded = size_bits + half
+    code = rounded.logical_right(shift)
     code = code - ((bias - format_.bias) << format_.mantissa)
     if not format_.has_sign:
         code = (code < 0).select(0, code)

@@ -227,12 +227,11 @@ class Term:
     def select(self, chosen: Operand, otherwise: Operand) -> Term:
         """Where this truth holds `chosen`, elsewhere `otherwise`; one of them must be a term."""
         like = chosen if isinstance(chosen, Term) else otherwise
-        chosen, otherwise = like._term(chosen), like._term(otherwise)
-        condition = self.value
-        op = ir.Operation.create(
-            "arith.select", [chosen.value.type], [condition, chosen.value, otherwise.value]
-        )
-        return Term(op.result, chosen.lane, chosen.kind)
+        if not isinstance(like, Term):
+            raise TypeError("select between two numbers: make one of them a term")
+        operands = [self.value, like._term(chosen).value, like._term(otherwise).value]
+        op = ir.Operation.create("arith.select", [like.value.type], operands)
+        return Term(op.result, like.lane, like.kind)
 
 
 def fma(a: Term, b: Operand, c: Operand) -> Term:
