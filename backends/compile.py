@@ -27,6 +27,8 @@ from lamina.backends.stages import (
 )
 from lamina.backends.target import Target, TargetError
 from lamina.backends.versions import versions
+from lamina.dialects.context import parse
+from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_text
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
@@ -71,7 +73,11 @@ def compile_module(
         raise TargetError(f"there is no backend for target {target} in this build")
     name = name or _name_of(module)
     store = default_store()
-    key = artifact_key(to_text(module), target, name)
+    text = to_text(module)
+    if "dense_resource<" in text:
+        module = parse(inline_resources(to_text(module, debug_info=True)))
+        text = to_text(module)
+    key = artifact_key(text, target, name)
     found = _stored(store, key)
     if found is not None:
         return Compilation(found, from_cache=True)

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from lamina.backends.compile import Compilation, compile_module
 from lamina.backends.stages import STAGES
-from lamina.backends.target import Target, TargetError
-from lamina.dialects.context import ParseError
+from lamina.backends.target import Target
 from lamina.passes.base import CompileError
 from lamina.stablehlo_api import read_module, with_source
 
@@ -27,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 0, or 1 after one clear message on stderr."""
     try:
         return _run(_parser().parse_args(sys.argv[1:] if argv is None else list(argv)))
-    except (CompileError, ParseError, TargetError, OSError) as error:
+    except (CompileError, ValueError, OSError) as error:
         print(f"lamina-compile: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -239,20 +239,23 @@ def _spec(row: dict[str, Any]) -> ArraySpec:
     return ArraySpec(tuple(row["shape"]), dtype_named(row["dtype"]), row.get("name", ""))
 
 
-def _argument_specs(module: Any) -> Iterator[ArraySpec]:
-    """What @main takes; nothing where there is no @main, which the compiler then says."""
+def _argument_specs(module: Any) -> list[ArraySpec]:
+    """What @main takes; nothing where it takes other than arrays, which the compiler then says."""
     from lamina.dialects.types import DYNAMIC, dtype_of
     from lamina.dialects.vendors import ir
 
     symbols = ir.SymbolTable(module.operation)
     if "main" not in symbols:
-        return
-    for of in symbols["main"].operation.attributes["function_type"].value.inputs:
-        if isinstance(of, ir.RankedTensorType) and DYNAMIC in of.shape:
-            sizes = tuple(None if size == DYNAMIC else size for size in of.shape)
-            yield ArraySpec(sizes, dtype_of(of))
-        elif isinstance(of, ir.RankedTensorType):
-            yield ArraySpec(tuple(of.shape), dtype_of(of))
+        return []
+    types = symbols["main"].operation.attributes["function_type"].value.inputs
+    try:
+        return [
+            ArraySpec(tuple(None if size == DYNAMIC else size for size in of.shape), dtype_of(of))
+            for of in types
+            if isinstance(of, ir.RankedTensorType)
+        ]
+    except TypeError:
+        return []
 
 
 def _name_of(module: Any) -> str:

@@ -105,6 +105,8 @@ def _walk(module: ir.Module, visit) -> None:
 
 
 def _check_type(of: ir.Type, op: ir.Operation) -> None:
+    if str(of) == "!stablehlo.token":
+        raise CompileError.at(op, f"orders side effects, and {_NO_HOST}")
     if not isinstance(of, ir.RankedTensorType):
         raise CompileError.at(op, f"has a value of type {of}; only arrays are supported")
     if DYNAMIC in of.shape:
