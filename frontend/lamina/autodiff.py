@@ -268,13 +268,7 @@ def value_and_grad(
             )
         where = [p % len(args) for p in positions]
 
-        def of_active(*active: Any) -> Any:
-            full = list(args)
-            for p, x in zip(where, active, strict=True):
-                full[p] = x
-            return fun(*full, **kwargs)
-
-        active = [args[p] for p in where]
+        of_active, active = _as_function_of(fun, where, args, kwargs)
         for x in tree.leaves(active):
             _check_input(x, holomorphic, allow_int)
         result = vjp(of_active, *active, has_aux=has_aux)
@@ -288,6 +282,20 @@ def value_and_grad(
         return functools.update_wrapper(value_and_grad_f, fun)
     except AttributeError:
         return value_and_grad_f
+
+
+def _as_function_of(
+    fun: Callable[..., Any], positions: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """fun as a function of the arguments at some positions only, and those arguments."""
+
+    def of_active(*active: Any) -> Any:
+        full = list(args)
+        for p, x in zip(positions, active, strict=True):
+            full[p] = x
+        return fun(*full, **kwargs)
+
+    return of_active, tuple(args[p] for p in positions)
 
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -368,13 +376,7 @@ def jacfwd(
     positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        def of_active(*active: Any) -> Any:
-            full = list(args)
-            for p, x in zip(positions, active, strict=True):
-                full[p] = x
-            return fun(*full, **kwargs)
-
-        active = tuple(args[p] for p in positions)
+        of_active, active = _as_function_of(fun, positions, args, kwargs)
         basis = _basis(active)
         aux: list[Any] = []
 
@@ -401,13 +403,7 @@ def jacrev(
     positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        def of_active(*active: Any) -> Any:
-            full = list(args)
-            for p, x in zip(positions, active, strict=True):
-                full[p] = x
-            return fun(*full, **kwargs)
-
-        active = tuple(args[p] for p in positions)
+        of_active, active = _as_function_of(fun, positions, args, kwargs)
         for x in tree.leaves(active):
             _check_input(x, False, False)
         result = vjp(of_active, *active, has_aux=has_aux)
