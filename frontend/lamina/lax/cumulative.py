@@ -8,7 +8,7 @@ two kernels for each factor of the block size in the length.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import greatest, least, scalar_body
+
+_BLOCK = 32
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -44,55 +46,6 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 def _bind(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
     axis = canonical_axis(primitive.name, axis, len(np.shape(operand)))
     return primitive.bind(operand, axis=axis, reverse=bool(reverse))
-
-
-# ---- the scan ----------------------------------------------------------------------------------
-Arrays = Sequence[Any]
-_BLOCK = 32
-
-
-def associative_scan(
-    combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays, shape: tuple[int, ...], axis: int
-) -> list[Any]:
-    """combine(...combine(x0, x1)..., xi) for each i along an axis, of arrays of one shape.
-
-    Pairs are combined, the result is scanned, and what lies between is filled in.
-    """
-    n = shape[axis]
-    if n < 2:
-        return list(xs)
-
-    def sized(k: int) -> tuple[int, ...]:
-        return (*shape[:axis], k, *shape[axis + 1 :])
-
-    def part(x: Any, start: int, limit: int, step: int) -> Any:
-        starts, strides = [0] * len(shape), [1] * len(shape)
-        starts[axis], strides[axis] = start, step
-        limits = list(sized(limit))
-        return lax.slice(x, starts, limits, strides)
-
-    half = n // 2
-    pairs = combine(
-        [part(x, 0, 2 * half - 1, 2) for x in xs], [part(x, 1, 2 * half, 2) for x in xs]
-    )
-    odd = associative_scan(combine, pairs, sized(half), axis)
-    first = [part(x, 0, 1, 1) for x in xs]
-    if n == 2:
-        even = first
-    else:
-        between = (n - 1) // 2
-        rest = combine([part(x, 0, between, 1) for x in odd], [part(x, 2, n, 2) for x in xs])
-        even = [lax.concatenate([a, b], axis) for a, b in zip(first, rest)]
-    column = (*sized(half)[: axis + 1], 1, *shape[axis + 1 :])
-    out = []
-    for a, b in zip(even, odd):
-        body = part(a, 0, half, 1) if n % 2 else a
-        both = lax.concatenate([lax.reshape(body, column), lax.reshape(b, column)], axis + 1)
-        woven = lax.reshape(both, sized(2 * half))
-        if n % 2:
-            woven = lax.concatenate([woven, part(a, half, half + 1, 1)], axis)
-        out.append(woven)
-    return out
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -181,16 +134,13 @@ def _jvp(
 ) -> Callable[..., Any]:
     """Scans values with their tangents, by the derivative of the combining primitive."""
 
-    def step(left: Arrays, right: Arrays) -> Arrays:
+    def step(left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
         return combine().jvp((left[0], right[0]), (left[1], right[1]))  # type: ignore[operator]
 
     def rule(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
-        pair = [*primals, *tangents]
-        if reverse:
-            pair = [lax.rev(x, (axis,)) for x in pair]
-        _, tangent = associative_scan(step, pair, pair[0].shape, axis)
         out = primitive().bind(*primals, axis=axis, reverse=reverse)
-        return out, lax.rev(tangent, (axis,)) if reverse else tangent
+        pair = (primals[0], tangents[0])
+        return out, lax.associative_scan(step, pair, reverse=reverse, axis=axis)[1]
 
     return rule
 

@@ -60,6 +60,16 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
     return broadcast_in_dim(operand, (*sizes, *shape), dims)
 
 
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to, as NumPy counts; ValueError if none."""
+    return np.broadcast_shapes(*map(canonical_shape, shapes))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """x with leading axes of size 1, so that it has this rank."""
+    return broadcast(x, (1,) * (rank - len(np.shape(x))))
+
+
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """array with axes of size 1 put in; dimensions count the result's axes."""
     shape = np.shape(array)
