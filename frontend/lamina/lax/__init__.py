@@ -65,8 +65,8 @@ from lamina.lax.scatter import (
 from lamina.lax.select import clamp, clamp_p, select, select_n, select_n_p
 from lamina.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_shapes, broadcast_to_rank, collapse,
-    concatenate, concatenate_p, copy, copy_p, expand_dims, pad, pad_p, reshape, reshape_p, rev, rev_p, split, split_p, squeeze,
-    squeeze_p, transpose, transpose_p,
+    concatenate, concatenate_p, copy, copy_p, expand_dims, pad, pad_p, reshape, reshape_p, rev,
+    rev_p, split, split_p, squeeze, squeeze_p, transpose, transpose_p,
 )  # fmt: skip
 from lamina.lax.slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
