@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+import lamina
+import lamina.numpy as jnp
 from lamina import lax
 from lamina.core.jaxpr_printer import _letters, jaxpr_text
+from lamina.jaxpr_io import parse_jaxpr
 
 
 def test_short_programs_stand_on_one_line(trace):
@@ -100,6 +103,36 @@ def test_nested_programs_are_indented_and_name_anew(trace):
 def test_tuples_of_programs(trace):
     text = str(trace(lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), "i32[]", "f32[]"))
     assert "cond[\n      branches=(\n        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" in text
+
+
+def test_programs_used_twice_are_written_once_before():
+    inner = lamina.jit(lambda x: jnp.sin(x))
+    text = str(lamina.make_jaxpr(lambda x, y: (inner(x), inner(y)))(1.0, 2.0))
+    assert text == (
+        "let _lambda_ = { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } in\n"
+        "{ lambda ; a:f32[] b:f32[]. let\n"
+        "    c:f32[] = jit[name=_lambda_ jaxpr=_lambda_] a\n"
+        "    d:f32[] = jit[name=_lambda_ jaxpr=_lambda_] b\n"
+        "  in (c, d) }"
+    )
+    again = parse_jaxpr(text)
+    assert str(again) == text
+    assert again.eqns[0].params["jaxpr"] is again.eqns[1].params["jaxpr"]
+    assert again.eqns[0].params["name"] == "_lambda_"
+
+
+def test_shared_branches_and_names_that_are_taken():
+    f, g = lamina.jit(lambda x: jnp.sin(x)), lamina.jit(lambda x: jnp.cos(x))
+    text = str(lamina.make_jaxpr(lambda x: f(g(x)) + g(f(x)))(1.0))
+    assert text.count("let _lambda_ = ") == text.count("let _lambda__0 = ") == 1
+    assert str(parse_jaxpr(text)) == text
+    closed = parse_jaxpr("""
+        let f = { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } in
+        { lambda ; i:i32[] a:f32[]. let
+            b:f32[] = cond[branches=(f { lambda ; a:f32[]. let in (a,) } f)] i a
+          in (b,) }""")
+    branches = closed.eqns[0].params["branches"]
+    assert len(branches) == 3 and branches[0] is branches[2]
 
 
 def test_letters_continue_after_z():

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
-from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.core.jaxpr import ClosedJaxpr, close_jaxpr, convert_constvars
 from lamina.core.primitive import Primitive
-from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import eval_trace
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
-from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.interpreters.transpose import backward_pass
+from lamina.interpreters.transpose import transpose_jaxpr
 
 
 def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
@@ -92,31 +91,9 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     return [next(then) if u else next(now) for u in out_unknown]
 
 
-@cache_on_jaxpr
-def _transposed(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tuple[bool, ...]
-) -> Any:
-    nonzero_out: list[bool] = []
-
-    def fun(*args: Any) -> list[Any]:
-        given = iter(args)
-        operands = [
-            UndefinedPrimal(aval) if lin else next(given)
-            for aval, lin in zip(closed.in_avals, linear, strict=True)
-        ]
-        cts = [
-            next(given) if nz else Zero(aval.to_tangent())
-            for aval, nz in zip(closed.out_avals, nonzero_cts, strict=True)
-        ]
-        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        nonzero_out[:] = [ct is not None and type(ct) is not Zero for ct in out]
-        return [ct for ct, nz in zip(out, nonzero_out, strict=True) if nz]
-
-    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
-    info = closed.jaxpr.debug_info
-    out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
-    return out, tuple(nonzero_out)
+_transposed = cache_on_jaxpr(
+    lambda closed, linear, nonzero: transpose_jaxpr(closed, linear, nonzero, False)
+)
 
 
 def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
@@ -145,7 +122,7 @@ def _impl(*args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
 
 def _shown(params: dict[str, Any]) -> dict[str, Any]:
     shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
-    if any(params["donated_invars"]):
+    if any(params.get("donated_invars", ())):
         shown["donated_invars"] = params["donated_invars"]
     return shown
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -213,9 +213,16 @@ def literal_of(value: Any) -> Literal:
     return Literal(value, get_aval(value))
 
 
-def all_equations(jaxpr: Jaxpr) -> Iterable[JaxprEqn]:
-    """The equations of a jaxpr and of all jaxprs within it."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for _, inner in subjaxprs(eqn.params):
-            yield from all_equations(inner)
+def all_equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """The equations of a jaxpr and of all jaxprs within it, each jaxpr once."""
+    seen: set[Jaxpr] = set()
+
+    def visit(inside: Jaxpr) -> Iterator[JaxprEqn]:
+        for eqn in inside.eqns:
+            yield eqn
+            for _, inner in subjaxprs(eqn.params):
+                if inner not in seen:
+                    seen.add(inner)
+                    yield from visit(inner)
+
+    return visit(jaxpr)

@@ -47,6 +47,7 @@ def parse_jaxpr(
     Raises JaxprSyntaxError.
     """
     parser = _Parser(text, primitives, names or {})
+    parser.definitions()
     jaxpr = parser.jaxpr()
     parser.end()
     return close_jaxpr(jaxpr)
@@ -58,6 +59,7 @@ class _Parser:
     ) -> None:
         self.text, self.at = text, 0
         self.primitives, self.names = primitives, names
+        self.shared: dict[str, ClosedJaxpr] = {}
 
     # ---- characters ----
     def error(self, message: str) -> JaxprSyntaxError:
@@ -99,6 +101,15 @@ class _Parser:
             raise self.error("unexpected text after the jaxpr")
 
     # ---- grammar ----
+    def definitions(self) -> None:
+        """let f = { ... } in: jaxprs that parameters name."""
+        while self.keyword("let"):
+            self.take("let")
+            name = self.match(_NAME, "a name")[0]
+            self.take("=")
+            self.shared[name] = close_jaxpr(self.jaxpr())
+            self.take("in")
+
     def jaxpr(self) -> Jaxpr:
         self.take("{")
         self.take("lambda")
@@ -209,21 +220,35 @@ class _Parser:
         while not self.accept("]"):
             key = self.match(_NAME, "a parameter name")[0]
             self.take("=")
-            out[key] = self.value()
+            out[key] = self.value(shared=key != "name")
         return out
 
-    def value(self) -> Any:
-        self.skip()
+    def program(self) -> ClosedJaxpr | None:
+        """A jaxpr, written out or by the name it was defined under, if one stands here."""
         if self.peek("{"):
             return close_jaxpr(self.jaxpr())
-        if self.peek("(") and self.text[self.at + 1 :].lstrip().startswith("{"):
-            self.take("(")
-            items = []
-            while not self.accept(")"):
-                items.append(close_jaxpr(self.jaxpr()))
-                self.accept(",")
-            return tuple(items)
+        word = _NAME.match(self.text, self.at)
+        if word is None or word[0] not in self.shared:
+            return None
+        self.at = word.end()
+        return self.shared[word[0]]
+
+    def value(self, shared: bool = True) -> Any:
+        """A parameter's value; `shared` says whether a word may stand for a defined jaxpr."""
+        self.skip()
         start = self.at
+        program = self.program() if shared else None
+        if program is not None:
+            return program
+        if shared and self.accept("("):
+            programs = []
+            while (program := self.program()) is not None:
+                programs.append(program)
+                self.accept(",")
+            if programs:
+                self.take(")")
+                return tuple(programs)
+            self.at = start
         text = self.expression_text()
         try:
             return _evaluate(ast.parse(text, mode="eval").body, self.lookup)

@@ -5,13 +5,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lamina.core import dtypes, pretty
-from lamina.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from lamina.core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    subjaxprs,
+)
 from lamina.core.pretty import Break, Concat, Doc, Group, Nest, Text, join
 
 WIDTH = 80
@@ -42,71 +53,104 @@ def _letters(n: int) -> str:
 
 
 def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = WIDTH, source_info: bool = False) -> str:
-    """The text of a jaxpr; with source_info each equation ends in `# file:line (function)`."""
-    inner = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-    return pretty.layout(_jaxpr(inner, Names(), source_info), width)
+    """The text of a jaxpr; with source_info each equation ends in `# file:line (function)`.
+
+    A jaxpr that is a parameter in several places is written once, before the others:
+    `let f = { ... } in { ... jit[name=f jaxpr=f] ... }`.
+    """
+    inner = _open(jaxpr)
+    printer = _Printer(source_info, _shared(inner))
+    docs: list[Doc] = []
+    for shared, name in printer.shared.items():
+        docs += [Text(f"let {name} = "), printer.jaxpr(shared), Text(" in"), Break(" ")]
+    return pretty.layout(Concat([*docs, printer.jaxpr(inner)]), width)
 
 
-def _jaxpr(jaxpr: Jaxpr, names: Names, source_info: bool) -> Doc:
-    head = f"{{ lambda {_binders(jaxpr.constvars, names)}; {_binders(jaxpr.invars, names)}"
-    eqns: list[Doc] = [_equation(e, names, source_info) for e in jaxpr.eqns]
-    outs = [literal_text(v) if type(v) is Literal else names(v) for v in jaxpr.outvars]  # type: ignore[arg-type]
-    tail = "(" + ", ".join(outs) + ("," if len(outs) == 1 else "") + ")"
-    body: list[Doc] = [Text((head[:-1] if jaxpr.invars else head) + ". let")]
-    between = Concat([Break("; ")])
-    if eqns:
-        body.append(Nest(4, Concat([Break(" "), join(between, eqns)])))
-    body.append(Nest(2, Concat([Break(" "), Text("in " + tail + " }")])))
-    return Group(Concat(body))
+def _open(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def _shared(jaxpr: Jaxpr) -> dict[Jaxpr, str]:
+    """The jaxprs met more than once, each after those it uses itself, with names."""
+    uses: dict[Jaxpr, int] = {}
+    names: dict[Jaxpr, str] = {}
+    order: list[Jaxpr] = []
+
+    def visit(inside: Jaxpr) -> None:
+        for eqn in inside.eqns:
+            for _, inner in subjaxprs(eqn.params):
+                uses[inner] = uses.get(inner, 0) + 1
+                if uses[inner] == 1:
+                    names[inner] = str(eqn.params.get("name", eqn.primitive.name))
+                    visit(inner)
+                    order.append(inner)
+
+    visit(jaxpr)
+    out: dict[Jaxpr, str] = {}
+    taken: set[str] = set()
+    for inner in order:
+        if uses[inner] > 1:
+            base = name = re.sub(r"\W", "_", names[inner])
+            n = 0
+            while name in taken:
+                name, n = f"{base}_{n}", n + 1
+            taken.add(name)
+            out[inner] = name
+    return out
+
+
+@dataclasses.dataclass
+class _Printer:
+    source_info: bool
+    shared: dict[Jaxpr, str]
+
+    def jaxpr(self, jaxpr: Jaxpr) -> Doc:
+        names = Names()
+        head = f"{{ lambda {_binders(jaxpr.constvars, names)}; {_binders(jaxpr.invars, names)}"
+        eqns = [self.equation(e, names) for e in jaxpr.eqns]
+        outs = [_atom(v, names) for v in jaxpr.outvars]
+        tail = "(" + ", ".join(outs) + ("," if len(outs) == 1 else "") + ")"
+        body: list[Doc] = [Text((head[:-1] if jaxpr.invars else head) + ". let")]
+        if eqns:
+            body.append(Nest(4, Concat([Break(" "), join(Break("; "), eqns)])))
+        body.append(Nest(2, Concat([Break(" "), Text("in " + tail + " }")])))
+        # A place is a comment up to the end of the line.
+        return Concat(body) if self.source_info else Group(Concat(body))
+
+    def equation(self, eqn: JaxprEqn, names: Names) -> Doc:
+        args = [_atom(v, names) for v in eqn.invars]
+        outs = " ".join(f"{names(v)}:{v.aval.str_short()}" for v in eqn.outvars)
+        parts: list[Doc] = [Text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name)]
+        shown: Callable[[dict[str, Any]], dict[str, Any]] | None = eqn.primitive.shown
+        params = shown(eqn.params) if shown is not None else dict(sorted(eqn.params.items()))
+        if params:
+            inner = [Concat([Text(f"{k}="), self.param(v)]) for k, v in params.items()]
+            parts.append(_bracketed("[", inner, "]", ""))
+        parts.append(Text("".join(" " + a for a in args)))
+        if self.source_info:
+            parts.append(Text(f"  # {eqn.source_info.summary()}"))
+        return Concat(parts)
+
+    def param(self, value: Any) -> Doc:
+        if isinstance(value, (Jaxpr, ClosedJaxpr)):
+            inner = _open(value)
+            return Text(self.shared[inner]) if inner in self.shared else self.jaxpr(inner)
+        if isinstance(value, tuple) and any(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
+            return _bracketed("(", [self.param(v) for v in value], ")", " ")
+        return Text(param_text(value))
+
+
+def _bracketed(left: str, items: list[Doc], right: str, space: str) -> Doc:
+    inside = Nest(2, Concat([Break(space), join(Break(" "), items)]))
+    return Group(Concat([Text(left), inside, Break(space), Text(right)]))
 
 
 def _binders(variables: list[Var], names: Names) -> str:
     return "".join(f"{names(v)}:{v.aval.str_short()} " for v in variables)
 
 
-def _equation(eqn: JaxprEqn, names: Names, source_info: bool) -> Doc:
-    args = [literal_text(v) if type(v) is Literal else names(v) for v in eqn.invars]  # type: ignore[arg-type]
-    outs = " ".join(f"{names(v)}:{v.aval.str_short()}" for v in eqn.outvars)
-    parts: list[Doc | str] = [f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name]
-    shown: Callable[[dict[str, Any]], dict[str, Any]] | None = eqn.primitive.shown
-    params = shown(eqn.params) if shown is not None else dict(sorted(eqn.params.items()))
-    if params:
-        inner = [Concat([Text(f"{k}="), _param(v, source_info)]) for k, v in params.items()]
-        parts.append(
-            Group(
-                Concat(
-                    [
-                        Text("["),
-                        Nest(2, Concat([Break(""), join(Break(" "), inner)])),
-                        Break(""),
-                        Text("]"),
-                    ]
-                )
-            )
-        )
-    parts.append("".join(" " + a for a in args))
-    if source_info:
-        parts.append(f"  # {eqn.source_info.summary()}")
-    return pretty.concat(parts)
-
-
-def _param(value: Any, source_info: bool) -> Doc:
-    if isinstance(value, (Jaxpr, ClosedJaxpr)):
-        inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-        return _jaxpr(inner, Names(), source_info)
-    if isinstance(value, tuple) and any(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
-        items = [_param(v, source_info) for v in value]
-        return Group(
-            Concat(
-                [
-                    Text("("),
-                    Nest(2, Concat([Break(" "), join(Break(" "), items)])),
-                    Break(" "),
-                    Text(")"),
-                ]
-            )
-        )
-    return Text(param_text(value))
+def _atom(atom: Atom, names: Names) -> str:
+    return literal_text(atom) if isinstance(atom, Literal) else names(atom)
 
 
 def param_text(value: Any) -> str:
