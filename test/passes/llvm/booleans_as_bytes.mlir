@@ -1,0 +1,23 @@
+// RUN: %lamina-opt %s --pass-pipeline=llvm-booleans-as-bytes | FileCheck %s
+
+// CHECK-LABEL: llvm.func @booleans
+// CHECK: llvm.getelementptr %arg0[%arg1] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK: %[[BYTE:.*]] = llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr -> i8
+// CHECK: %[[BIT:.*]] = llvm.trunc %[[BYTE]] : i8 to i1
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[BIT]] : i1 to i8
+// CHECK: llvm.store %[[WIDE]], %arg0 : i8, !llvm.ptr
+llvm.func @booleans(%p: !llvm.ptr, %i: i64) {
+  %0 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i1
+  %1 = llvm.load %0 {alignment = 1 : i64} : !llvm.ptr -> i1
+  llvm.store %1, %p : i1, !llvm.ptr
+  llvm.return
+}
+
+// CHECK-LABEL: llvm.func @others
+// CHECK-NEXT: llvm.load %arg0 : !llvm.ptr -> i16
+// CHECK-NEXT: llvm.store
+llvm.func @others(%p: !llvm.ptr) {
+  %0 = llvm.load %p : !llvm.ptr -> i16
+  llvm.store %0, %p : i16, !llvm.ptr
+  llvm.return
+}
