@@ -17,7 +17,8 @@ def compiled(fun: F | None = None, *, static: Sequence[str] = ()) -> Any:
     """Makes calls of `fun` outside transformations run as one `jit` program.
 
     While tracing, the function simply runs: its operations appear in the trace as they are.
-    `static` names the arguments that are not arrays; they must be hashable.
+    `static` names the arguments that are not arrays; they must be hashable. The result's attribute
+    `jitted` holds the jitted function after the first such call.
     """
     if fun is None:
         return functools.partial(compiled, static=static)
@@ -36,4 +37,5 @@ def compiled(fun: F | None = None, *, static: Sequence[str] = ()) -> Any:
             jitted.append(jit(fun, static_argnames=tuple(static)))
         return jitted[0](*args, **kwargs)
 
+    call.jitted = jitted  # type: ignore[attr-defined]
     return call

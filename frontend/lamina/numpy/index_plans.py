@@ -48,6 +48,9 @@ class Plan:
 
     entries: tuple[Entry, ...]
     expanded: tuple[int, ...] = ()  # positions where the array first gets axes of size 1 (x[True])
+    # NumPy's rule for index arrays: their axes stand where they are if they are neighbours, else in
+    # front. An ellipsis separates, even one that stands for no axis.
+    front: bool = False
 
     @property
     def has_arrays(self) -> bool:
@@ -76,6 +79,7 @@ def make_plan(
         )
     items, expanded = _expand_masks(items, shape)
     shape = _with_ones(shape, expanded)
+    front = _separated(items)
     items = _expand_ellipsis(items, len(shape))
     entries: list[Entry] = []
     arrays: list[Any] = []
@@ -105,7 +109,14 @@ def make_plan(
                 arrays.append(next(given))
             mixed.append(e)
         entries = mixed
-    return Plan(tuple(entries), expanded), arrays
+    return Plan(tuple(entries), expanded, front), arrays
+
+
+def _separated(items: list[Any]) -> bool:
+    at = [
+        k for k, i in enumerate(items) if not (i is None or i is Ellipsis or isinstance(i, slice))
+    ]
+    return bool(at) and at[-1] - at[0] + 1 != len(at)
 
 
 def _with_ones(shape: tuple[int, ...], positions: tuple[int, ...]) -> tuple[int, ...]:

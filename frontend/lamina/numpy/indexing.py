@@ -201,13 +201,6 @@ def stacked_indices(indices: list[Any], shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
-def arrays_in_front(plan: Plan) -> bool:
-    """NumPy's rule: the axes of index arrays stand where the arrays are if these are neighbours,
-    else in front."""
-    at = [k for k, e in enumerate(plan.entries) if e.kind in INDEXED]
-    return at[-1] - at[0] + 1 != len(at)
-
-
 def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any, sorted_: bool,
             unique: bool) -> Array:  # fmt: skip
     axes = _axes(plan)
@@ -228,8 +221,7 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
     indices = stacked_indices(
         [normalized(i, x.shape[a], dtype) for i, a in zip(arrays, indexed, strict=True)], shape
     )
-    front = arrays_in_front(plan)
-    at = 0 if front else sum(e.kind not in INDEXED for e in axes[: indexed[0]])
+    at = 0 if plan.front else sum(e.kind not in INDEXED for e in axes[: indexed[0]])
     rank = len(shape) + len(axes) - len(indexed)
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(d for d in range(rank) if not at <= d < at + len(shape)),
@@ -238,16 +230,16 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
     sizes = tuple(1 if a in indexed else n for a, n in enumerate(x.shape))
     out = lax.gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value,
                      indices_are_sorted=sorted_, unique_indices=unique)  # fmt: skip
-    return _with_new_axes(out, plan, len(shape), front)
+    return _with_new_axes(out, plan, len(shape))
 
 
 def _with_arguments(plan: Plan) -> list[Entry]:
     return [e for e in plan.entries if e.kind in ARGUMENTS]
 
 
-def _with_new_axes(out: Array, plan: Plan, batch_rank: int, front: bool) -> Array:
+def _with_new_axes(out: Array, plan: Plan, batch_rank: int) -> Array:
     position, added, placed = 0, [], False
-    if front:
+    if plan.front:
         position, placed = batch_rank, True
     for e in plan.entries:
         if e.kind in INDEXED:
@@ -282,6 +274,9 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         at = canonical_axis(axis, len(a.shape))
     if a.shape[at] == 0 and math.prod(indices.shape):
         raise IndexError("cannot do a non-empty take from an empty axis")
+    if mode == "clip":  # negative indices too
+        n = a.shape[at]
+        indices = lax.clamp(literal(indices, 0), indices, literal(indices, max(n - 1, 0)))
     index = (*(slice(None),) * at, indices)
     return getitem(
         a,

@@ -36,10 +36,11 @@ def _dtype_of(x: Any) -> np.dtype:
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype that arrays of dtypes a and b have together. Python types count as weak."""
     pairs = _type_pair(a), _type_pair(b)
-    with config.enable_x64(True):  # the operands' own types are not shortened, only new ones
+    with config.enable_x64(True):  # 64-bit types that are asked for stay
         dtype, weak = dtypes.promote_types(*pairs)
     known = weak or any(dtype == d for d, _ in pairs)
-    return dtype if known else dtypes.canonicalize(dtype)
+    # What signed and unsigned integers have in common is no wider than integers here may be.
+    return dtype if known or not dtypes.is_integer(dtype) else dtypes.canonicalize(dtype)
 
 
 def _type_pair(x: Any) -> tuple[np.dtype, bool]:

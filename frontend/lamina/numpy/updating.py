@@ -20,7 +20,6 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import ones_like
 from lamina.numpy.index_plans import ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, make_plan
 from lamina.numpy.indexing import (
-    arrays_in_front,
     as_arrays,
     check_mode,
     getitem,
@@ -156,10 +155,40 @@ class IndexUpdateRef:
 
     def apply(self, func: Callable[[Array], Array], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
-        """x[index] = func(x[index]), once for each element."""
-        values = func(self.get(mode="clip" if mode is None else mode))
-        return self.set(values, indices_are_sorted=indices_are_sorted,
-                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+        """x[index] = func(x[index]) for an elementwise func, as often as an index is repeated.
+
+        Differentiable where the index is without arrays or unique_indices is promised.
+        """
+        has_arrays = any(np.ndim(i) for i in self._items() if i is not None)
+        if unique_indices or not has_arrays:
+            values = func(self.get(mode="clip" if mode is None else mode))
+            return self.set(
+                values,
+                indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices,
+                mode=mode,
+            )
+        counts = IndexUpdateRef(lax.full(self.array.shape, 0, np.int32), self.index)
+        times = counts.add(1, indices_are_sorted=indices_are_sorted, mode=mode)
+        return _apply_times(func, self.array, times)
+
+    def _items(self) -> tuple[Any, ...]:
+        return self.index if isinstance(self.index, tuple) else (self.index,)
+
+
+def _apply_times(func: Callable[[Array], Array], x: Array, times: Array) -> Array:
+    """func applied to each element as often as `times` says."""
+
+    def unfinished(state: Any) -> Array:
+        left = state[1]
+        return lax.gt(lax.reduce_max(left, tuple(range(len(left.shape)))), np.int32(0))
+
+    def step(state: Any) -> Any:
+        x, left = state
+        new = convert_weakly(func(x), x.dtype, get_aval(x).weak_type)
+        return lax.select(lax.gt(left, np.int32(0)), new, x), lax.sub(left, np.int32(1))
+
+    return lax.while_loop(unfinished, step, (x, times))[0]
 
 
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
@@ -300,7 +329,7 @@ def _slice_positions(e: Entry, start: Any, dtype: np.dtype) -> Any:
 def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], partial: list[int],
               shape: tuple[int, ...]) -> Any:  # fmt: skip
     """y, which broadcasts to the shape of x[index], with the axes of _write_scattered's updates."""
-    front = bool([e for e in axes if e.kind in INDEXED]) and arrays_in_front(plan)
+    front = bool([e for e in axes if e.kind in INDEXED]) and plan.front
     labels: list[Any] = ["batch"] if front else []
     axis = 0
     for e in plan.entries:

@@ -1,0 +1,353 @@
+"""Reading by index: random index expressions against NumPy, JAX's rules at the edges, error texts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import check
+
+import lamina
+import lamina.numpy as jnp
+
+SHAPES = [(5,), (3, 4), (2, 3, 4), (4, 1, 3)]
+
+
+@st.composite
+def index_expressions(draw, arrays=True):
+    """A shape, and an index expression that NumPy accepts for it."""
+    shape = draw(st.sampled_from(SHAPES))
+    batch = draw(st.sampled_from([(), (3,), (2, 1), (2, 3)]))
+    items, axis = [], 0
+    count = draw(st.integers(0, len(shape)))
+    while axis < count:
+        n = shape[axis]
+        kind = draw(
+            st.sampled_from(
+                ["int", "slice", "new", "array", "mask"] if arrays else ["int", "slice", "new"]
+            )
+        )
+        if kind == "new":
+            items.append(None)
+            if len(items) > 6:
+                break
+            continue
+        if kind == "int":
+            items.append(draw(st.integers(-n, n - 1)))
+        elif kind == "slice":
+            bound = st.one_of(st.none(), st.integers(-n - 1, n + 1))
+            step = draw(st.sampled_from([None, 1, 2, -1, -2, 3]))
+            items.append(slice(draw(bound), draw(bound), step))
+        elif kind == "mask" and not any(isinstance(i, np.ndarray) and i.ndim > 1 for i in items):
+            mask = np.zeros(n, bool)
+            mask[: 1 if batch in ((), (2, 1)) else min(3, n)] = True
+            if mask.sum() != (1 if batch in ((), (2, 1)) else 3):
+                items.append(slice(None))
+            else:
+                items.append(mask)
+        else:
+            size = draw(st.sampled_from([(), batch, batch[-1:]]))
+            flat = draw(
+                st.lists(
+                    st.integers(-n, n - 1), min_size=int(np.prod(size)), max_size=int(np.prod(size))
+                )
+            )
+            items.append(np.array(flat, np.int32).reshape(size))
+        axis += 1
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(0, len(items))), Ellipsis)
+    return shape, tuple(items)
+
+
+def _values(shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + 1
+
+
+def _numpys(shape, index):
+    try:
+        return _values(shape)[index]
+    except IndexError:
+        return None
+
+
+@settings(max_examples=120)
+@given(index_expressions())
+def test_random_indices_against_numpy(case):
+    shape, index = case
+    want = _numpys(shape, index)
+    if want is None:
+        return
+    x = jnp.asarray(_values(shape))
+    np.testing.assert_array_equal(np.asarray(x[index]), want, strict=True)
+
+
+@settings(max_examples=60)
+@given(index_expressions())
+def test_random_indices_while_tracing(case):
+    shape, index = case
+    want = _numpys(shape, index)
+    if want is None:
+        return
+    got = lamina.jit(lambda x: x[index])(_values(shape))
+    np.testing.assert_array_equal(np.asarray(got), want, strict=True)
+
+
+@settings(max_examples=40)
+@given(index_expressions())
+def test_gradients_of_random_indices(case):
+    shape, index = case
+    want = _numpys(shape, index)
+    if want is None:
+        return
+    weight = np.cos(np.arange(want.size, dtype=np.float32)).reshape(want.shape)
+    got = lamina.grad(lambda x: jnp.sum(x[index] * weight))(_values(shape))
+    expected = np.zeros(shape, np.float32)
+    np.add.at(expected, index, weight)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6, atol=1e-6)
+
+
+UPDATES = {
+    "set": lambda x, i, y: x.__setitem__(i, y),
+    "add": np.add.at,
+    "multiply": np.multiply.at,
+    "min": np.minimum.at,
+    "max": np.maximum.at,
+    "subtract": np.subtract.at,
+}
+
+
+@settings(max_examples=80)
+@given(index_expressions(), st.sampled_from(sorted(UPDATES)), st.booleans())
+def test_random_updates_against_numpy(case, name, scalar):
+    shape, index = case
+    want = _numpys(shape, index)
+    if want is None:
+        return
+    y = (
+        np.float32(3)
+        if scalar
+        else np.sin(np.arange(want.size, dtype=np.float32)).reshape(want.shape)
+    )
+    positions = np.arange(np.prod(shape)).reshape(shape)[index].ravel()
+    if name == "set" and not scalar and len(set(positions.tolist())) < len(positions):
+        return  # which of several values wins is not defined
+    expected = _values(shape)
+    UPDATES[name](expected, index, y)
+    got = getattr(jnp.asarray(_values(shape)).at[index], name)(y)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+    traced = lamina.jit(lambda x, y: getattr(x.at[index], name)(y))(_values(shape), y)
+    np.testing.assert_allclose(np.asarray(traced), expected, rtol=1e-6)
+
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+V = np.arange(5, dtype=np.float32)
+
+
+@pytest.mark.parametrize("index", [7, -7, 5, -5, -6, 0, -1])
+def test_integers_out_of_bounds_are_clamped(index):
+    check(lambda m: m.np.asarray(V)[index])
+    check(lambda m: m.jit(lambda x: x[index])(V))
+    check(lambda m: m.jit(lambda x, i: x[i])(V, index))
+    check(lambda m: m.np.asarray(V)[m.np.asarray([index, 1])])
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill", "drop", "promise_in_bounds"])
+def test_modes_of_reading(mode):
+    inside = [1, -1] if mode == "promise_in_bounds" else [7, -7, 2, -1]
+    check(lambda m: m.np.asarray(V).at[m.np.asarray(inside)].get(mode=mode))
+    check(lambda m: m.np.asarray(X).at[m.np.asarray(inside), 1:].get(mode=mode))
+    for i in inside:
+        check(lambda m, i=i: m.np.asarray(V).at[i].get(mode=mode))
+        check(lambda m, i=i: m.jit(lambda x, k: x.at[k].get(mode=mode))(V, i))
+
+
+@pytest.mark.parametrize("mode", [None, "clip", "drop", "fill"])
+@pytest.mark.parametrize(
+    "name", ["set", "add", "multiply", "divide", "power", "min", "max", "apply"]
+)
+def test_modes_of_updates(mode, name):
+    y = (lambda m: m.np.cos) if name == "apply" else (lambda m: 2.0)
+    for i in (7, -7, 2):
+        check(lambda m, i=i: getattr(m.np.asarray(V).at[i], name)(y(m), mode=mode))
+    index = np.array([7, 1, -2])
+    check(lambda m: getattr(m.np.asarray(V).at[m.np.asarray(index)], name)(y(m), mode=mode))
+    check(lambda m: m.jit(lambda x, i: getattr(x.at[i, 1:3], name)(y(m), mode=mode))(X, index))
+
+
+def test_wrapping_mode():
+    i = np.array([7, -7, 2])
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(x.at[i].get(mode="wrap"), X[i % 3])
+    np.testing.assert_array_equal(x.at[7, -9].get(mode="wrap"), X[7 % 3, -9 % 4])
+    expected = X.copy()
+    np.add.at(expected, i % 3, 1.0)
+    np.testing.assert_array_equal(x.at[i].add(1.0, mode="wrap"), expected)
+    expected[-7 % 3] = 0
+    np.testing.assert_array_equal(jnp.asarray(expected).at[-7].set(0.0, mode="wrap"), expected)
+
+
+def test_fill_values():
+    for dtype in ("float32", "int32", "int8", "uint8", "bool"):
+        x = np.ones(3, dtype)
+        check(lambda m, x=x: m.np.asarray(x).at[5].get(mode="fill"))
+        check(lambda m, x=x: m.np.take(x, m.np.asarray([0, 5])))
+    check(lambda m: m.np.asarray(V).at[9].get(mode="fill", fill_value=-3))
+
+
+def test_repeated_indices_accumulate():
+    i = np.array([1, 1, 2, 1])
+    check(lambda m: m.np.asarray(V).at[m.np.asarray(i)].add(1.0))
+    check(lambda m: m.np.asarray(V).at[m.np.asarray(i)].multiply(2.0))
+    check(lambda m: m.np.asarray(V).at[m.np.asarray(i)].max(m.np.asarray([9.0, 7.0, 8.0, 6.0])))
+
+
+def test_gradients_of_updates():
+    i = np.array([1, 3])
+    y = np.array([5.0, 6.0], np.float32)
+    for name in ("set", "add", "max"):
+
+        def f(m, name=name):
+            return m.grad(
+                lambda x, y: (getattr(x.at[m.np.asarray(i)], name)(y) ** 2).sum(), (0, 1)
+            )(V, y)
+
+        check(f)
+        check(
+            lambda m, n=name: m.grad(lambda x, y: (getattr(x.at[1:3], n)(y) ** 2).sum(), (0, 1))(
+                V, y
+            )
+        )
+
+
+def test_vmapped_indices():
+    i = np.array([0, 2, 1])
+    check(lambda m: m.vmap(lambda x, k: x[k])(X, i))
+    check(lambda m: m.vmap(lambda x, k: x.at[k].set(0.0))(X, i))
+    check(lambda m: m.vmap(lambda k: m.np.asarray(V)[k])(i))
+    check(lambda m: m.vmap(lambda k: m.np.asarray(V).at[k].add(1.0))(i))
+
+
+def test_static_indices_are_slices():
+    def names(f, *args):
+        return [e.primitive.name for e in lamina.make_jaxpr(f)(*args).eqns]
+
+    assert names(lambda x: x[1], X) == ["slice", "squeeze"]
+    assert names(lambda x: x[:, 1:3], X) == ["slice"]
+    assert names(lambda x: x[::-1], X) == ["rev"]
+    assert names(lambda x: x[:, None], X) == ["broadcast_in_dim"]
+    assert names(lambda x: x[...], X) == []
+    assert "gather" not in names(lambda x, i: x[i, 1:], X, 1)
+    assert names(lambda x: x.at[1:].set(0.0), X)[-1] == "dynamic_update_slice"
+    assert names(lambda x, i: x[i], X, np.array([0, 1]))[-1] == "gather"
+
+
+def test_eager_integers_share_one_program():
+    from lamina.numpy.indexing import take_by_plan
+    from lamina.numpy.updating import _scatter
+
+    x = jnp.asarray(X)
+    x[0, 1], x[0:2], x.at[0].set(1.0)
+    before = take_by_plan.jitted[0].cache_size(), _scatter.jitted[0].cache_size()
+    for i in range(3):
+        assert np.array_equal(x.at[i].set(1.0)[i], np.ones(4))
+        for j in range(4):
+            assert float(x[i, j]) == X[i, j]
+    assert np.array_equal(x[1:3], X[1:3])
+    # x[i] of rows is one new program; integers and windows of one size share theirs.
+    after = take_by_plan.jitted[0].cache_size(), _scatter.jitted[0].cache_size()
+    assert after[0] <= before[0] + 1 and after[1] == before[1]
+
+
+def test_updates_keep_the_dtype():
+    with pytest.warns(
+        FutureWarning, match="cannot safely cast value from dtype=float32 to dtype=int32"
+    ):
+        out = jnp.arange(3).at[0].set(1.5)
+    assert out.dtype == jnp.int32 and out.tolist() == [1, 1, 2]
+    check(lambda m: m.np.zeros(3, m.np.bfloat16).at[1].set(1.0))
+    check(lambda m: m.np.arange(3).at[1].add(m.np.asarray(2, m.np.int8)))
+
+
+# ---- take, take_along_axis and their kin --------------------------------------------------------
+def test_take():
+    i = np.array([[0, 2], [-1, 9]])
+    for axis in (None, 0, 1, -1):
+        check(lambda m, a=axis: m.np.take(X, i, axis=a))
+        check(lambda m, a=axis: m.np.take(X, i, axis=a, mode="clip"))
+        check(lambda m, a=axis: m.np.take(X, i, axis=a, mode="wrap"))
+    check(lambda m: m.np.take(np.arange(3), m.np.asarray([5])))
+    check(lambda m: m.np.take(V, 2))
+    with pytest.raises(TypeError):
+        jnp.take(V, 1.5)
+
+
+def test_take_along_axis():
+    i = np.array([[0, 3, -1], [1, 1, 7], [2, 0, 0]])
+    check(lambda m: m.np.take_along_axis(X, i, 1))
+    check(lambda m: m.np.take_along_axis(X, i[:, :1], axis=-1))
+    check(lambda m: m.np.take_along_axis(X, np.array([[0, 1, 2, 1]]), 0))
+    check(lambda m: m.np.take_along_axis(X, np.array([3, 30, -1]), None))
+    check(lambda m: m.np.take_along_axis(X, i, 1, mode="clip"))
+    check(lambda m: m.grad(lambda x: (m.np.take_along_axis(x, i % 4, 1) ** 2).sum())(X))
+    with pytest.raises(ValueError, match="same number of dimensions"):
+        jnp.take_along_axis(X, np.array([0]), 0)
+
+
+def test_nonzero_and_kin():
+    mask = np.array([[True, False, True], [False, False, True]])
+    check(lambda m: m.np.nonzero(mask))
+    check(lambda m: m.np.nonzero(mask, size=5))
+    check(lambda m: m.np.nonzero(mask, size=2, fill_value=(7, 8)))
+    check(lambda m: m.jit(lambda x: m.np.nonzero(x, size=4, fill_value=-1))(mask))
+    check(lambda m: m.np.flatnonzero(mask))
+    check(lambda m: m.np.argwhere(mask))
+    check(lambda m: m.np.argwhere(mask, size=4))
+    check(lambda m: m.np.unravel_index(np.array([0, 5, -1, 99]), (2, 3)))
+    check(lambda m: m.np.ravel_multi_index((np.array([0, 1]), np.array([2, 1])), (2, 3)))
+    check(lambda m: m.np.extract(mask, np.arange(6).reshape(2, 3)))
+    with pytest.raises(lamina.errors.ConcretizationTypeError, match="size argument"):
+        lamina.jit(jnp.nonzero)(mask)
+
+
+def test_boolean_masks():
+    check(lambda m: m.np.asarray(X)[X > 5])
+    check(lambda m: m.np.asarray(X)[X[:, 0] > 3])
+    check(lambda m: m.np.asarray(X)[:, X[0] > 1])
+    check(lambda m: m.np.asarray(X)[True])
+    check(lambda m: m.np.asarray(X)[False])
+    np.testing.assert_array_equal(jnp.asarray(X)[None, True, 1], X[None, True, 1])
+    check(lambda m: m.np.asarray(X).at[X > 5].set(0.0))
+    check(lambda m: m.np.asarray(X).at[X > 5].add(np.arange(6, dtype=np.float32)))
+
+
+# ---- errors --------------------------------------------------------------------------------------
+def test_index_errors():
+    x = jnp.asarray(V)
+    traced_mask = lamina.errors.NonConcreteBooleanIndexError
+    cases = [
+        (lambda: x[[0, 1]], TypeError, "Using a non-tuple sequence for multidimensional indexing"),
+        (lambda: jnp.asarray(X)[[0], 1], TypeError, "non-tuple sequence"),
+        (lambda: x[1.5], TypeError, "must have integer or boolean type, got indexer with type float64"),
+        (lambda: x[jnp.ones(1)], TypeError, "got indexer with type float32"),
+        (lambda: x["a"], TypeError, "does not support string indexing"),
+        (lambda: x[0, 0], IndexError, "Too many indices: array is 1-dimensional, but 2 were indexed"),
+        (lambda: x[..., ...], IndexError, "single ellipsis"),
+        (lambda: x[np.ones(4, bool)], IndexError, r"boolean index did not match shape of indexed array "
+         r"in index 0: got \(4,\), expected \[5\]"),
+        (lambda: jnp.zeros((0, 3))[0], IndexError, "index is out of bounds for axis 0 with size 0"),
+        (lambda: x.at[0].get(mode="foo"), ValueError, "Unknown gather mode"),
+        (lambda: x.at[np.array([1, 2])].set(np.ones(3)), ValueError,
+         r"input type=float32\[3\] and requested type=float32\[2\]"),
+        (lambda: lamina.jit(lambda x, i: x[i : i + 2])(V, 1), IndexError, "dynamic_slice"),
+        (lambda: x[1.0:2], IndexError, "Slice entries must be static integers"),
+        (lambda: lamina.jit(lambda x, b: x[b])(V, V > 1), traced_mask, "must be concrete"),
+        (lambda: lamina.jit(lambda x, b: x.at[b].set(0))(V, V > 1), traced_mask, "must be concrete"),
+        (lambda: x.__setitem__(0, 1), TypeError, "x.at"),
+        (lambda: x.at[0].set("a"), TypeError, "requires ndarray or scalar arguments"),
+    ]  # fmt: skip
+    for action, kind, text in cases:
+        with pytest.raises(kind, match=text):
+            action()
+
+
+def test_representation_of_updates():
+    assert repr(jnp.arange(2).at[0]) == "IndexUpdateRef(Array([0, 1], dtype=int32), 0)"
