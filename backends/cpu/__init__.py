@@ -1,0 +1,1 @@
+"""Code for CPUs: kernels, library calls, and the entry that calls them."""
