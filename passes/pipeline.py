@@ -8,6 +8,7 @@ A name that is a file of ours is our pass and runs on the module; any other goes
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
 
 Stage = Pass | str
+
+_of_thread = threading.local()  # pass managers by their text
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,27 @@ def _run_batch(batch: Sequence[Stage], module: ir.Module, verify: bool) -> None:
             upstream.append(stage)
             continue
         if upstream:
-            manager = PassManager.parse(f"builtin.module({','.join(upstream)})")
-            manager.enable_verifier(verify)
-            manager.run(module.operation)
+            _manager(module.context, ",".join(upstream), verify).run(module.operation)
             upstream = []
         if stage is not None:
             stage.run(module)
             if verify:
                 module.operation.verify()
+
+
+def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
+    """A pass manager for these upstream passes, one for each thread.
+
+    Kept because it is dear to start: each `canonicalize` collects the patterns of all dialects the
+    first time it runs, which takes longer than running it on a kernel.
+    """
+    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]] = _of_thread.__dict__
+    found = kept.get((text, verify))
+    if found is None or found[0] != context:
+        manager = PassManager.parse(f"builtin.module({text})")
+        manager.enable_verifier(verify)
+        found = kept[text, verify] = (context, manager)
+    return found[1]
 
 
 def _as_pass_error(error: BaseException) -> PassError:
