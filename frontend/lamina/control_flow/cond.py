@@ -14,7 +14,6 @@ from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import (
     ClosedJaxpr,
-    DebugInfo,
     Jaxpr,
     Var,
     close_jaxpr,
@@ -22,15 +21,15 @@ from lamina.core.jaxpr import (
     jaxpr_as_fun,
 )
 from lamina.core.primitive import Primitive
-from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.interpreters.tangents import instantiate_zero, zeros_like_aval
-from lamina.interpreters.transpose import backward_pass
+from lamina.interpreters.tangents import zeros_like_aval
+from lamina.interpreters.transpose import transpose_jaxpr
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -331,31 +330,9 @@ def _transpose(
     return [None, *(next(outs) if lin else None for lin in linear)]
 
 
-@cache_on_jaxpr
-def _branch_transpose(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
-) -> ClosedJaxpr:
-    def fun(*args: Any) -> list[Any]:
-        given = iter(args)
-        operands = [
-            UndefinedPrimal(a) if lin else next(given)
-            for a, lin in zip(closed.in_avals, linear, strict=True)
-        ]
-        cts = [
-            next(given) if nz else Zero(a.to_tangent())
-            for a, nz in zip(closed.out_avals, nonzero, strict=True)
-        ]
-        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        return [
-            instantiate_zero(Zero(a.to_tangent()) if ct is None else ct)
-            for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
-            if lin
-        ]
-
-    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero, strict=True) if nz]
-    info = closed.jaxpr.debug_info
-    return trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
+_branch_transpose = cache_on_jaxpr(
+    lambda closed, linear, nonzero: transpose_jaxpr(closed, linear, nonzero, True)[0]
+)
 
 
 @cache_on_jaxpr

@@ -35,9 +35,14 @@ def _call(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
     )
 
 
-@cache_on_jaxpr
 def _closed_over_nothing(closed: ClosedJaxpr) -> ClosedJaxpr:
-    return closed if not closed.consts else close_jaxpr(convert_constvars(closed.jaxpr))
+    # Not remembered where it is the same: a memory that holds its own key is never freed.
+    return _consts_as_inputs(closed) if closed.consts else closed
+
+
+@cache_on_jaxpr
+def _consts_as_inputs(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return close_jaxpr(convert_constvars(closed.jaxpr))
 
 
 _jvp_jaxpr = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, False))

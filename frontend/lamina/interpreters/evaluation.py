@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from lamina.core.interning import interned
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Trace, Tracer
 from lamina.interpreters.staging import raise_leaked
+
+
+_MAX_FUNCTIONS = 4096  # one for each primitive and parameters
 
 
 class EvalTrace(Trace):
@@ -17,14 +22,16 @@ class EvalTrace(Trace):
     run_jaxpr(closed_jaxpr, name, args)   runs a whole program, compiled once
     """
 
-    __slots__ = ("_compile_primitive", "_functions", "run_jaxpr")
+    __slots__ = ("_function", "run_jaxpr")
 
     def __init__(
         self, compile_primitive: Callable[..., Any], run_jaxpr: Callable[..., Any]
     ) -> None:
         super().__init__(None)
-        self._compile_primitive, self.run_jaxpr = compile_primitive, run_jaxpr
-        self._functions: dict[Any, Any] = {}
+        self.run_jaxpr = run_jaxpr
+        self._function = functools.lru_cache(_MAX_FUNCTIONS)(
+            lambda primitive, params: compile_primitive(primitive, dict(params))
+        )
 
     def name(self) -> str:
         return "evaluation"
@@ -33,12 +40,9 @@ class EvalTrace(Trace):
         if primitive.impl is not None:
             self._refuse_tracers(args)
             return primitive.impl(*args, **params)
-        key = (primitive, *params.items())
-        function = self._functions.get(key)
-        if function is None:
-            self._refuse_tracers(args)
-            function = self._functions[key] = self._compile_primitive(primitive, params)
-        return function(*args)
+        if primitive.multiple_results:
+            params = interned(params)
+        return self._function(primitive, tuple(params.items()))(*args)
 
     @staticmethod
     def _refuse_tracers(args: tuple[Any, ...]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from lamina.core.primitive import NOT_LINEAR, OWED
 from lamina.core.source_info import SourceInfo, at_places
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
-from lamina.interpreters.tangents import add_tangents
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.tangents import add_tangents, instantiate_zero
 
 
 def backward_pass(
@@ -90,3 +91,45 @@ def _backward_pass(
         ct_env.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero_cts: Sequence[bool],
+    instantiate: bool,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The transpose as a jaxpr: the inputs that are not linear, then the nonzero cotangents of the
+    results -> the cotangents of linear inputs.
+
+    With `instantiate` every linear input gets one, else only those that the program depends on.
+    Also gives for which inputs there is a cotangent.
+    """
+    given_out: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        operands = [
+            UndefinedPrimal(a) if lin else next(given)
+            for a, lin in zip(closed.in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(given) if nz else Zero(a.to_tangent())
+            for a, nz in zip(closed.out_avals, nonzero_cts, strict=True)
+        ]
+        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        out = [
+            Zero(a.to_tangent()) if ct is None and lin else ct
+            for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
+        ]
+        given_out[:] = [
+            lin and (instantiate or type(ct) is not Zero)
+            for ct, lin in zip(out, linear, strict=True)
+        ]
+        return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g]
+
+    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
+    info = closed.jaxpr.debug_info
+    out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
+    return out, tuple(given_out)
