@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina import config
-from lamina.core.jaxpr import Jaxpr, all_equations
-from lamina.core.jaxpr_printer import jaxpr_text, param_text
+from lamina.core.jaxpr_printer import has_text, jaxpr_text
 from lamina.core.source_info import package_folders
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def program_key(plan: Plan) -> str | None:
     """
     from lamina.backends.target import Target
 
-    if not _has_text(plan.closed.jaxpr):
+    if not has_text(plan.closed.jaxpr):
         return None
     digest = hashlib.blake2b(digest_size=20)
 
@@ -43,21 +42,6 @@ def program_key(plan: Plan) -> str | None:
             add("constant", array.shape, array.dtype, array.tobytes())
     add(sorted(plan.aliases.items()), plan.donors, plan.arg_names, plan.result_paths)
     return digest.hexdigest()
-
-
-def _has_text(jaxpr: Jaxpr) -> bool:
-    """Whether the printed jaxpr says all that lowering reads."""
-    for eqn in all_equations(jaxpr):
-        shown = eqn.primitive.shown
-        params = shown(eqn.params) if shown is not None else eqn.params
-        for value in params.values():
-            if callable(value) and not isinstance(value, type) and " at 0x" in param_text(value):
-                return False
-            if " object at 0x" in repr(type(value)) or (
-                type(value).__repr__ is object.__repr__ and not hasattr(value, "jaxpr")
-            ):
-                return False
-    return all(not e.primitive.name.endswith("_callback") for e in all_equations(jaxpr))
 
 
 @functools.cache

@@ -1,5 +1,8 @@
 """cond, switch, while_loop, fori_loop, scan, map, associative_scan: values, types and messages."""
 
+import gc
+import weakref
+
 import jax
 import numpy as np
 import pytest
@@ -245,20 +248,44 @@ def test_disable_jit_runs_control_flow_in_python():
     np.testing.assert_allclose(ys, [0, 0.5, -0.5])
 
 
-def test_eager_loops_compile_once():
-    traces = []
+def test_equal_programs_outside_of_jit_are_compiled_once(monkeypatch):
+    compiled = []
+    from lamina import stages
 
-    def step(c, v):
-        traces.append(1)
-        return c * 2 + v, c
+    build = stages.compile_program
+    monkeypatch.setattr(stages, "compile_program",
+                        lambda closed, name, **k: compiled.append(name) or build(closed, name, **k))  # fmt: skip
 
-    import time
+    def run(k):
+        scale = jnp.float32(k)  # closed over: an operand of the loop, not a part of the program
+        lax.scan(lambda c, v: (c * scale + v, c), 0.0, X + k)
+        lax.cond(k > 3, lambda v: v * 2, lambda v: v - 1, X)
+        lax.while_loop(lambda c: c < 3, lambda c: c + scale + 1, 0.0)
+        lamina.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, x))(float(k))
 
-    lax.scan(step, 0.0, X)
-    start = time.perf_counter()
-    for k in range(20):
-        lax.scan(step, float(k), X + k)
-    assert time.perf_counter() - start < 2.0
+    run(0)
+    first = len(compiled)
+    for k in range(1, 6):
+        run(k)
+    assert len(compiled) == first and compiled.count("scan") >= 1
+    lax.scan(lambda c, v: (c * 3.0 + v, c), 0.0, X)
+    assert len(compiled) == first + 1
+
+
+def test_programs_outside_of_jit_are_not_kept_for_ever():
+    from lamina.core import interning
+
+    kept = []
+    for k in range(3):
+        closed = lamina.make_jaxpr(lambda x, k=k: lax.fori_loop(0, 3, lambda i, c: c * k, x))(1.0)
+        inner = closed.eqns[0].params["jaxpr"]
+        kept.append(weakref.ref(inner))
+        lamina.core.eval_jaxpr(closed.jaxpr, [], 1.0)
+        del closed, inner
+    interning._known.clear()
+    lamina.core.trace.eval_trace()._function.cache_clear()
+    gc.collect()
+    assert [ref() for ref in kept] == [None] * 3
 
 
 def test_thousand_steps_of_a_loop_cost_little():

@@ -11,7 +11,6 @@ from lamina.core.primitive import Primitive
 from lamina.core.trace import Trace, Tracer
 from lamina.interpreters.staging import raise_leaked
 
-
 _MAX_FUNCTIONS = 4096  # one for each primitive and parameters
 
 
