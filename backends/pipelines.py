@@ -112,7 +112,7 @@ CPU_KERNEL_LLVM = (
     "expand-strided-metadata",
     "lower-affine",
     "convert-scf-to-cf",
-    "convert-vector-to-llvm",
+    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",
     "convert-complex-to-standard",
     "math-allow-contraction",
     "math-expand-small-floats",

@@ -28,6 +28,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     sole_fill,
 )
+from lamina.passes.linalg.transposes import emit_transposed_block, is_transposing_copy
 from lamina.passes.loops import for_range, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -245,7 +246,19 @@ class _Emitter:
             ):
                 store(value, output, place)
             return
+        if level == len(loops) - 2 and self._is_transposed_block(level):
+            pair = (loops[level].dimension, loops[level + 1].dimension)
+            emit_transposed_block(
+                self._generic, self._position, self._block_end, pair, self._indices
+            )
+            return
         self._loop(loops[level], [], lambda _: self._inner(level + 1))
+
+    def _is_transposed_block(self, level: int) -> bool:
+        outer, inner = (loop.dimension for loop in self._nest.loops[level:])
+        if outer not in self._block_end or inner not in self._block_end:
+            return False
+        return is_transposing_copy(self._generic, outer, inner)
 
     def _inner(self, level: int) -> list[ir.Value]:
         self._emit_level(level)

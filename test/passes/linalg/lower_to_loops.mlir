@@ -75,3 +75,18 @@ func.func @on_tensors(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
   } -> tensor<3x5xf32>
   return %0 : tensor<3x5xf32>
 }
+
+// Inside blocks of both dimensions a transposing copy turns tiles in registers.
+// CHECK-LABEL: func.func @transposed
+// CHECK-COUNT-8: vector.load %arg0
+// CHECK: vector.transpose
+// CHECK-COUNT-8: vector.store
+// CHECK: memref.load %arg0
+// CHECK: memref.store
+func.func @transposed(%x: memref<100x70xf32>, %y: memref<70x100xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<100x70xf32>) outs(%y : memref<70x100xf32>) attrs = {lamina.loops = array<i64: 0, 64, 1, 64, 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
