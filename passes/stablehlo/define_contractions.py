@@ -2,8 +2,9 @@
 
 `dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to
 f32, and the sum once at the end: rounding it at every step would lose most of its digits. Integer
-operands of a floating-point result are converted too. Leaves f32, f64, complex and integer results
-alone.
+operands of a floating-point result are converted too. An `algorithm` that asks for less precision
+than this goes: computing more exactly is allowed, and upstream has no lowering for it. Leaves f32,
+f64, complex and integer results alone.
 
 example: test/passes/stablehlo/define_contractions.mlir
 """
@@ -31,6 +32,8 @@ class DefineContractions(Pass):
         for op in find_ops(module, "stablehlo.dot_general", "stablehlo.convolution"):
             result = op.results[0]
             element = result.type.element_type
+            if "algorithm" in op.attributes:
+                del op.attributes["algorithm"]
             if not isinstance(element, ir.FloatType):
                 continue
             accumulator = dtype_of(result.type) if str(element) in _WIDE else np.dtype(np.float32)

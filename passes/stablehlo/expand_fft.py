@@ -11,6 +11,7 @@ example: test/passes/stablehlo/expand_fft.mlir
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from lamina.passes.loops import replace_each
 
 _DIRECT = 64  # sizes up to this are one contraction
 _LARGEST_PRIME = 512  # a prime up to this too
+_LARGEST_TABLE = 4096  # roots of unity in one constant
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,29 @@ def _dft(x: ir.Value, size: int, sign: float) -> ir.Value:
     x = hlo.reshape(x, [count, first, second])
     # contracting the middle dimension leaves [count, second, first]
     x = _contract(x, _roots(first, np.outer(np.arange(first), np.arange(first)), sign, dtype), 1)
-    turns = _roots(size, np.outer(np.arange(second), np.arange(first)), sign, dtype)
-    x = hlo.multiply(x, hlo.broadcast_in_dim(hlo.constant(turns), [count, second, first], [1, 2]))
+    x = _turn(x, size, sign, dtype)
     x = hlo.reshape(hlo.transpose(x, [0, 2, 1]), [count * first, second])
     x = hlo.reshape(_dft(x, second, sign), [count, first, second])
     return hlo.reshape(hlo.transpose(x, [0, 2, 1]), [count, size])
+
+
+def _turn(x: ir.Value, size: int, sign: float, dtype: np.dtype) -> ir.Value:
+    """x[n, i, k] times the root of unity of order `size` to the power i * k.
+
+    Of a large table the rows are products of two smaller ones: i = p * q' + q.
+    """
+    count, rows, columns = x.type.shape
+    exponents = np.arange(columns)
+    fine = _divisor(rows, math.isqrt(rows)) if rows * columns > _LARGEST_TABLE else rows
+    split = [count, rows // fine, fine, columns]
+    x = hlo.reshape(x, split)
+    tables = [(np.arange(fine), 2)]
+    if fine != rows:
+        tables.append((np.arange(0, rows, fine), 1))
+    for powers, place in tables:
+        table = hlo.constant(_roots(size, np.outer(powers, exponents), sign, dtype))
+        x = hlo.multiply(x, hlo.broadcast_in_dim(table, split, [place, 3]))
+    return hlo.reshape(x, [count, rows, columns])
 
 
 def _bluestein(x: ir.Value, size: int, sign: float) -> ir.Value:
@@ -123,10 +143,15 @@ def _factor(size: int) -> int:
     """The largest divisor up to _DIRECT, else the smallest prime factor."""
     if size <= _DIRECT:
         return size
-    for divisor in range(_DIRECT, 1, -1):
-        if size % divisor == 0:
-            return divisor
+    divisor = _divisor(size, _DIRECT)
+    if divisor > 1:
+        return divisor
     return next(d for d in range(_DIRECT + 1, size + 1) if size % d == 0)
+
+
+def _divisor(size: int, most: int) -> int:
+    """The largest divisor that is not above `most`."""
+    return next(d for d in range(most, 0, -1) if size % d == 0)
 
 
 def _roots(size: int, exponents: np.ndarray, sign: float, dtype: np.dtype) -> np.ndarray:

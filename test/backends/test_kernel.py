@@ -303,7 +303,7 @@ def test_stable_sort_of_two_operands(length):
     np.testing.assert_array_equal(keys, np.sort(x, axis=1))
 
 
-@pytest.mark.parametrize("size", [1, 6, 64, 128, 521, 1000, 1021])
+@pytest.mark.parametrize("size", [1, 6, 64, 128, 521, 1000, 1021, 16384])
 def test_fft(size):
     k = kernel(f"""
     func.func private @k(%x: tensor<2x{size}xcomplex<f64>>)
