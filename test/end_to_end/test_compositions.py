@@ -106,7 +106,8 @@ def build(m: Any, steps: Any, transforms: Any) -> Callable[[Any], Any]:
 
 
 def agree(steps: Any, transforms: Any) -> None:
-    with lamina.enable_x64(True), jax.enable_x64(True):
+    # Every jaxpr that is made on the way is type-checked.
+    with lamina.enable_x64(True), jax.enable_x64(True), lamina.config.enable_checks(True):
         want = build(JAX, steps, transforms)(INPUT)
         got = build(LAMINA, steps, transforms)(INPUT)
         assert_same(got, want, rtol=1e-8, atol=1e-9, weak=False)
@@ -118,7 +119,7 @@ def _steps(names: list[str]) -> Any:
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
-@settings(max_examples=160)
+@settings(max_examples=110)
 @example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
 @example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
 def test_compiled_compositions(steps, transforms):
@@ -126,7 +127,7 @@ def test_compiled_compositions(steps, transforms):
 
 
 @given(_steps([*STEPS, *FORWARD_ONLY]), st.lists(st.sampled_from(sorted(FORWARD)), min_size=1, max_size=3))
-@settings(max_examples=40)
+@settings(max_examples=25)
 @example([("while", 0, 0)], ["vmap", "jvp"])
 @example([("dynamic_fori", 0, 0)], ["jacfwd"])
 def test_compiled_forward_compositions(steps, transforms):
