@@ -16,6 +16,9 @@ STABLEHLO_INPUT = (
 STABLEHLO_PREPARE = (
     (r"!quant\.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
+    # These become ops that fuse and that libraries do.
+    (r"stablehlo\.fft", "stablehlo-expand-fft"),
+    (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (
         r"tensor<[^>]*\?|stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)",
