@@ -65,7 +65,7 @@ class ShapedArray:
 
     def str_long(self) -> str:
         """As messages print it: float32[2,3]; `~` marks a weak type."""
-        weak = "~" if self.weak_type else ""
+        weak = "~" if self.weak_type and self.dtype.kind != "b" else ""
         return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self) -> str:
