@@ -99,6 +99,7 @@ CPU_KERNEL_LOOPS = (
     "memref-drop-results",
     "canonicalize",
     "memref-expand-copies",
+    "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
     "linalg-choose-loops",
     "linalg-share-loops",

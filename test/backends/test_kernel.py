@@ -386,3 +386,31 @@ def test_softmax_is_one_loop_over_rows():
     x = normal(300, 200)
     e = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(k(x)[0], e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("op, init, expected", [("or", "false", True), ("and", "true", False)])
+def test_large_reductions_of_booleans(op, init, expected):
+    k = kernel(f"""
+    func.func private @k(%x: tensor<4000000xi1>) -> tensor<i1> {{
+      %c = stablehlo.constant dense<{init}> : tensor<i1>
+      %0 = stablehlo.reduce(%x init: %c) applies stablehlo.{op} across dimensions = [0]
+        : (tensor<4000000xi1>, tensor<i1>) -> tensor<i1>
+      return %0 : tensor<i1>
+    }}""")
+    x = np.full(4000000, not expected)
+    assert k(x)[0] == (not expected)
+    x[1234567] = expected
+    assert k(x)[0] == expected
+
+
+def test_large_sums_keep_their_digits():
+    k = kernel("""
+    func.func private @k(%x: tensor<6000000xf32>) -> tensor<f32> {
+      %c = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0]
+        : (tensor<6000000xf32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }""")
+    assert k.made.imports == ("lamina_parallel_for",)
+    x = RNG.random(6000000, np.float32)
+    np.testing.assert_allclose(k(x)[0], x.sum(dtype=np.float64), rtol=1e-6)

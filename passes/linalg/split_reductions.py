@@ -1,0 +1,209 @@
+"""Split a large reduction with few results into chunks that can run as tasks.
+
+    s = init + sum over i < 4096 of x[i]
+becomes
+    p[c] = sum over j < 64 of x[64 * c + j];  s = init + sum over c of p[c]
+
+For bufferised `linalg.generic`s with one output whose combiner is a known associative operation,
+when there is work for several cores (`parallel_cost`) and the results are too few to share it out.
+The number of chunks depends on the shape alone, so results don't depend on the number of threads. A
+dimension whose extent has no divisor between 4 and `chunks` is not split.
+
+example: test/passes/linalg/split_reductions.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir, linalg, memref
+from lamina.passes.base import Pass
+from lamina.passes.linalg.parallel import total_cost
+from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
+
+_LEAST_TASKS = 4
+_NEUTRAL = {
+    "arith.addf": -0.0, "arith.addi": 0, "arith.mulf": 1.0, "arith.muli": 1, "arith.ori": 0,
+    "arith.xori": 0, "arith.andi": -1, "arith.maximumf": -math.inf, "arith.minimumf": math.inf,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SplitReductions(Pass):
+    """See the module's docstring."""
+
+    parallel_cost: float = 30_000.0
+    chunks: int = 64
+
+    def run(self, module: ir.Module) -> None:
+        for op in generics_on_buffers(module):
+            generic = read_generic(op)
+            if op.parent.name != "func.func" or not self._wants_splitting(generic):
+                continue
+            for dimension in range(generic.rank):
+                if generic.reductions[dimension] and self._split(generic, dimension):
+                    self.count("split")
+                    break
+
+    def _wants_splitting(self, generic: Generic) -> bool:
+        results = math.prod(
+            n for n, reduced in zip(generic.extents, generic.reductions, strict=True) if not reduced
+        )
+        return (
+            any(generic.reductions)
+            and results < _LEAST_TASKS
+            and len(generic.outputs) == 1
+            and 0 not in generic.extents
+            and total_cost(generic) >= self.parallel_cost
+            and _combiner(generic) is not None
+            and not any(op.operation.name == "linalg.index" for op in generic.body.operations)
+        )
+
+    def _split(self, generic: Generic, dimension: int) -> bool:
+        extent = generic.extents[dimension]
+        chunks = next((n for n in range(self.chunks, 3, -1) if extent % n == 0), None)
+        maps = (*generic.input_maps, *generic.output_maps)
+        if chunks is None or not all(_is_plain(map_, dimension) for map_ in maps):
+            return False
+        if not all(_is_dense(value) for value in generic.inputs):
+            return False
+        with ir.InsertionPoint(generic.op), generic.op.location:
+            _rewrite(generic, dimension, chunks)
+        generic.op.erase()
+        return True
+
+
+def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
+    combiner = _combiner(generic)
+    assert combiner is not None
+    output = generic.outputs[0]
+    element = output.type.element_type
+    partial_type = ir.MemRefType.get([chunks, *output.type.shape], element)
+    partial = memref.AllocOp(partial_type, [], []).result
+    neutral = arith.ConstantOp(element, _neutral_attribute(combiner, element)).result
+    linalg.fill(neutral, outs=[partial])
+    inputs, maps = [], []
+    for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
+        places = [p for p, e in enumerate(map_.results) if _is_dimension(e, dimension)]
+        inputs.append(_expanded(value, places[0], chunks) if places else value)
+        maps.append(_with_chunk(map_, generic.rank, places[0] if places else None))
+    out_map = _with_chunk(generic.output_maps[0], generic.rank, None)
+    chunk = ir.AffineDimExpr.get(0)
+    out_map = ir.AffineMap.get(generic.rank + 1, 0, [chunk, *out_map.results])
+    first = _generic(inputs, [partial], [*maps, out_map], [False, *generic.reductions])
+    _move_body(generic.body, first)
+    # the chunks' results, in order
+    rank = len(output.type.shape)
+    identity = [ir.AffineDimExpr.get(d) for d in range(rank)]
+    last = ir.AffineDimExpr.get(rank)
+    second = _generic(
+        [partial],
+        [output],
+        [
+            ir.AffineMap.get(rank + 1, 0, [last, *identity]),
+            ir.AffineMap.get(rank + 1, 0, identity),
+        ],
+        [*([False] * rank), True],
+    )
+    block = second.regions[0].blocks.append(element, element)
+    with ir.InsertionPoint(block):
+        value, accumulator = block.arguments
+        attributes = {name: combiner.attributes[name] for name in combiner.attributes}
+        total = ir.Operation.create(
+            combiner.name, results=[element], operands=[accumulator, value], attributes=attributes
+        ).result
+        linalg.YieldOp([total])
+
+
+def _generic(
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    maps: Sequence[ir.AffineMap],
+    reductions: Sequence[bool],
+) -> ir.Operation:
+    kinds = [
+        ir.Attribute.parse(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>")
+        for r in reductions
+    ]
+    return ir.Operation.create(
+        "linalg.generic",
+        operands=[*inputs, *outputs],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
+            "iterator_types": ir.ArrayAttr.get(kinds),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
+        },
+        regions=1,
+    )
+
+
+def _move_body(body: ir.Block, into: ir.Operation) -> None:
+    block = into.regions[0].blocks.append(*(argument.type for argument in body.arguments))
+    for old, new in zip(body.arguments, block.arguments, strict=True):
+        old.replace_all_uses_with(new)
+    with ir.InsertionPoint(block):
+        anchor = linalg.YieldOp([]).operation
+    operations = [op.operation for op in body.operations]
+    for op in operations:
+        op.move_before(anchor)
+    anchor.erase()
+
+
+def _expanded(value: ir.Value, place: int, chunks: int) -> ir.Value:
+    """The same buffer with one dimension seen as (chunks, elements of a chunk)."""
+    shape = list(value.type.shape)
+    split = [*shape[:place], chunks, shape[place] // chunks, *shape[place + 1 :]]
+    groups: list[list[int]] = []
+    for dimension in range(len(shape)):
+        start = dimension + (dimension > place)
+        groups.append([start, start + 1] if dimension == place else [start])
+    result = ir.MemRefType.get(split, value.type.element_type)
+    return memref.ExpandShapeOp(result, value, groups, [], static_output_shape=split).result
+
+
+def _with_chunk(map_: ir.AffineMap, rank: int, place: int | None) -> ir.AffineMap:
+    """A map with a new first dimension, which indexes the buffer's new one at `place`."""
+    results = [ir.AffineDimExpr.get(ir.AffineDimExpr(e).position + 1) for e in map_.results]
+    if place is not None:
+        results.insert(place, ir.AffineDimExpr.get(0))
+    return ir.AffineMap.get(rank + 1, 0, results)
+
+
+def _combiner(generic: Generic) -> ir.Operation | None:
+    """The op that adds an element to the accumulator, if it is one that can be split."""
+    accumulator = generic.body.arguments[len(generic.inputs)]
+    yielded = generic.body.operations[len(generic.body.operations) - 1].operands[0]
+    owner = yielded.owner
+    if isinstance(owner, ir.Block) or owner.operation.name not in _NEUTRAL:
+        return None
+    uses = [use.owner.operation for use in accumulator.uses]
+    return owner.operation if uses == [owner.operation] else None
+
+
+def _neutral_attribute(combiner: ir.Operation, element: ir.Type) -> ir.Attribute:
+    neutral = _NEUTRAL[combiner.name]
+    if isinstance(neutral, float):
+        return ir.FloatAttr.get(element, neutral)
+    return ir.IntegerAttr.get(element, neutral)
+
+
+def _is_plain(map_: ir.AffineMap, dimension: int) -> bool:
+    """Whether a map only names dimensions, this one at most once."""
+    if not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
+        return False
+    return sum(_is_dimension(e, dimension) for e in map_.results) <= 1
+
+
+def _is_dimension(expression: ir.AffineExpr, dimension: int) -> bool:
+    return (
+        isinstance(expression, ir.AffineDimExpr)
+        and ir.AffineDimExpr(expression).position == dimension
+    )
+
+
+def _is_dense(value: ir.Value) -> bool:
+    if not isinstance(value.type, ir.MemRefType):
+        return True
+    return value.type.affine_map == ir.AffineMap.get_identity(value.type.rank)
