@@ -23,6 +23,7 @@ from lamina.passes.base import Pass
 
 INOUT = "lamina.inout"
 WRITABLE = "bufferization.writable"
+_VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.extract_slice")
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,12 @@ def _rewrite(func: ir.Operation) -> None:
     with ir.InsertionPoint(terminator), func.location:
         # what is updated and also returned elsewhere must be read before it is overwritten
         for result, value in enumerate(values):
-            if any(value == arguments[p] and r != result for r, p in updated.items()):
-                values[result] = _copied(value)
-        written: dict[
-            ir.Value, ir.Value
-        ] = {}  # of a value returned twice, the second is a copy of the first
+            root = _seen_through_views(value)
+            for updating, position in updated.items():
+                if root == arguments[position] and (updating != result or value != root):
+                    values[result] = _copied(value)
+        # of a value returned twice, the second is a copy of the first
+        written: dict[ir.Value, ir.Value] = {}
         # an update's argument may be read by other results: write those first
         for result in sorted(range(len(values)), key=lambda r: r in updated):
             if direct[result]:
@@ -96,6 +98,13 @@ def _rewrite(func: ir.Operation) -> None:
     func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
     if "res_attrs" in func.attributes:
         del func.attributes["res_attrs"]
+
+
+def _seen_through_views(value: ir.Value) -> ir.Value:
+    """The tensor that a chain of slices and reshapes looks at."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _VIEWS:
+        value = value.owner.operation.operands[0]
+    return value
 
 
 def _copied(value: ir.Value) -> ir.Value:
