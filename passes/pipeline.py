@@ -133,7 +133,8 @@ def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
     Kept because it is dear to start: each `canonicalize` collects the patterns of all dialects the
     first time it runs, which takes longer than running it on a kernel.
     """
-    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]] = _of_thread.__dict__
+    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]]
+    kept = _of_thread.__dict__.setdefault("managers", {})
     found = kept.get((text, verify))
     if found is None or found[0] != context:
         manager = PassManager.parse(f"builtin.module({text})")
@@ -230,9 +231,7 @@ def _check_upstream(item: str) -> None:
 def _upstream_message(item: str, text: str) -> str:
     unknown = re.search(r"'([^']+)' does not refer to a registered pass", text)
     if unknown:
-        return (
-            f"no pass named {unknown[1]!r}, ours or MLIR's (see lamina-opt --list-passes)"
-        )
+        return f"no pass named {unknown[1]!r}, ours or MLIR's (see lamina-opt --list-passes)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"{item}: {'; '.join(lines)}"
 

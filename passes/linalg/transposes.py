@@ -64,7 +64,11 @@ def emit_transposed_block(
         store(value, generic.outputs[0], indices(generic.output_maps[0]))
 
     def each(low: ir.Value, high: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        for_range(low, high, [], lambda at, _: (body(at), [])[1])
+        def one(at: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            body(at)
+            return []
+
+        for_range(low, high, [], one)
 
     def tiles(o: ir.Value) -> None:
         def tile(i: ir.Value) -> None:
