@@ -47,7 +47,9 @@ def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6,
         if isinstance(w, bool | int | float | complex):
             w = np.asarray(w, np.asarray(g).dtype)
         elif isinstance(w, jax.Array) and weak:
-            assert g.weak_type == w.weak_type, f"weak_type {g.weak_type} is not {w.weak_type}: {g!r}"
+            assert g.weak_type == w.weak_type, (
+                f"weak_type {g.weak_type} is not {w.weak_type}: {g!r}"
+            )
         a, b = np.asarray(g), np.asarray(w)
         assert a.dtype == b.dtype and a.shape == b.shape, (
             f"{a.dtype}{list(a.shape)} is not {b.dtype}{list(b.shape)}"
@@ -64,3 +66,24 @@ def check(program: Callable[..., Any], *args: Any, **tolerances: Any) -> Any:
     got = program(LAMINA, *args)
     assert_same(got, program(JAX, *args), **tolerances)
     return got
+
+
+def check_all(program: Callable[..., dict[Any, Any]], *args: Any, jit: bool = False,
+              **tolerances: Any) -> None:  # fmt: skip
+    """As check, for a program that gives a dict of results; tells of all entries that differ. With
+    jit the whole program is one jitted function of args in each library."""
+
+    def run(m: types.SimpleNamespace) -> dict[str, Any]:
+        def named(*xs: Any) -> dict[str, Any]:
+            return {str(k): v for k, v in program(m, *xs).items()}
+
+        return (m.jit(named) if jit else named)(*args)
+
+    got, want = run(LAMINA), run(JAX)
+    failed = []
+    for key in want:
+        try:
+            assert_same(got[key], want[key], **tolerances)
+        except AssertionError as e:
+            failed.append(f"{key}: {str(e)[:500]}")
+    assert not failed, "\n".join(failed)

@@ -83,9 +83,15 @@ def _rewrite_global(op: ir.Operation) -> None:
     global_type = ir.TypeAttr(op.attributes["global_type"]).value
     float_name = _float_name(str(global_type))
     attribute = op.attributes["value"]
-    if float_name is None or not _is_dense(attribute):
+    if float_name is None:
         return
     integer = _integer_type(float_name)
+    if isinstance(attribute, ir.FloatAttr):  # a global scalar
+        op.attributes["value"] = ir.IntegerAttr.get(integer, _bits(attribute.value, float_name))
+        op.attributes["global_type"] = ir.TypeAttr.get(integer)
+        return
+    if not _is_dense(attribute):
+        return
     tensor = ir.RankedTensorType.get(ir.ShapedType(attribute.type).shape, integer)
     op.attributes["value"] = _integer_dense(attribute, tensor, float_name)
     op.attributes["global_type"] = ir.TypeAttr.get(_with_integers(global_type))

@@ -1,4 +1,4 @@
-"""Activation functions, elementwise but for glu. Integers become floats."""
+"""Activation functions, elementwise but for glu."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def _inexact(name: str, x: ArrayLike) -> Array:
     return jnp.asarray(*promote_args_inexact(name, x))
 
 
+def _array(name: str, x: ArrayLike) -> Array:
+    check_arraylike(name, x)
+    return jnp.asarray(x)
+
+
 @custom_jvp
 def relu(x: ArrayLike) -> Array:
     """max(x, 0); its derivative at 0 is 0."""
@@ -29,10 +34,23 @@ def relu(x: ArrayLike) -> Array:
 relu.defjvps(lambda g, ans, x: jnp.where(jnp.greater(x, 0), g, lax.full_like(g, 0)))
 
 
+@custom_jvp
+def _relu6(x: Any) -> Array:
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+def _inside(g: Any, ans: Any, x: Any) -> Array:
+    inside = jnp.logical_and(jnp.greater(x, 0), jnp.less(x, 6))
+    return jnp.where(inside, g, lax.full_like(g, 0))
+
+
+_relu6.defjvps(_inside)
+
+
 @compiled
 def relu6(x: ArrayLike) -> Array:
-    """min(max(x, 0), 6)."""
-    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+    """min(max(x, 0), 6); its derivative at 0 and 6 is 0."""
+    return _relu6(x)
 
 
 def identity(x: ArrayLike) -> Array:
@@ -52,7 +70,7 @@ def sigmoid(x: ArrayLike) -> Array:
 @compiled
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)) without overflow on the way."""
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(_inexact("softplus", x), 0.0)
 
 
 @compiled
@@ -101,7 +119,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 @compiled
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha * (exp(x) - 1)."""
-    x = _inexact("elu", x)
+    x = _array("elu", x)
     # expm1 sees no large x: an overflow there would make the gradient NaN.
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
@@ -122,15 +140,15 @@ def selu(x: ArrayLike) -> Array:
 @compiled
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where not negative, else negative_slope * x."""
-    x = _inexact("leaky_relu", x)
+    x = _array("leaky_relu", x)
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
 @compiled
 def hard_tanh(x: ArrayLike) -> Array:
     """x kept between -1 and 1."""
-    x = _inexact("hard_tanh", x)
-    return jnp.where(x > 1, 1.0, jnp.where(x < -1, -1.0, x))
+    x = _array("hard_tanh", x)
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @compiled

@@ -224,7 +224,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: a with each element replaced by its product with b."""
-    a, b = (asarray(x) for x in promote_args("kron", a, b))
+    check_arraylike("kron", a, b)
+    a, b = (asarray(x) for x in promote_dtypes(a, b))
     ndim = max(len(a.shape), len(b.shape))
     a_sizes, b_sizes = ((1,) * (ndim - len(x.shape)) + tuple(x.shape) for x in (a, b))
     wide_a = lax.reshape(a, tuple(n for m in a_sizes for n in (m, 1)))

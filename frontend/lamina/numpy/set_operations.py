@@ -22,6 +22,7 @@ from lamina.numpy.manipulation import moveaxis, ravel
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
+    broadcast_to_shape,
     canonical_axis,
     check_arraylike,
     concrete_or_error,
@@ -66,14 +67,12 @@ def unique(
         rows, shape = lax.reshape(front, (front.shape[0], _rest(front))), front.shape
     order, first = _groups(rows, equal_nan=bool(equal_nan))
     count = int(np.asarray(first).sum()) if size is None else size
-    starts = nonzero(first, size=count, fill_value=rows.shape[0])[0]
-    index = take(order, starts, mode="clip") if rows.shape[0] else starts
-    values = take(rows, index, axis=0, mode="clip")
-    if size is not None and rows.shape[0]:
-        values = _filled(values, starts, rows.shape[0], fill_value)
-        index = pick(
-            lax.lt(starts, literal(starts, rows.shape[0])), index, take(index, 0, mode="clip")
-        )
+    n = rows.shape[0]
+    bounds = nonzero(first, size=count + 1, fill_value=n)[
+        0
+    ]  # where groups start, and the last ends
+    starts = lax.slice(bounds, (0,), (count,))
+    values, index = _representatives(rows, order, starts, sized=size is not None, fill=fill_value)
     out = lax.reshape(values, (count,)) if axis is None else (
         moveaxis(lax.reshape(values, (count, *shape[1:])), 0, at)
     )  # fmt: skip
@@ -86,12 +85,8 @@ def unique(
         inverse = lax.sort((order, number), 0)[1] if rows.shape[0] else number
         results.append(lax.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        n = np.asarray(rows.shape[0]).astype(to)[()]
-        ends = concatenate([starts, lax.reshape(asarray(n), (1,))])
-        if size is not None:
-            ends = lax.min(ends, n)
-        lower, upper = lax.slice(ends, (0,), (count,)), lax.slice(ends, (1,), (count + 1,))
-        results.append(lax.convert_element_type(lax.sub(upper, lower), to))
+        counts = lax.sub(lax.slice(bounds, (1,), (count + 1,)), starts)
+        results.append(lax.convert_element_type(counts, to))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -99,14 +94,21 @@ def _rest(x: Array) -> int:
     return int(np.prod(x.shape[1:], dtype=np.int64))
 
 
-def _filled(values: Array, starts: Array, n: int, fill_value: Any) -> Array:
-    if fill_value is None:
-        fill: Any = (
-            lax.slice_in_dim(values, 0, 1, axis=0) if values.shape[0] else literal(values, 0)
-        )
-    else:
-        fill = convert(asarray(fill_value), values.dtype)
-    return pick(lax.expand_dims(lax.lt(starts, literal(starts, n)), (1,)), values, fill)
+def _representatives(rows: Array, order: Array, starts: Array, *, sized: bool, fill: Any
+                     ) -> tuple[Array, Array]:  # fmt: skip
+    """The first row of each group and its index; beyond the groups fill, or the first row again."""
+    n = rows.shape[0]
+    if n == 0:
+        value = literal(rows, 0) if fill is None else convert(fill, rows.dtype)
+        return broadcast_to_shape(value, (starts.shape[0], rows.shape[1])), lax.full_like(starts, 0)
+    index = take(order, starts, mode="clip")
+    values = take(rows, index, axis=0, mode="clip")
+    if not sized or not starts.shape[0]:
+        return values, index
+    there = lax.lt(starts, literal(starts, n))
+    spare = lax.slice_in_dim(values, 0, 1) if fill is None else convert(asarray(fill), values.dtype)
+    first = lax.index_in_dim(index, 0, keepdims=False)
+    return pick(lax.expand_dims(there, (1,)), values, spare), pick(there, index, first)
 
 
 @compiled(static=("equal_nan",))

@@ -256,7 +256,6 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     below, above = (
         take_along_axis(ordered, _index(i, outer), axis=-1, mode="clip") for i in (low, high)
     )
-    half = literal(weight, 0.5)
     if method == "linear":
         weight_low = lax.sub(literal(weight, 1), weight)
         out = lax.add(
@@ -265,9 +264,8 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
         )
     elif method == "midpoint":
         out = lax.mul(lax.add(below, above), literal(below, 0.5))
-    elif method == "nearest":  # ties go to the even position
-        even = lax.eq(lax.rem(low, literal(low, 2)), literal(low, 0))
-        take_low = lax.bitwise_or(lax.lt(weight, half), lax.bitwise_and(lax.eq(weight, half), even))
+    elif method == "nearest":  # the lower one of two equally near
+        take_low = lax.le(weight, literal(weight, 0.5))
         out = pick(take_low, below, above)
     else:
         out = below if method == "lower" else above

@@ -160,7 +160,8 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
         if not -(2**63) <= value < 2**63 and not isinstance(seed, np.uint64):
             raise OverflowError("Python int too large to convert to C long")
         bits = value % 2**64
-        high = bits >> 32 if config.enable_x64.value else 0
+        wide = config.enable_x64.value and (type(seed) is int or seed.dtype.itemsize == 8)
+        high = bits >> 32 if wide else 0
         return jnp.asarray(np.array([high, bits % 2**32], np.uint32))
     if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
         shown = get_aval(seed).str_short() if is_array_like(seed) else repr(seed)

@@ -218,23 +218,23 @@ def random_integers(
 ) -> Array:
     """randint, within a program."""
     info = dtypes.iinfo(dtype)
+    if dtype.itemsize < 4:  # drawn as int32, whose range holds the end of theirs
+        bounds = (_clipped(minval, info.min, info.max), _clipped(maxval, info.min, info.max + 1))
+        drawn = random_integers(words, shape, *bounds, np.dtype(np.int32))
+        return lax.convert_element_type(drawn, dtype)
     width, unsigned = dtype.itemsize * 8, _UNSIGNED[dtype.itemsize * 8]
-    beyond = jnp.greater(
-        maxval,
-        jnp.clip(
-            np.asarray(info.max, dtype)[()],
-            get_aval(maxval).dtype.type(dtypes.iinfo(get_aval(maxval).dtype).min),
-            get_aval(maxval).dtype.type(dtypes.iinfo(get_aval(maxval).dtype).max),
-        ),
-    )
+    beyond = dtypes.iinfo(get_aval(maxval).dtype).max > info.max
     low, high = (
-        broadcast_to_shape(jnp.asarray(_clipped(x, dtype)), shape) for x in (minval, maxval)
+        broadcast_to_shape(convert(_clipped(x, info.min, info.max), dtype), shape)
+        for x in (minval, maxval)
     )
     more, less = (random_bits(w, width, shape) for w in split_words(words, 2))
     one = np.ones((), unsigned)[()]
     span = lax.convert_element_type(lax.sub(high, low), unsigned)
     span = jnp.where(jnp.less_equal(high, low), one, span)
-    span = jnp.where(jnp.logical_and(beyond, jnp.greater(high, low)), lax.add(span, one), span)
+    if beyond:  # the greatest value is to be drawn too
+        widened = jnp.logical_and(jnp.greater(maxval, info.max), jnp.greater(high, low))
+        span = jnp.where(widened, lax.add(span, one), span)
     # The remainder of a number of twice the width: (2**width % span) * more + less, modulo span.
     half = np.asarray(2 ** (width // 2), unsigned)[()]
     factor = lax.rem(broadcast_to_shape(half, shape), span)
@@ -243,12 +243,13 @@ def random_integers(
     return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
 
 
-def _clipped(x: Any, dtype: np.dtype) -> Any:
-    """An integer in dtype, the nearest one where it does not fit."""
+def _clipped(x: Any, low: int, high: int) -> Any:
+    """An integer kept between two bounds, as far as its own dtype reaches them."""
     have = get_aval(x).dtype
-    info, own = dtypes.iinfo(dtype), dtypes.iinfo(have)
-    low, high = (max(info.min, own.min), min(info.max, own.max))
-    return convert(jnp.clip(x, have.type(low), have.type(high)), dtype)
+    own = dtypes.iinfo(have)
+    if type(x) is int:
+        return min(max(x, low), high)
+    return jnp.clip(x, have.type(max(low, own.min)), have.type(min(high, own.max)))
 
 
 def bernoulli(key: Key, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low") -> Array:

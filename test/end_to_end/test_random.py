@@ -1,0 +1,259 @@
+"""lamina.random is JAX's bit for bit: goldens, and JAX itself as the oracle."""
+
+import jax
+import numpy as np
+import pytest
+from oracle import JAX, LAMINA, assert_same
+
+import lamina
+import lamina.numpy as jnp
+from lamina import random
+
+KEY = np.array([0, 0], np.uint32)
+
+
+def same(program, rtol=0.0, atol=0.0):
+    """program(random, m) in both libraries: equal bits, or close where functions are evaluated."""
+    got, want = (program(m.module.random, m) for m in (LAMINA, JAX))
+    assert_same(got, want, rtol=rtol, atol=atol)
+    return got
+
+
+def test_goldens():
+    k = random.PRNGKey(0)
+    assert random.split(k).tolist() == [[1797259609, 2579123966], [928981903, 3453687069]]
+    assert random.bits(k, (3,)).tolist() == [4070199207, 4202968722, 1427181096]
+    assert random.bits(k, (3,), jnp.uint8).tolist() == [167, 146, 40]
+    assert random.bits(k, (3,), jnp.uint16).tolist() == [20391, 13970, 3624]
+    np.testing.assert_allclose(
+        random.uniform(k, (3,)), [0.9476670, 0.9785799, 0.3322915], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        random.normal(k, (3,)), [1.6226422, 2.0252647, -0.4335944], rtol=1e-6
+    )
+    assert random.randint(k, (5,), 0, 10).tolist() == [9, 0, 2, 3, 1]
+    assert random.permutation(k, 5).tolist() == [0, 1, 4, 3, 2]
+    assert random.categorical(k, jnp.zeros(5), shape=(4,)).tolist() == [1, 3, 0, 0]
+    assert random.bernoulli(k, 0.5, (4,)).tolist() == [False, False, True, True]
+    assert (
+        abs(float(random.gumbel(k)) - 2.9233725) < 1e-6
+        and abs(float(random.exponential(k)) - 2.9501281) < 1e-6
+    )
+
+
+def test_goldens_of_the_older_scheme():
+    with lamina.config.threefry_partitionable(False):
+        k = random.PRNGKey(0)
+        assert random.split(k).tolist() == [[4146024105, 967050713], [2718843009, 1272950319]]
+        assert abs(float(random.uniform(k, (3,))[0]) - 0.9653214) < 1e-6
+
+
+@pytest.mark.parametrize("partitionable", [True, False])
+@pytest.mark.parametrize("x64", [False, True])
+def test_bits(partitionable, x64):
+    with (lamina.enable_x64(x64), jax.enable_x64(x64), lamina.config.threefry_partitionable(partitionable),
+          jax.threefry_partitionable(partitionable)):  # fmt: skip
+        for dtype in ("uint8", "uint16", "uint32", *(["uint64"] if x64 else [])):
+            for shape in ((), (3,), (2, 5), (0,)):
+                same(lambda r, m, d=dtype, s=shape: r.bits(r.PRNGKey(42), s, d))
+        same(lambda r, m: r.bits(r.PRNGKey(7), (3,)))
+        same(lambda r, m: r.split(r.PRNGKey(7), 3))
+        same(lambda r, m: r.split(r.PRNGKey(7), (2, 2)))
+        same(lambda r, m: r.uniform(r.PRNGKey(1), (5,)))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize(
+    "seed", [0, 42, -1, 2**31 - 1, 2**40, -(2**40), np.int8(-3), np.uint32(2**32 - 1)]
+)
+def test_seeds(seed, x64):
+    with lamina.enable_x64(x64), jax.enable_x64(x64):
+        same(lambda r, m: r.PRNGKey(seed))
+        if abs(int(seed)) < 2**31:
+            same(lambda r, m: m.jit(r.PRNGKey)(seed))
+
+
+def test_seed_errors():
+    for seed, kind, text in [
+        (1.5, TypeError, "PRNG key seed must be an integer"),
+        (np.arange(2), TypeError, "PRNG key seed must be a scalar"),
+        (2**70, OverflowError, "too large"),
+        ("a", TypeError, "must be an integer"),
+    ]:
+        with pytest.raises(kind, match=text):
+            random.PRNGKey(seed)
+    with pytest.raises(ValueError, match="unrecognized PRNG implementation"):
+        random.key(0, impl="rbg")
+
+
+def test_fold_in():
+    for data in (0, 1, 2**32 - 1, np.int32(5)):
+        same(lambda r, m, d=data: r.fold_in(r.PRNGKey(3), d))
+    same(lambda r, m: m.vmap(lambda i: r.fold_in(r.PRNGKey(3), i))(np.arange(4)))
+    with pytest.raises(OverflowError):
+        random.fold_in(random.PRNGKey(0), -1)
+    with pytest.raises(TypeError, match="fold_in accepts a scalar"):
+        random.fold_in(random.PRNGKey(0), np.arange(2))
+
+
+def test_uniform():
+    for dtype in ("float32", "float16", "bfloat16"):
+        same(lambda r, m, d=dtype: r.uniform(KEY, (2, 3), getattr(m.np, d)))
+    same(lambda r, m: r.uniform(KEY, (4,), minval=-2.0, maxval=3), rtol=1e-6)
+    same(
+        lambda r, m: r.uniform(KEY, (2, 3), minval=np.array([0.0, 1.0, 2.0]), maxval=5.0), rtol=1e-6
+    )
+    with pytest.raises(
+        ValueError, match="dtype argument to `uniform` must be a float dtype, got int32"
+    ):
+        random.uniform(KEY, (2,), int)
+
+
+def test_normal():
+    same(lambda r, m: r.normal(KEY, (1000,)), rtol=1e-6, atol=1e-7)
+    same(lambda r, m: r.normal(KEY, (3,), m.np.float16), rtol=2e-3)
+    same(lambda r, m: r.normal(KEY, (3,), m.np.complex64), rtol=1e-6)
+    draws = np.asarray(random.normal(random.key(1), (20000,)))
+    assert abs(draws.mean()) < 0.02 and abs(draws.std() - 1) < 0.02
+
+
+def test_randint():
+    for low, high, dtype in [(0, 10, int), (-5, 5, "int32"), (0, 256, "uint8"), (-128, 128, "int8"), (5, 5, int),
+                             (5, 2, int), (0, 2**31 - 1, int), (0, 60000, "uint16")]:  # fmt: skip
+        same(lambda r, m, a=low, b=high, d=dtype: r.randint(KEY, (7,), a, b, d))
+    same(lambda r, m: r.randint(KEY, (2, 3), np.array([0, 10, 20]), 30))
+    same(lambda r, m: m.jit(lambda k, n: r.randint(k, (4,), 0, n))(KEY, 7))
+    with pytest.raises(TypeError, match="randint only accepts integer dtypes"):
+        random.randint(KEY, (2,), 0, 3, "float32")
+
+
+def test_permutation_and_choice():
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    same(lambda r, m: r.permutation(KEY, 10))
+    same(lambda r, m: r.permutation(KEY, x))
+    same(lambda r, m: r.permutation(KEY, x, axis=1))
+    same(lambda r, m: r.permutation(KEY, x, independent=True))
+    same(lambda r, m: r.permutation(KEY, x[0]))
+    p = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    for replace in (True, False):
+        same(lambda r, m, b=replace: r.choice(KEY, 4, (3,), b))
+        same(lambda r, m, b=replace: r.choice(KEY, x, (2,), b))
+        same(lambda r, m, b=replace: r.choice(KEY, x, (2,), b, axis=1))
+        same(lambda r, m, b=replace: r.choice(KEY, x[:, 0], (3,), b, p=p))
+        same(lambda r, m, b=replace: r.choice(KEY, 4, (2,), b, p=p))
+    same(lambda r, m: r.choice(KEY, 4))
+    with pytest.raises(ValueError, match="Cannot take a larger sample"):
+        random.choice(KEY, 3, (4,), replace=False)
+    with pytest.raises(ValueError, match="a must be greater than 0"):
+        random.choice(KEY, 0, (1,))
+
+
+def test_categorical_and_bernoulli():
+    logits = np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.4, 0.1]], np.float32))
+    same(lambda r, m: r.categorical(KEY, logits))
+    same(lambda r, m: r.categorical(KEY, logits, axis=0))
+    same(lambda r, m: r.categorical(KEY, logits, shape=(4, 2)))
+    same(lambda r, m: r.categorical(KEY, logits, shape=(2, 2), replace=False))
+    for mode in ("low", "high"):
+        same(lambda r, m, b=mode: r.bernoulli(KEY, 0.3, (9,), mode=b))
+    same(lambda r, m: r.bernoulli(KEY, np.array([0.1, 0.5, 0.9], np.float32)))
+    with pytest.raises(ValueError):
+        random.categorical(KEY, logits, shape=(3,))
+
+
+DISTRIBUTIONS = {
+    "gumbel": (), "exponential": (), "laplace": (), "cauchy": (), "logistic": (), "rademacher": (), "maxwell": (),
+    "truncated_normal": (-1.0, 2.0), "lognormal": (0.5,), "pareto": (2.0,), "rayleigh": (1.5,), "geometric": (0.3,),
+    "triangular": (0.0, 0.3, 1.0), "weibull_min": (1.0, 2.0), "double_sided_maxwell": (0.5, 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions(name):
+    parameters = DISTRIBUTIONS[name]
+    same(lambda r, m: getattr(r, name)(KEY, *parameters, shape=(50,)), rtol=1e-5, atol=1e-6)
+    if name not in ("rademacher", "geometric"):
+        same(
+            lambda r, m: getattr(r, name)(KEY, *parameters, shape=(3,), dtype=m.np.float16),
+            rtol=1e-2,
+        )
+    if name == "gumbel":
+        same(lambda r, m: r.gumbel(KEY, (9,), mode="high"), rtol=1e-5, atol=1e-6)
+
+
+def test_typed_keys():
+    k = random.key(5)
+    assert repr(random.key(0)) == "Array((), dtype=key<fry>) overlaying:\n[0 0]"
+    assert k.shape == () and str(k.dtype) == "key<fry>" and random.key_impl(k) == "threefry2x32"
+    assert random.key_data(k).tolist() == random.PRNGKey(5).tolist()
+    keys = random.split(k, 3)
+    assert (
+        keys.shape == (3,)
+        and len(keys) == 3
+        and keys[1].shape == ()
+        and [x.shape for x in keys] == [()] * 3
+    )
+    assert keys.reshape(3, 1).shape == (3, 1) and bool(
+        (random.wrap_key_data(random.key_data(keys)) == keys).all()
+    )
+    np.testing.assert_array_equal(random.uniform(k, (3,)), random.uniform(random.PRNGKey(5), (3,)))
+    with pytest.raises(TypeError, match=r"add does not accept dtypes key<fry>, int32"):
+        k + 1
+    with pytest.raises(TypeError, match="cannot be converted to a NumPy array"):
+        np.asarray(k)
+    with pytest.raises(
+        ValueError, match="uniform accepts a single key, but was given a key array of shape"
+    ):
+        random.uniform(keys, (2,))
+    with pytest.raises(TypeError, match="expected key_data.dtype to be uint32"):
+        random.wrap_key_data(jnp.zeros(2))
+
+
+def test_keys_through_transformations():
+    keys = random.split(random.key(0), 4)
+    drawn = lamina.vmap(lambda k: random.normal(k, (2,)))(keys)
+    np.testing.assert_array_equal(drawn, np.stack([random.normal(k, (2,)) for k in keys]))
+    parts = lamina.vmap(random.split)(keys)
+    assert parts.shape == (4, 2)
+    np.testing.assert_array_equal(random.key_data(parts)[2], random.key_data(random.split(keys[2])))
+    jitted = lamina.jit(lambda k: random.split(k)[0])(random.key(1))
+    assert isinstance(jitted, random.KeyArray)
+
+    def step(k, _):
+        k, sub = random.split(k)
+        return k, random.uniform(sub)
+
+    last, values = lamina.lax.scan(step, random.key(2), None, length=3)
+    assert isinstance(last, random.KeyArray) and values.shape == (3,)
+    grad = lamina.grad(lambda s, k: (s * random.normal(k, (3,))).sum())(2.0, random.key(0))
+    np.testing.assert_allclose(
+        grad, np.asarray(random.normal(random.key(0), (3,))).sum(), rtol=1e-5
+    )
+
+
+def test_vmap_is_a_loop():
+    same(lambda r, m: m.vmap(lambda k: r.uniform(k, (2,)))(r.split(r.PRNGKey(1), 3)))
+    same(lambda r, m: m.vmap(r.split)(r.split(r.PRNGKey(1), 3)))
+    same(lambda r, m: m.vmap(lambda k: r.permutation(k, 6))(r.split(r.PRNGKey(1), 3)))
+    same(
+        lambda r, m: m.vmap(lambda k, n: r.randint(k, (2,), 0, n))(
+            r.split(r.PRNGKey(1), 3), np.array([3, 5, 100])
+        )
+    )
+
+
+def test_long_counters():
+    from lamina.random.keys import counters
+
+    def of(shape, *index):
+        high, low = lamina.eval_shape(lambda: counters(shape))
+        assert high.shape == low.shape == shape
+        return None
+
+    of((2**17, 2**17))
+    small = (3, 5)
+    high, low = counters(small)
+    assert (
+        np.asarray(low).tolist() == np.arange(15).reshape(small).tolist()
+        and not np.asarray(high).any()
+    )
