@@ -3,6 +3,9 @@
 // CHECK: llvm.mlir.global private constant @table(dense<[1036831949, 2139095040]> : tensor<2xi32>) {{.*}} : !llvm.array<2 x i32>
 llvm.mlir.global private constant @table(dense<[0.1, 0x7F800000]> : tensor<2xf32>) : !llvm.array<2 x f32>
 
+// CHECK: llvm.mlir.global private constant @one(1065353216 : i32) {{.*}} : i32
+llvm.mlir.global private constant @one(1.000000e+00 : f32) : f32
+
 // CHECK-LABEL: llvm.func @scalar
 // CHECK: %[[I:.*]] = llvm.mlir.constant(1036831949 : i32) : i32
 // CHECK: %[[F:.*]] = llvm.freeze %[[I]]
