@@ -64,7 +64,6 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.convolution", "stablehlo-define-contractions"),
     ("stablehlo.reduce", "stablehlo-define-reductions"),
     ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
-    ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     ("i1>", "stablehlo-define-booleans"),
     ("stablehlo.is_finite", "stablehlo-define-is-finite"),
     ("stablehlo.reduce_precision", "stablehlo-define-reduce-precision"),
@@ -73,6 +72,7 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
     ("stablehlo.triangular_solve", "stablehlo-lower-solvers"),
     ("stablehlo.cholesky", "stablehlo-lower-solvers"),
+    ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,12 @@ class _Emitter:
                 case "memref.view":
                     self.offsets[op.results[0]] = self.offsets[op.operands[1]]
                 case "memref.reinterpret_cast":
-                    for known in (self.pointers, self.offsets, self.global_of):
+                    tables: tuple[dict[ir.Value, Any], ...] = (
+                        self.pointers,
+                        self.offsets,
+                        self.global_of,
+                    )
+                    for known in tables:
                         if op.operands[0] in known:
                             known[op.results[0]] = known[op.operands[0]]
                 case "memref.get_global":

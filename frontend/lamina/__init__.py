@@ -4,6 +4,11 @@ Write NumPy-style functions, transform them (grad, vmap, jvp, ...), and jit them
 jaxprs, lowered to StableHLO, optimised by MLIR passes and compiled to machine code.
 """
 
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from lamina import config as config
 from lamina import errors as errors
 from lamina import tree as tree
@@ -32,14 +37,34 @@ from lamina.control_flow import custom_jvp as custom_jvp
 
 _connect()
 
-from lamina import dtypes as dtypes
 from lamina import lax as lax
-from lamina import nn as nn
 from lamina import numpy as numpy
-from lamina import random as random
 from lamina.devices import block_until_ready as block_until_ready
 from lamina.devices import device_get as device_get
 from lamina.devices import device_put as device_put
-from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
+
+if _TYPE_CHECKING:
+    from lamina import dtypes as dtypes
+    from lamina import nn as nn
+    from lamina import random as random
+    from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"
+
+# Loaded when first named, so that a program pays for what it uses.
+_MODULES = frozenset({"dtypes", "nn", "random"})
+_NAMES = {"compile_stablehlo": "lamina.stablehlo_api"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return _importlib.import_module(f"lamina.{name}")
+    if name in _NAMES:
+        value = getattr(_importlib.import_module(_NAMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_NAMES})

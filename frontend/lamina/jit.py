@@ -166,6 +166,7 @@ class TracedCall:
     program: Any = None  # the stages.Program, once compiled
 
 
+_MAX_TRACES = 4096  # of one function
 _traces: weakref.WeakKeyDictionary[Any, dict[Any, TracedCall]] = weakref.WeakKeyDictionary()
 
 
@@ -234,6 +235,8 @@ def trace_call(
     traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
     if not any(isinstance(c, Tracer) for c in traced.closed.consts):
         memory[key] = traced
+        if len(memory) > _MAX_TRACES:
+            memory.pop(next(iter(memory)), None)  # the oldest
     return traced, leaves
 
 

@@ -1,15 +1,18 @@
 """Write `batch_norm_training`, `batch_norm_inference` and `batch_norm_grad` in elementary ops.
 
 Mean and variance are reductions over all dimensions but the feature dimension; the rest is element-
-wise and fuses with them. Follows the StableHLO specification's formulas.
+wise and fuses with them. Follows the StableHLO specification's formulas, in f32 where elements are narrower.
 
 example: test/passes/stablehlo/expand_normalization.mlir
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+
+import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
@@ -24,18 +27,34 @@ class ExpandNormalization(Pass):
 
     def run(self, module: ir.Module) -> None:
         rules = {
-            "stablehlo.batch_norm_training": (_training,),
-            "stablehlo.batch_norm_inference": (_inference,),
-            "stablehlo.batch_norm_grad": (_grad,),
+            "stablehlo.batch_norm_training": (_in_f32(_training),),
+            "stablehlo.batch_norm_inference": (_in_f32(_inference),),
+            "stablehlo.batch_norm_grad": (_in_f32(_grad),),
         }
         self.count("expanded", rewrite(module, rules).total())
+
+
+Expansion = Callable[["_Features", list[ir.Value]], list[ir.Value]]
+
+
+def _in_f32(expand: Expansion) -> Callable[[ir.Operation], list[ir.Value]]:
+    """The expansion of an op, on operands and to results that are as wide as f32 in between."""
+
+    def expanded(op: ir.Operation) -> list[ir.Value]:
+        operands, dtype = list(op.operands), dtype_of(op.operands[0].type)
+        narrow = dtype not in (np.float32, np.float64)
+        if narrow:
+            operands = [hlo.convert(operand, np.float32) for operand in operands]
+        results = expand(_Features(op, operands[0]), operands)
+        return [hlo.convert(result, dtype) for result in results] if narrow else results
+
+    return expanded
 
 
 class _Features:
     """An operand whose feature dimension is kept by reductions and broadcast back along."""
 
-    def __init__(self, op: ir.Operation) -> None:
-        x = op.operands[0]
+    def __init__(self, op: ir.Operation, x: ir.Value) -> None:
         self.shape = list(x.type.shape)
         self.dtype = dtype_of(x.type)
         self.dimension = ir.IntegerAttr(op.attributes["feature_index"]).value
@@ -67,22 +86,21 @@ class _Features:
         return hlo.add(hlo.multiply(self.spread(scale), normalised), self.spread(offset))
 
 
-def _training(op: ir.Operation) -> list[ir.Value]:
-    x, scale, offset = op.operands
-    features = _Features(op)
+def _training(features: _Features, operands: list[ir.Value]) -> list[ir.Value]:
+    x, scale, offset = operands
     mean = features.mean(x)
     centred = hlo.subtract(x, features.spread(mean))
     variance = features.mean(hlo.multiply(centred, centred))
     return [features.normalise(x, scale, offset, mean, variance), mean, variance]
 
 
-def _inference(op: ir.Operation) -> ir.Value:
-    return _Features(op).normalise(*op.operands)
+def _inference(features: _Features, operands: list[ir.Value]) -> list[ir.Value]:
+    x, scale, offset, mean, variance = operands
+    return [features.normalise(x, scale, offset, mean, variance)]
 
 
-def _grad(op: ir.Operation) -> list[ir.Value]:
-    x, scale, mean, variance, gradient = op.operands
-    features = _Features(op)
+def _grad(features: _Features, operands: list[ir.Value]) -> list[ir.Value]:
+    x, scale, mean, variance, gradient = operands
     deviation = features.deviation(variance)
     centred = hlo.subtract(x, features.spread(mean))
     of_offset = features.sum(gradient)

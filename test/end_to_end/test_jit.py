@@ -131,6 +131,36 @@ def test_calls_from_many_threads_agree():
         np.testing.assert_allclose(got, np.sin(np.arange(i, i + 20)) * 2, rtol=1e-5)
 
 
+def test_transformations_in_many_threads():
+    shared = lamina.jit(lambda x: jnp.tanh(x) * 2)
+    problems = []
+
+    def work(i):
+        try:
+            f = lamina.jit(lambda x: (jnp.sin(x) * (i + 1) + shared(x)).sum())
+            want = np.cos(X) * (i + 1) + 2 * (1 - np.tanh(X) ** 2)
+            for _ in range(3):
+                np.testing.assert_allclose(lamina.grad(f)(X), want, atol=1e-4)
+                with lamina.enable_x64(i % 2 == 0):
+                    assert shared(1.0).dtype == (np.float64 if i % 2 == 0 else np.float32)
+        except BaseException as e:
+            problems.append(e)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    assert not problems
+
+
+def test_a_function_of_ever_new_types_keeps_a_bounded_number_of_traces(monkeypatch):
+    module = sys.modules["lamina.jit"]  # the attribute lamina.jit is the function
+    monkeypatch.setattr(module, "_MAX_TRACES", 3)
+    f = lamina.jit(lambda x: x * 2)
+    for n in range(6):
+        f.trace(np.ones(n, np.float32))
+    assert len(module._memory_of(f._jit_options)) == 3
+    np.testing.assert_array_equal(f(X), X * 2)
+
+
 # ---- results and containers --------------------------------------------------------------------------
 Point = collections.namedtuple("Point", "x y")
 

@@ -102,6 +102,8 @@ def test_from_values():
             "to int": m.np.asarray(2.7, int),
             "astype": m.np.asarray([np.nan, np.inf, -np.inf, 3e9, -1.7]).astype(m.np.int32),
             "astype u8": m.np.asarray([np.nan, np.inf, -1.0, 300.0]).astype(m.np.uint8),
+            "range": m.np.array(range(3)),
+            "traced": m.jit(lambda x: m.np.array([x, [1.0, 2.0]]))(V[:2]),
             "astype bool": m.np.asarray([np.nan, 0.0]).astype(bool),
             "copy": m.np.copy(V),
         }

@@ -186,6 +186,9 @@ def test_typed_keys():
     assert repr(random.key(0)) == "Array((), dtype=key<fry>) overlaying:\n[0 0]"
     assert k.shape == () and str(k.dtype) == "key<fry>" and random.key_impl(k) == "threefry2x32"
     assert random.key_data(k).tolist() == random.PRNGKey(5).tolist()
+    assert jnp.issubdtype(k.dtype, lamina.dtypes.prng_key)
+    assert not jnp.issubdtype(k.dtype, jnp.integer)
+    assert not jnp.issubdtype(jnp.float32, lamina.dtypes.prng_key)
     keys = random.split(k, 3)
     assert (
         keys.shape == (3,)

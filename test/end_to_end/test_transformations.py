@@ -400,6 +400,59 @@ def test_closed_over_values_are_differentiated():
     check(program)
 
 
+SHAPES_DIFFER = [lambda v: (v[:, None] * v @ v).sum(), lambda v: v.sum(), lambda v: v.prod() ** 2]
+HARD = {
+    "transpose a scan": lambda m: m.linear_transpose(lambda x: m.lax.scan(
+        lambda c, v: (c + v, c * 2), m.np.zeros(()), x), X)((1.0, X)),
+    "transpose a scan's constant": lambda m: m.linear_transpose(lambda w: m.lax.scan(
+        lambda c, v: (c + v * w, w), m.np.zeros(3), M)[0], X)(X),
+    "transpose a loop with a counter": lambda m: m.linear_transpose(
+        lambda x: m.lax.fori_loop(0, 3, lambda i, v: v * (i + 1) + x, x), X)(X),
+    "transpose a branch": lambda m: m.linear_transpose(
+        lambda x: m.lax.cond(True, lambda v: v * 2, lambda v: v, x), X)(X),
+    "integer and float carries": lambda m: m.jvp(lambda x: m.lax.scan(
+        lambda c, v: ((c[0] + 1, c[1] * v * c[0]), c[0]), (0, x.sum()), x), (X,), (X,)),
+    "boolean carry": lambda m: m.grad(lambda x: m.lax.scan(
+        lambda c, v: ((~c[0], m.np.where(c[0], c[1] * v, c[1] + v)), None), (True, x.sum()), x)[0][1])(X),
+    "jit in while in vmap": lambda m: m.vmap(lambda x: m.lax.while_loop(
+        lambda c: c < 10, m.jit(lambda c: c * 2 + x * x), x))(X),
+    "jacfwd of vmap of while": lambda m: m.jacfwd(lambda x: m.vmap(lambda v: m.lax.while_loop(
+        lambda c: c < 10, lambda c: c * c + 1 + v, v))(x))(X),
+    "gradients in branches": lambda m: m.grad(lambda x: m.lax.cond(
+        x > 0, m.grad(lambda v: v**3), m.grad(lambda v: v**2), x))(2.0),
+    "gradient of descent": lambda m: m.grad(lambda rate: m.lax.scan(
+        lambda c, v: (c - rate * m.grad(lambda w: (w * v - 1) ** 2)(c), None), 0.5, X)[0])(0.1),
+    "a loop that carries no tangent": lambda m: m.grad(
+        lambda x: x * m.lax.while_loop(lambda c: c < 10, lambda c: c * 2, 1.0))(3.0),
+    "a loop over stopped values": lambda m: m.grad(lambda x: x * m.lax.while_loop(
+        lambda c: c < 10, lambda c: c * 2 + m.lax.stop_gradient(x), 1.0))(3.0),
+    "residuals of different shapes": lambda m: m.grad(
+        lambda x: m.lax.switch(m.np.argmax(x), SHAPES_DIFFER, x))(X),
+    "the same in lanes": lambda m: m.vmap(m.grad(lambda x, i: m.lax.switch(i, SHAPES_DIFFER, x)))(
+        M, np.array([0, 1, 2])),
+    "lanes of linearize": lambda m: m.vmap(
+        lambda x: m.linearize(lambda v: m.np.sin(v) * x[0], x)[1](x))(M),
+    "lanes of vjp": lambda m: m.vmap(lambda x: m.vjp(lambda v: m.np.sin(v) * v, x)[1](x)[0])(M),
+    "complex carry": lambda m: m.grad(lambda x: m.np.abs(m.lax.scan(
+        lambda c, v: (c * m.np.exp(1j * v), None), 1 + 0j, x)[0] - 2).sum())(X),
+    "associative scan of pairs": lambda m: m.grad(lambda x: m.lax.associative_scan(
+        lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x))[1].sum())(X),
+    "jacrev of jacfwd": lambda m: m.jacrev(m.jacfwd(lambda x: m.np.cumsum(x * x[::-1])))(X),
+    "relu in a scan in lanes": lambda m: m.vmap(lambda x: m.lax.scan(
+        lambda c, v: (m.module.nn.relu(c - v), c), x.sum(), x))(M),
+    "zero, integer and boolean results": lambda m: m.jvp(
+        lambda x: (m.np.zeros(3), 1, x > 0), (X,), (X,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_cases(name):
+    # One computation on each side: compiled whole, for the speed of the tests.
+    check(lambda m: m.jit(lambda: [y for y in m.tree_util.tree_leaves(HARD[name](m))
+                                   if getattr(y, "dtype", None) != jax.dtypes.float0])(),
+          weak=False)  # fmt: skip
+
+
 # ---- custom_jvp ------------------------------------------------------------------------------------
 def _stable(m):
     @m.custom_jvp

@@ -22,17 +22,23 @@ print([name for name in ("torch_mlir", "llvmlite", "jax", "scipy", "matplotlib",
 
 
 def test_import_adds_little_to_numpy(tmp_path):
-    """At most 0.1 s of processor time; the best of several, with bytecode as after an install."""
+    """At most 0.1 s where NumPy takes 0.08 s; the best of several, with bytecode as after an install.
+
+    NumPy's own import is the measure of the machine, so that a slow one does not fail.
+    """
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = str(tmp_path)
     code = """
-import time, numpy
+import time
+begin = time.process_time()
+import numpy
 start = time.process_time()
 import lamina
-print(time.process_time() - start)
+print(start - begin, time.process_time() - start)
 """
-    times = [float(run(code, env)) for _ in range(6)]
-    assert min(times) <= 0.1, times
+    pairs = [tuple(map(float, run(code, env).split())) for _ in range(6)]
+    numpy_time, own_time = (min(times) for times in zip(*pairs, strict=True))
+    assert own_time <= 0.1 * max(1.0, numpy_time / 0.08), pairs
 
 
 def test_using_arrays_loads_no_compiler():

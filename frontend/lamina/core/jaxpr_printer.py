@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,7 @@ class _Printer:
         return Text(param_text(value))
 
 
-def _bracketed(left: str, items: list[Doc], right: str, space: str) -> Doc:
+def _bracketed(left: str, items: Sequence[Doc], right: str, space: str) -> Doc:
     inside = Nest(2, Concat([Break(space), join(Break(" "), items)]))
     return Group(Concat([Text(left), inside, Break(space), Text(right)]))
 

@@ -6,6 +6,7 @@ what NumPy does in place is `x.at[index].set(y)`. Files follow the chapters of N
 
 # ruff: noqa: F401
 from lamina.array import Array as _Array
+from lamina.array import from_dlpack
 from lamina.core.trace import Tracer as _Tracer
 from lamina.numpy.arithmetic import (
     abs,

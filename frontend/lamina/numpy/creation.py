@@ -12,7 +12,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.core.trace import Tracer, get_aval
+from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
@@ -77,11 +77,8 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
         return _from_sequence(x, dtype)
     if x is None:
         raise TypeError("None is not a valid value for lamina.numpy.array")
-    if not isinstance(x, Tracer) and hasattr(x, "__array__") and not hasattr(x, "aval_cache"):
+    if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays
         return _to_array(np.asarray(x), dtype)
-    if isinstance(x, (str, bytes)):
-        return _to_array(np.asarray(x), dtype)
-    aval = get_aval(x)
     return x if dtype is None else astype_array(x, dtype)
 
 
@@ -237,6 +234,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     to = requested_dtype(dtype, "arange", keep=common_type(*named)[0])
     if to == np.bool_:
         raise TypeError("arange does not make arrays of dtype bool")
+    first: Any
+    last: Any
+    by: Any
     first, last, by = (x[()] if x is not None else None for x in given)
     if last is None:
         first, last = first.dtype.type(0), first
@@ -391,7 +391,9 @@ def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Array:
     m = asarray(m)
     if len(m.shape) < 2:
         raise ValueError(f"Argument to lamina.numpy.{name} must be at least 2D")
-    mask = broadcast_to_shape(tri(*m.shape[-2:], k=k if keep_lower else k - 1, dtype=bool), m.shape)
+    rows, columns = m.shape[-2:]
+    lower = tri(rows, columns, k if keep_lower else k - 1, bool)
+    mask = broadcast_to_shape(lower, m.shape)
     zero = zeros_like(m)
     return lax.select(mask, m, zero) if keep_lower else lax.select(mask, zero, m)
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import opt_einsum
 
 from lamina import lax
 from lamina.core.trace import get_aval
@@ -57,6 +56,8 @@ def einsum(
 
 def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto") -> Any:
     """The order of contractions that einsum takes, and opt_einsum's description of it."""
+    import opt_einsum  # when used: it takes as long to load as all of lax
+
     names, arrays = _parsed(subscripts, operands)
     shapes = [np.shape(x) for x in arrays]
     path, info = opt_einsum.contract_path(
@@ -67,6 +68,8 @@ def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto"
 
 def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """Subscripts without ellipsis or blanks, with an explicit result."""
+    import opt_einsum
+
     given = (subscripts, *operands)
     if isinstance(subscripts, str) and not operands:
         raise ValueError("einsum needs at least one operand beside the subscripts")
@@ -132,6 +135,8 @@ def _path(names: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
     if optimize is False or len(terms) <= 2:
         path: Sequence[tuple[int, ...]] = [tuple(range(len(terms)))]
     else:
+        import opt_einsum
+
         full = [tuple(sizes[c] for c in t) for t in terms]
         path, _ = opt_einsum.contract_path(names, *full, shapes=True, optimize=_optimizer(optimize))
     steps: list[Step] = []

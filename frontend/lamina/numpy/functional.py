@@ -74,9 +74,9 @@ def vectorize(
 def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str | None) -> Any:
     from lamina.api import vmap
 
-    if signature is None:
-        inputs, outputs = [()] * len(values), None
-    else:
+    inputs: list[Dims] = [()] * len(values)
+    outputs: list[Dims] | None = None
+    if signature is not None:
         inputs, outputs = _parse(signature)
         if len(inputs) != len(values):
             raise TypeError(

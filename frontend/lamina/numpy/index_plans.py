@@ -234,7 +234,7 @@ def _int_entry(i: int, n: int, axis: int, clamp: bool) -> Entry:
 
 
 def _slice_entry(s: slice, n: int, position: int) -> Entry:
-    bounds = []
+    bounds: list[int | None] = []
     for part in (s.start, s.stop, s.step):
         if part is None:
             bounds.append(None)

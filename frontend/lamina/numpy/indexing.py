@@ -227,8 +227,8 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
         offset_dims=tuple(d for d in range(rank) if not at <= d < at + len(shape)),
         collapsed_slice_dims=tuple(indexed), start_index_map=tuple(indexed),
     )  # fmt: skip
-    sizes = tuple(1 if a in indexed else n for a, n in enumerate(x.shape))
-    out = lax.gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value,
+    slices = [1 if a in indexed else n for a, n in enumerate(x.shape)]
+    out = lax.gather(x, indices, numbers, slices, mode=mode, fill_value=fill_value,
                      indices_are_sorted=sorted_, unique_indices=unique)  # fmt: skip
     return _with_new_axes(out, plan, len(shape))
 

@@ -187,9 +187,9 @@ def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Arra
     from lamina.numpy import reductions
     from lamina.numpy.rounding import round as round_
 
-    operation = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean}[
-        mode
-    ]
+    operations: dict[str, Callable[..., Array]] = {
+        "maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
+    }  # fmt: skip
     lengths = None if length is None else _pairs(np.asarray(length), len(widths), "stat_length")
     for axis, (before, after) in enumerate(widths):
         n = array.shape[axis]
@@ -200,7 +200,7 @@ def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Arra
             (before, lax.slice_in_dim(array, 0, counts[0], axis=axis), 0),
             (after, lax.slice_in_dim(array, n - counts[1], n, axis=axis), len(parts) + 1),
         ):
-            value = operation(part, axis=axis, keepdims=True)
+            value = operations[mode](part, axis=axis, keepdims=True)
             if mode == "mean" and dtypes.is_integer(array.dtype):
                 value = round_(value)
             shape = (*array.shape[:axis], width, *array.shape[axis + 1 :])

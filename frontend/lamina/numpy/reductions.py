@@ -220,10 +220,16 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     """The mean over axes; NaN of nothing. Integers give floats; 16-bit floats sum in float32."""
     x = _prepared("mean", a, out)
     to = requested_dtype(dtype, "mean", keep=dtypes.inexact_dtype(x.dtype))
-    work = np.dtype(np.float32) if dtypes.is_float(to) and to.itemsize < 4 else to
-    total = sum(x, axis, dtype=work, keepdims=keepdims, where=where)
-    divisor = lax.div(total, count_as(work, x, axis, where, keepdims))
-    return lax.convert_element_type(divisor, to)
+    axes = canonical_axes(axis, len(x.shape))
+    return _mean(x, where, axes=axes, dtype=to, keepdims=bool(keepdims))
+
+
+@compiled(static=("axes", "dtype", "keepdims"))
+def _mean(x: Any, where: Any, *, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool) -> Array:
+    work = np.dtype(np.float32) if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
+    total = sum(x, axes, dtype=work, keepdims=keepdims, where=where)
+    out = lax.div(total, count_as(work, x, axes, where, keepdims))
+    return lax.convert_element_type(out, dtype)
 
 
 def count_as(dtype: np.dtype, x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool) -> Any:

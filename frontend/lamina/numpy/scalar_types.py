@@ -68,6 +68,15 @@ complex64 = csingle = _scalar_type("complex64", np.complex64)
 complex128 = cdouble = _scalar_type("complex128", np.complex128)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 
+
+class extended(np.generic):
+    """The category of dtypes that NumPy has not: the dtype of random keys."""
+
+
+class prng_key(extended):
+    """The category of the dtypes of random keys: issubdtype(key.dtype, prng_key)."""
+
+
 # NumPy's abstract categories, for issubdtype.
 generic, number, inexact = np.generic, np.number, np.inexact
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger

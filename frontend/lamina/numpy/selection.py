@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
     Array,
@@ -42,6 +43,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in the three-term where.")
     check_arraylike("where", condition, x, y)
+    return _where(condition, x, y)
+
+
+@compiled
+def _where(condition: Any, x: Any, y: Any) -> Array:
     x, y = promote_dtypes(x, y)
     return pick(convert(truth(condition), np.dtype(bool)), x, y)
 

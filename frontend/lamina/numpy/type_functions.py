@@ -11,6 +11,7 @@ from lamina import config
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy.promotion import DTypeLike, check_arraylike
+from lamina.numpy.scalar_types import extended, prng_key
 
 dtype = np.dtype
 _PYTHON = tuple(dtypes.PYTHON_SCALARS)
@@ -69,6 +70,8 @@ def result_type(*args: Any) -> np.dtype:
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether arg1 is below arg2 in the hierarchy of dtypes (extension dtypes included)."""
+    if getattr(arg1, "type", None) is prng_key or arg2 in (extended, prng_key):
+        return arg2 in (extended, prng_key, np.generic) and getattr(arg1, "type", arg1) is prng_key
     if not isinstance(arg1, type) or not issubclass(arg1, np.generic):
         arg1 = _dtype_of(arg1)
     if isinstance(arg2, type) and issubclass(arg2, np.generic):

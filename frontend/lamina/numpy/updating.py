@@ -318,11 +318,7 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
 def _slice_positions(e: Entry, start: Any, dtype: np.dtype) -> Any:
     """The positions that a slice takes along its axis."""
     if start is None:
-        return (
-            np.arange(e.start, e.start + e.size * e.step, e.step, dtype)
-            if e.size
-            else np.zeros(0, dtype)
-        )
+        return (e.start + e.step * np.arange(e.size)).astype(dtype)
     return lax.add(lax.iota(dtype, e.size), lax.convert_element_type(start, dtype))
 
 

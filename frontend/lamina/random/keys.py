@@ -21,6 +21,7 @@ from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike
+from lamina.numpy.scalar_types import prng_key
 from lamina.tree_util import register_pytree_node
 
 _UINT32 = np.dtype(np.uint32)
@@ -31,6 +32,7 @@ class KeyDType:
 
     name = "key<fry>"
     itemsize = 8
+    type = prng_key
 
     def __repr__(self) -> str:
         return self.name
@@ -160,7 +162,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
         if not -(2**63) <= value < 2**63 and not isinstance(seed, np.uint64):
             raise OverflowError("Python int too large to convert to C long")
         bits = value % 2**64
-        wide = config.enable_x64.value and (type(seed) is int or seed.dtype.itemsize == 8)
+        wide = config.enable_x64.value and np.asarray(seed).dtype.itemsize == 8
         high = bits >> 32 if wide else 0
         return jnp.asarray(np.array([high, bits % 2**32], np.uint32))
     if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
