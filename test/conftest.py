@@ -1,5 +1,8 @@
 """What all tests share: no disk cache but a temporary one, JAX (the oracle) on the CPU, and a
-Hypothesis profile whose examples are the same in every run."""
+Hypothesis profile whose examples are the same in every run.
+
+LAMINA_TEST_EXAMPLES=500 make pytest draws that many examples per property, at random.
+"""
 
 import atexit
 import os
@@ -12,6 +15,8 @@ import hypothesis
 # Helpers of tests (primitive_samples, random_programs) lie beside this file.
 sys.path.insert(0, os.path.dirname(__file__))
 
+_EXAMPLES = os.environ.get("LAMINA_TEST_EXAMPLES")
+
 # Set before anything imports lamina or jax.
 for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
     del os.environ[_name]
@@ -22,7 +27,8 @@ atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=Tru
 hypothesis.settings.register_profile(
     "lamina",
     deadline=None,
-    derandomize=True,
+    derandomize=_EXAMPLES is None,
+    max_examples=int(_EXAMPLES or 25),
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.filter_too_much],
 )
 hypothesis.settings.load_profile("lamina")
