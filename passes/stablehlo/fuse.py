@@ -13,11 +13,12 @@ function with a kind and a reason:
 |---|---|
 | loop | element-wise and index-moving ops, all results of one shape |
 | input | reductions over one domain with what makes their operands and follows their results |
+| rows | reductions over one domain, and loops over it that read their results along the way |
 | output | any other op, a small contraction with the element-wise ops after it |
 | library | one op that a library does, named by `lamina.library` |
 | update | an op that overwrites its first operands, marked `lamina.inout` |
 
-Equal kernels exist once. Grouping is in fuse_grouping.py: no op that costs more than a few
+Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
 
 example: test/passes/stablehlo/fuse.mlir
@@ -36,6 +37,7 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, defining, is_pure, made_by
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
+from lamina.passes.stablehlo.fuse_rows import join_rows
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Fuse(Pass):
                 _give_buffers(op)
         grouping = Grouping(block, self.max_ops, effects)
         grouping.run()
+        self.count("joined along rows", join_rows(grouping, self.max_ops))
         Outliner(block, grouping, kernels).run()
 
 

@@ -7,10 +7,11 @@ the few groups whose heights would have to grow, up to a bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["loop", "input", "output", "library", "update", "main"]
+Kind = Literal["loop", "input", "rows", "output", "library", "update", "main"]
 """The kinds of kernel of the fused form; "main" is what stays in @main."""
 
 Path = tuple[object, ...]
@@ -112,6 +113,24 @@ class Graph:
         low, high = (first, second) if first.height < second.height else (second, first)
         if low.height < high.height and not self._raise(low, high.height, {high}):
             return False
+        first.members |= second.members
+        self._take_edges(first, second)
+        return True
+
+    def merge_in_order(self, first: Group, second: Group) -> bool:
+        """Make a group and one that reads it one, all but the members; False, and nothing
+        changed, if a third is between them, or may be."""
+        if self._reaches([c for c in first.consumers if c is not second], second):
+            return False
+        del first.consumers[second], second.producers[first]
+        # What only the second reads has to be made before the first runs now.
+        if not self._raise_all(second.producers, first.height + 1, first):
+            first.consumers[second] = second.producers[first] = None
+            return False
+        self._take_edges(first, second)
+        return True
+
+    def _take_edges(self, first: Group, second: Group) -> None:
         for consumer in second.consumers:
             first.consumers[consumer] = None
             del consumer.producers[second]
@@ -120,10 +139,25 @@ class Graph:
             first.producers[producer] = None
             del producer.consumers[second]
             producer.consumers[first] = None
-        first.members |= second.members
         first.stops |= second.stops
         second.merged_into = first
-        return True
+
+    def _reaches(self, starts: list[Group], goal: Group) -> bool:
+        """Whether a group is a start or reads one, at any distance; True if that takes too long
+        to know."""
+        seen: set[Group] = set()
+        work = list(starts)
+        while work:
+            at = work.pop()
+            if at is goal or len(seen) > self._walk_limit:
+                return True
+            if at not in seen and at.height > goal.height:
+                seen.add(at)
+                work += at.consumers
+        return False
+
+    def _raise_all(self, groups: Iterable[Group], height: int, forbidden: Group) -> bool:
+        return all(self._raise(group, height, {forbidden}) for group in list(groups))
 
     def _raise(self, group: Group, height: int, forbidden: set[Group]) -> bool:
         """Give a group at least this height, and what it reads from more, unless that reaches a

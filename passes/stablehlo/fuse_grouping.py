@@ -89,6 +89,29 @@ class Grouping:
         self._operands[key] = found
         return found
 
+    def sources(
+        self, group: Group, member: tuple[int, Place]
+    ) -> list[tuple[ir.Value, tuple[int, Place] | None]]:
+        """Each operand of a member with the member that makes it; None if it is read from memory.
+
+        What a group of rows stores, or could, its later ops may read at any index.
+        """
+        found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
+        for value, inside in self.operands(*member):
+            if inside is not None and inside not in group.members:
+                inside = None
+            if inside is None and group.kind == "rows":
+                inside = self._stored_in(group, value)
+            found.append((value, inside))
+        return found
+
+    def _stored_in(self, group: Group, value: ir.Value) -> tuple[int, Place] | None:
+        position = self._maker.get(value)
+        if position is None or position not in self.owner:
+            return None
+        place = group.stored_at(position) if self.owner[position].find() is group else None
+        return None if place is None else (position, place)
+
     def _place_of_operand(
         self, op: ir.Operation, number: int, value: ir.Value, place: Place
     ) -> Place | None:
@@ -365,7 +388,7 @@ class Grouping:
     def _arrays_read(self, group: Group) -> list[ir.Value]:
         found: dict[ir.Value, None] = {}
         for position, place in group.members:
-            for value, inside in self.operands(position, place):
-                if value.type.shape and (inside is None or inside not in group.members):
+            for value, inside in self.sources(group, (position, place)):
+                if value.type.shape and inside is None:
                     found[value] = None
         return list(found)

@@ -110,8 +110,8 @@ class Outliner:
             return values[:overwritten] + list(dict.fromkeys(others))
         found: dict[ir.Value, None] = {}
         for member in self._members(group):
-            for value, inside in self._grouping.operands(*member):
-                if (inside is None or inside not in group.members) and not _is_cloned(value):
+            for value, inside in self._grouping.sources(group, member):
+                if inside is None and not _is_cloned(value):
                     found[value] = None
         return list(found)
 
@@ -123,9 +123,7 @@ class Outliner:
             return known
         inner = {
             member: [
-                inside
-                for _, inside in self._grouping.operands(*member)
-                if inside is not None and inside in group.members
+                inside for _, inside in self._grouping.sources(group, member) if inside is not None
             ]
             for member in group.members
         }
@@ -226,8 +224,8 @@ class Outliner:
         with ir.InsertionPoint(block) as end:
             for member in self._members(group):
                 operands = []
-                for number, (value, inside) in enumerate(self._grouping.operands(*member)):
-                    if inside is not None and inside in made:
+                for number, (value, inside) in enumerate(self._grouping.sources(group, member)):
+                    if inside is not None:
                         operands.append(made[inside][_number_of(value)])
                     elif group.kind == "update" and number < fuse_ops.inout_operands(
                         self._ops[member[0]]

@@ -16,11 +16,15 @@ def reason(group: Group, ops: Sequence[ir.Operation]) -> str:
     """`elementwise chain of 5; stopped at dot_general: a library call`."""
     members = [ops[position] for position, _ in group.members]
     text = _what(group, members)
-    shown = list(group.stops.items())[:_MAX_STOPS]
+    stops = group.stops
+    if group.kind == "rows":  # what stopped a part of it is inside by now
+        inside = {op.name for op in members}
+        stops = {op: why for op, why in stops.items() if op not in inside}
+    shown = list(stops.items())[:_MAX_STOPS]
     if shown:
         text += "; stopped at " + ", ".join(f"{_short(op)}: {why}" for op, why in shown)
-        if len(group.stops) > _MAX_STOPS:
-            text += f", and {len(group.stops) - _MAX_STOPS} more"
+        if len(stops) > _MAX_STOPS:
+            text += f", and {len(stops) - _MAX_STOPS} more"
     return text
 
 
@@ -38,6 +42,9 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
         reductions = sum(op.name == "stablehlo.reduce" for op in members)
         found = "1 reduction" if reductions == 1 else f"{reductions} reductions over one domain"
         return f"{found} with {len(members) - reductions} ops around"
+    if group.kind == "rows":
+        reductions = sum(op.name == "stablehlo.reduce" for op in members)
+        return f"{reductions} reductions along rows with {len(members) - reductions} ops around"
     if group.kind == "output":
         root = next(op for op in members if not fuse_ops.joins_loops(op))
         return f"{_short(root.name)} with {len(members) - 1} ops after"

@@ -22,22 +22,67 @@ func.func @chain(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 
 // A costly op with two users in unrelated kernels is computed once, and stored by one of them.
 // CHECK-LABEL: func.func @never_twice
-func.func @never_twice(%x: tensor<8x8xf32>) -> (tensor<8xf32>, tensor<8x8xf32>) {
+func.func @never_twice(%x: tensor<2x8xf32>) -> (tensor<2xf32>, tensor<2x8xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  // CHECK-NEXT: %[[E:.*]]:2 = call @fused_reduce_0(%arg0) : (tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>)
-  // CHECK-NEXT: %[[T:.*]] = call @fused_divide_0({{.*}}) : (tensor<8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  // CHECK-NEXT: %[[E:.*]]:2 = call @fused_reduce_0(%arg0) : (tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2xf32>)
+  // CHECK-NEXT: %[[T:.*]] = call @fused_divide_0({{.*}}) : (tensor<2xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   // CHECK-NEXT: return %[[E]]#1, %[[T]]
-  %0 = stablehlo.exponential %x : tensor<8x8xf32>
-  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
-  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>
-  %3 = stablehlo.divide %0, %2 : tensor<8x8xf32>
-  return %1, %3 : tensor<8xf32>, tensor<8x8xf32>
+  %0 = stablehlo.exponential %x : tensor<2x8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %3 = stablehlo.divide %0, %2 : tensor<2x8xf32>
+  return %1, %3 : tensor<2xf32>, tensor<2x8xf32>
 }
 // CHECK: @fused_reduce_0{{.*}}lamina.kind = "input"{{.*}}1 reduction with 1 ops around
 // CHECK-NEXT: stablehlo.exponential
 // CHECK: @fused_divide_0
 // CHECK-SAME: reduce: a reduction whose result is read at other indices
 // CHECK-NOT: stablehlo.exponential
+
+// -----
+
+// A reduction and what reads its result along the same rows are one kernel, which stores nothing
+// on the way. (Two rows, as above, would be no work to share out.)
+// CHECK-LABEL: func.func @softmax
+func.func @softmax(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  // CHECK-NEXT: %[[Y:.*]] = call @fused_reduce_0(%arg0) : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  // CHECK-NEXT: return %[[Y]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<8xf32>) -> tensor<8x16xf32>
+  %2 = stablehlo.subtract %x, %1 : tensor<8x16xf32>
+  %3 = stablehlo.exponential %2 : tensor<8x16xf32>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
+  %5 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<8xf32>) -> tensor<8x16xf32>
+  %6 = stablehlo.divide %3, %5 : tensor<8x16xf32>
+  return %6 : tensor<8x16xf32>
+}
+// CHECK: @fused_reduce_0{{.*}}lamina.kind = "rows", lamina.reason = "2 reductions along rows with 5 ops around"
+// CHECK-COUNT-1: stablehlo.exponential
+// CHECK-NOT: stablehlo.exponential
+
+// -----
+
+// What lies between two kernels keeps them apart.
+// CHECK-LABEL: func.func @between
+func.func @between(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // CHECK-NEXT: %[[S:.*]] = call @fused_reduce_0(%arg0)
+  // CHECK-NEXT: %[[T:.*]] = call @fused_sort_0(%[[S]])
+  // CHECK-NEXT: call @fused_{{.*}}%[[T]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  %s = "stablehlo.sort"(%0) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %lt = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %lt : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>
+  %2 = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>
+  %3 = stablehlo.subtract %x, %1 : tensor<8x8xf32>
+  %4 = stablehlo.multiply %3, %2 : tensor<8x8xf32>
+  return %4 : tensor<8x8xf32>
+}
 
 // -----
 
