@@ -8,28 +8,20 @@ from typing import Any
 import numpy as np
 
 from lamina import config
+from lamina.control_flow.branches import share_consts, with_shared_consts
+from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
-from lamina.core.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    Var,
-    close_jaxpr,
-    eval_jaxpr,
-    jaxpr_as_fun,
-)
+from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
-from lamina.core.tangents import Zero, is_undefined_primal
+from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
-from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.interpreters.tangents import zeros_like_aval
-from lamina.interpreters.transpose import transpose_jaxpr
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -129,7 +121,7 @@ def _bind_branches(
     total = sum(len(c) for _, c, _ in traced)
     for jaxpr, own, _ in traced:
         closed.append(
-            _with_shared_consts(
+            with_shared_consts(
                 jaxpr,
                 len(own),
                 len(consts),
@@ -141,18 +133,6 @@ def _bind_branches(
     closed = _unify_results(what, names, closed)
     out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
     return tree.unflatten(out_trees[0], out)
-
-
-def _with_shared_consts(
-    closed: ClosedJaxpr, n_own: int, start: int, total: int, avals: list[ShapedArray]
-) -> ClosedJaxpr:
-    """A branch whose inputs begin with the constants of all branches, not only its own."""
-    jaxpr = closed.jaxpr
-    invars = [Var(a) for a in avals]
-    invars[start : start + n_own] = jaxpr.invars[:n_own]
-    return close_jaxpr(
-        Jaxpr([], [*invars, *jaxpr.invars[n_own:]], jaxpr.outvars, jaxpr.eqns, jaxpr.debug_info)
-    )
 
 
 def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
@@ -236,7 +216,7 @@ def _jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[ClosedJaxpr
         map(any, zip(*[_branch_jvp(b, nonzero, none)[1] for b in branches], strict=True))
     )
     both = tuple(_branch_jvp(b, nonzero, wanted)[0] for b in branches)
-    both_hoisted = _share_consts(both)
+    both_hoisted = share_consts(both)
     consts, both = both_hoisted
     outs = cond_p.bind(
         index, *consts, *ops, *(t for t in op_tangents if type(t) is not Zero), branches=both
@@ -248,91 +228,6 @@ def _jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[ClosedJaxpr
         for w, a in zip(wanted, branches[0].out_avals, strict=True)
     ]
     return outs[:n], out_tangents
-
-
-def _share_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[Any], tuple[ClosedJaxpr, ...]]:
-    """Constants of transformed branches as shared leading operands."""
-    if not any(b.consts for b in branches):
-        return [], tuple(branches)
-    all_consts = [c for b in branches for c in b.consts]
-    avals = [get_aval(c) for c in all_consts]
-    out, start = [], 0
-    for b in branches:
-        hoisted, own = hoist_consts(b)
-        out.append(_with_shared_consts(hoisted, len(own), start, len(all_consts), avals))
-        start += len(own)
-    return all_consts, tuple(out)
-
-
-@cache_on_jaxpr
-def _branch_split(closed: ClosedJaxpr, unknown: tuple[bool, ...], out: tuple[bool, ...]) -> Any:
-    return partial_eval_jaxpr(closed, unknown, out)
-
-
-def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
-    branches = params["branches"]
-    index, ops = args[0], args[1:]
-    if trace.is_unknown(index):
-        return trace.emit(cond_p, args, params)
-    unknown = tuple(trace.is_unknown(x) for x in ops)
-    none = (False,) * len(branches[0].out_avals)
-    out_unknown = tuple(
-        map(any, zip(*[_branch_split(b, unknown, none)[2] for b in branches], strict=True))
-    )
-    splits = [_branch_split(b, unknown, out_unknown) for b in branches]
-    all_residuals = [a for s in splits for a in s[3]]
-    n_known = out_unknown.count(False)
-    known, later, start = [], [], 0
-    for now, then, _, res in splits:
-        known.append(_pad_residuals(now, n_known, start, len(res), all_residuals))
-        later.append(_with_shared_consts(then, len(res), start, len(all_residuals), all_residuals))
-        start += len(res)
-    consts, known_branches = _share_consts(known)
-    known_ops = [x for x, u in zip(ops, unknown, strict=True) if not u]
-    outs = cond_p.bind(index, *consts, *known_ops, branches=known_branches)
-    unknown_ops = [x for x, u in zip(ops, unknown, strict=True) if u]
-    rest = trace.emit(cond_p, [index, *outs[n_known:], *unknown_ops], {"branches": tuple(later)})
-    now_iter, then_iter = iter(outs[:n_known]), iter(rest)
-    return [next(then_iter) if u else next(now_iter) for u in out_unknown]
-
-
-def _pad_residuals(
-    closed: ClosedJaxpr, n_known: int, start: int, n_own: int, avals: list[ShapedArray]
-) -> ClosedJaxpr:
-    """A known half that also gives zeros in place of the other branches' residuals."""
-
-    def fun(*args: Any) -> list[Any]:
-        outs = jaxpr_as_fun(closed)(*args)
-        before = [zeros_like_aval(a) for a in avals[:start]]
-        after = [zeros_like_aval(a) for a in avals[start + n_own :]]
-        return [*outs[:n_known], *before, *outs[n_known:], *after]
-
-    return trace_to_jaxpr(fun, closed.in_avals, closed.jaxpr.debug_info)
-
-
-def _transpose(
-    cts: list[Any], index: Any, *ops: Any, branches: tuple[ClosedJaxpr, ...]
-) -> list[Any]:
-    linear = tuple(is_undefined_primal(x) for x in ops)
-    nonlinear_ops = [x for x in ops if not is_undefined_primal(x)]
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    transposed = [_branch_transpose(b, linear, nonzero) for b in branches]
-    consts, backward = _share_consts(transposed)
-    outs = iter(
-        cond_p.bind(
-            index,
-            *consts,
-            *nonlinear_ops,
-            *(ct for ct in cts if type(ct) is not Zero),
-            branches=backward,
-        )
-    )
-    return [None, *(next(outs) if lin else None for lin in linear)]
-
-
-_branch_transpose = cache_on_jaxpr(
-    lambda closed, linear, nonzero: transpose_jaxpr(closed, linear, nonzero, True)[0]
-)
 
 
 @cache_on_jaxpr
@@ -354,7 +249,7 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
                 zip(*[_branch_batch(b, size, batched, False)[1] for b in branches], strict=True),
             )
         )
-        consts, new = _share_consts(
+        consts, new = share_consts(
             [_branch_batch(b, size, batched, out_batched)[0] for b in branches]
         )
         outs = cond_p.bind(index, *consts, *moved, branches=new)
@@ -382,7 +277,8 @@ cond_p = Primitive(
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,
-    transpose=_transpose,
+    transpose=transpose,
     batching=_batching,
-    partial_eval=_partial_eval,
+    partial_eval=partial_eval,
+    dce=dce,
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
-from lamina.core.jaxpr import ClosedJaxpr, close_jaxpr, convert_constvars
+from lamina.core.jaxpr import (
+    ClosedJaxpr,
+    JaxprEqn,
+    close_jaxpr,
+    convert_constvars,
+    dce_nested,
+    kept,
+)
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import eval_trace
@@ -125,6 +132,19 @@ def _impl(*args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
     return eval_trace().run_jaxpr(jaxpr, name, args)
 
 
+_dce_body = cache_on_jaxpr(lambda closed, used: dce_nested(closed, used))
+
+
+def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    closed, used_in = _dce_body(eqn.params["jaxpr"], tuple(used))
+    donated = tuple(kept(eqn.params["donated_invars"], used_in))
+    return eqn.replace(
+        invars=kept(eqn.invars, used_in),
+        outvars=kept(eqn.outvars, used),
+        params={**eqn.params, "jaxpr": closed, "donated_invars": donated},
+    )
+
+
 def _shown(params: dict[str, Any]) -> dict[str, Any]:
     shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
     if any(params.get("donated_invars", ())):
@@ -141,6 +161,7 @@ jit_p = Primitive(
     transpose=_transpose,
     batching=_batching,
     partial_eval=_partial_eval,
+    dce=_dce,
     impl=_impl,
     shown=_shown,
 )

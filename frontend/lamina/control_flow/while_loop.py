@@ -13,7 +13,15 @@ from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    close_jaxpr,
+    dce_jaxpr,
+    jaxpr_as_fun,
+    kept,
+)
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
@@ -300,6 +308,33 @@ def _batching(
     return outs, [0 if b else None for b in carry_b]
 
 
+def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    params = eqn.params
+    n_cc, n_bc = params["cond_nconsts"], params["body_nconsts"]
+    cond, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
+    _, cond_reads = dce_jaxpr(cond, [True])
+    carry = fixpoint(
+        [u or c for u, c in zip(used, cond_reads[n_cc:], strict=True)],
+        lambda now: dce_jaxpr(body, now)[1][n_bc:],
+    )
+    slim, reads = dce_jaxpr(body, carry)
+    consts = reads[:n_bc]
+    invars = [*kept(body.invars[:n_bc], consts), *kept(body.invars[n_bc:], carry)]
+    new_body = Jaxpr([], invars, slim.outvars, slim.eqns, body.debug_info)
+    cond_invars = [*cond.invars[:n_cc], *kept(cond.invars[n_cc:], carry)]
+    new_cond = Jaxpr([], cond_invars, cond.outvars, cond.eqns, cond.debug_info)
+    return eqn.replace(
+        invars=kept(eqn.invars, [*[True] * n_cc, *consts, *carry]),
+        outvars=kept(eqn.outvars, carry),
+        params={
+            "cond_nconsts": n_cc,
+            "cond_jaxpr": close_jaxpr(new_cond),
+            "body_nconsts": sum(consts),
+            "body_jaxpr": close_jaxpr(new_body),
+        },
+    )
+
+
 while_p = Primitive(
     "while",
     multiple_results=True,
@@ -309,4 +344,5 @@ while_p = Primitive(
     transpose=_transpose,
     batching=_batching,
     partial_eval=_partial_eval,
+    dce=_dce,
 )

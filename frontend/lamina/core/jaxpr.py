@@ -188,14 +188,28 @@ def dce_jaxpr(
     """
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     live: set[Var] = {v for v in outvars if isinstance(v, Var)}
-    kept: list[JaxprEqn] = []
+    eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if any(v in live for v in eqn.outvars):
-            kept.append(eqn)
+        read = [v in live for v in eqn.outvars]
+        if any(read):
+            if eqn.primitive.dce is not None and not all(read):
+                eqn = eqn.primitive.dce(eqn, read)
+            eqns.append(eqn)
             live.update(v for v in eqn.invars if type(v) is not Literal)  # type: ignore[misc]
     used = [v in live for v in jaxpr.invars]
     invars = jaxpr.invars if keep_inputs else [v for v in jaxpr.invars if v in live]
-    return Jaxpr(jaxpr.constvars, invars, outvars, kept[::-1], jaxpr.debug_info), used
+    return Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], jaxpr.debug_info), used
+
+
+def dce_nested(closed: ClosedJaxpr, used_outputs: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """A jaxpr without constants, less its unread results and inputs; and which inputs it reads."""
+    jaxpr, used = dce_jaxpr(closed.jaxpr, used_outputs, keep_inputs=False)
+    return close_jaxpr(jaxpr), used
+
+
+def kept(values: Sequence[Any], keep: Sequence[bool]) -> list[Any]:
+    """The values whose flag is set."""
+    return [x for x, k in zip(values, keep, strict=True) if k]
 
 
 def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:

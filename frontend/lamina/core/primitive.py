@@ -46,6 +46,8 @@ class Primitive:
     batching        (args, dims, **params) -> (out, out_dim); dims are ints or None.
     partial_eval    (trace, args, params) -> results, for higher-order primitives: splits known work
                     from unknown. Without it an application with an unknown input is unknown.
+    dce             (eqn, used results) -> eqn, for higher-order primitives: the application without
+                    the results that nobody reads, nor what only they need.
     impl            (*args, **params) -> results: how to evaluate, where compiling the one operation
                     is not it.
     shown           (params) -> params: what of its parameters a printed jaxpr shows.
@@ -59,6 +61,7 @@ class Primitive:
     transpose: Any = OWED
     batching: Any = OWED
     partial_eval: Rule | None = None
+    dce: Rule | None = None
     impl: Rule | None = None
     shown: Rule | None = None
     multiple_results: bool = False

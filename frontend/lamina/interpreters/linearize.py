@@ -212,6 +212,8 @@ def partial_eval_jaxpr(
     known = trace_to_jaxpr(
         known_part, known_avals, DebugInfo("partial evaluation", info.function, info.location)
     )
+    slim, _ = dce_jaxpr(known.jaxpr, [True] * len(known.jaxpr.outvars))
+    known = ClosedJaxpr(slim, known.consts)
     program = programs[0]
     residual_avals = [v.aval for v in program.constvars]
     unknown_part = ClosedJaxpr(
