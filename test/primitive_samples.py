@@ -17,6 +17,16 @@ from sample import arrays_of, b1, bf16, c64, f16, f32, i8, i16, i32, row, u8, u3
 
 from lamina import lax
 
+
+def _betainc_grad(lib, position, a, b, x):
+    """lamina's primitive; JAX has none, so the difference quotient in its stead."""
+    if hasattr(lib, "betainc_grad_a_p"):
+        return getattr(lib, f"betainc_grad_{position}_p").bind(a, b, x)
+    step = np.float32(2**-6)
+    da, db = (step, 0 * step) if position == "a" else (0 * step, step)
+    return (lib.betainc(a + da, b + db, x) - lib.betainc(a - da, b - db, x)) / (2 * step)
+
+
 # fmt: off
 
 # ---- elementwise: one operand -------------------------------------------------------------------
@@ -56,6 +66,23 @@ for _name, _ref in _STEPS.items():
 row("digamma", f32(3, low=0.5, high=4), numpy=scipy.special.digamma, rtol=2e-5)
 row("polygamma", f32(3, low=0.5, high=4), numpy=lambda x: scipy.special.polygamma(2, x),
     call=lambda lib, x: lib.polygamma(lib.full_like(x, 2), x), rtol=1e-4)
+_POSITIVE = f32(3, low=0.5, high=4)
+row("zeta", f32(3, low=1.2, high=6), _POSITIVE, value_only=True, numpy=scipy.special.zeta,
+    rtol=2e-5)
+row("zeta", _POSITIVE, numpy=lambda q: scipy.special.zeta(2.5, q), rtol=1e-4,
+    jax_jvp=False, call=lambda lib, q: lib.zeta(lib.full_like(q, 2.5), q))
+row("igamma", _POSITIVE, _POSITIVE, numpy=scipy.special.gammainc, rtol=1e-4)
+row("igammac", _POSITIVE, _POSITIVE, numpy=scipy.special.gammaincc, rtol=1e-4)
+row("igamma_grad_a", _POSITIVE, _POSITIVE, value_only=True, rtol=1e-4)
+row("random_gamma_grad", _POSITIVE, _POSITIVE, value_only=True, rtol=1e-4)
+row("regularized_incomplete_beta", _POSITIVE, _POSITIVE, f32(3, low=0.1, high=0.9),
+    function="betainc", numpy=scipy.special.betainc, rtol=1e-4, jax_jvp=False)
+for _position in ("a", "b"):
+    row(f"betainc_grad_{_position}", _POSITIVE, _POSITIVE, f32(3, low=0.1, high=0.9),
+        value_only=True, rtol=1e-2,
+        call=lambda lib, *xs, at=_position: _betainc_grad(lib, at, *xs))
+row("bessel_i0e", f32(5, low=-20, high=20), numpy=scipy.special.i0e, rtol=2e-5)
+row("bessel_i1e", f32(5, low=-20, high=20), numpy=scipy.special.i1e, rtol=2e-5)
 row("sign", i32(5), numpy=np.sign)
 row("sign", u8(5), numpy=np.sign)
 row("neg", i8(5, values=[-128, 127, 0, 1, -1]), numpy=np.negative)

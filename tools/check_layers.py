@@ -62,10 +62,22 @@ LAYERS = (
         ("lamina.core", "lamina.errors", "lamina.config"),
     ),
     Layer(
+        "special functions",
+        ("lamina.lax.special",),
+        (
+            "lamina.lax",
+            "lamina.control_flow",
+            "lamina.interpreters",
+            "lamina.core",
+            "lamina.errors",
+            "lamina.config",
+        ),
+    ),
+    Layer(
         "lax",
         ("lamina.lax",),
         ("lamina.lax", "lamina.core", "lamina.errors", "lamina.config", "lamina.dialects"),
-        but_not=("lamina.dialects.vendors",),
+        but_not=("lamina.dialects.vendors", "lamina.lax.special"),
     ),
     Layer(
         "interpreters",

@@ -32,8 +32,9 @@ _WORDS = {
 
 
 def _modules(package: ModuleType) -> Iterator[ModuleType]:
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        yield importlib.import_module(f"{package.__name__}.{info.name}")
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    for info in sorted(found, key=lambda m: m.name):
+        yield importlib.import_module(info.name)
 
 
 def primitives_in(module: ModuleType) -> list[Primitive]:

@@ -68,7 +68,8 @@ def inverse_functions(x):
 # CHECK: chlo.lgamma
 # CHECK: chlo.digamma
 # CHECK: chlo.polygamma
+# CHECK: chlo.zeta
 @print_ir("f32[5]")
 def special_functions(x):
     x = lax.digamma(lax.lgamma(lax.erf_inv(lax.erfc(lax.erf(x)))))
-    return lax.polygamma(1.0, x)
+    return lax.zeta(lax.polygamma(1.0, x), x)

@@ -50,7 +50,7 @@ from lamina.lax.math import (
     atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
     erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
     log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh,
-    sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
+    sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
 )  # fmt: skip
 from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
 from lamina.lax.reduce import (
@@ -84,3 +84,13 @@ from lamina.control_flow import (
     associative_scan, cond, fori_loop, map, scan, switch, while_loop,
 )  # fmt: skip
 # ---- end of control flow ------------------------------------------------------------------------
+# ---- special functions: programs of the above ---------------------------------------------------
+from lamina.lax.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
+from lamina.lax.special.beta import (
+    betainc, betainc_grad_a_p, betainc_grad_b_p, regularized_incomplete_beta_p,
+)  # fmt: skip
+from lamina.lax.special.gamma import (
+    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
+    random_gamma_grad_p,
+)  # fmt: skip
+# ---- end of special functions -------------------------------------------------------------------

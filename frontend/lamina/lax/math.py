@@ -154,6 +154,11 @@ def polygamma(m: Any, x: Any) -> Any:
     return polygamma_p.bind(m, x)
 
 
+def zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function, the sum of (n + q) ** -x over n = 0, 1, 2, ..."""
+    return zeta_p.bind(x, q)
+
+
 # ---- primitives --------------------------------------------------------------------------------
 def _function(name: str, lowering: Any, derivative: Callable[[Any, Any], Any],
               accept: Accepted = INEXACT) -> Primitive:  # fmt: skip
@@ -268,15 +273,29 @@ digamma_p: Primitive = _function(
 )  # fmt: skip
 
 
-def _polygamma_by_order(*_: Any) -> Any:
-    raise NotImplementedError("polygamma has no derivative with respect to its order")
+def _by_order(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise NotImplementedError(f"{name} has no derivative with respect to its order")
+
+    return refuse
 
 
 polygamma_p: Primitive = elementwise(
     "polygamma", chlo_lowering("polygamma"), FLOAT, FLOAT,
     derivatives=[
-        _polygamma_by_order,
+        _by_order("polygamma"),
         lambda g, ans, m, x: lax.mul(g, polygamma(lax.add(m, scalar_like(m, 1)), x)),
+    ],
+)  # fmt: skip
+
+
+zeta_p: Primitive = elementwise(
+    "zeta", chlo_lowering("zeta"), FLOAT, FLOAT,
+    derivatives=[
+        _by_order("zeta"),
+        lambda g, ans, x, q: lax.mul(
+            lax.neg(lax.mul(g, x)), zeta(lax.add(x, scalar_like(x, 1)), q)
+        ),
     ],
 )  # fmt: skip
 

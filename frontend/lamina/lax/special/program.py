@@ -1,0 +1,90 @@
+"""The lowering of an elementwise primitive that is a program of other operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import config, lax
+from lamina.control_flow import while_loop
+from lamina.core import ShapedArray
+from lamina.lax.elementwise_rules import spread_values
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def program(fun: Callable[..., Any], **static: Any) -> Callable[..., Any]:
+    """Lowers a primitive through fun(*operands), all float64 and of the result's shape.
+
+    Whatever the dtype of the operands: what a series loses of its digits, narrow results never see.
+    The program is a private function of the module, one for each shape.
+    """
+
+    def rule(ctx: Any, *values: Any, **_: Any) -> Any:
+        operands = spread_values(ctx, values)
+        dtype = ctx.aval_out.dtype
+        traced = _traced(fun, tuple(static.items()), len(operands), ctx.aval_out.shape, dtype)
+        return ctx.call(traced, fun.__name__.strip("_"), operands)[0]
+
+    return rule
+
+
+@functools.lru_cache(maxsize=256)
+def _traced(fun: Any, static: Any, arity: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    from lamina.interpreters.staging import trace_to_jaxpr
+
+    def flat(*operands: Any) -> list[Any]:
+        wide = [lax.convert_element_type(x, _DOUBLE) for x in operands]
+        return [lax.convert_element_type(fun(*wide, **dict(static)), dtype)]
+
+    with config.enable_x64(True):
+        return trace_to_jaxpr(flat, [ShapedArray(shape, dtype)] * arity)
+
+
+def where(which: Any, chosen: Any, otherwise: Any) -> Any:
+    """lax.select with numbers for one or both of the cases."""
+    shape = which.shape
+    cases = [
+        x if np.shape(x) == shape else lax.full(shape, x, _DOUBLE) for x in (chosen, otherwise)
+    ]
+    return lax.select(which, *cases)
+
+
+def iterate(step: Callable[..., Sequence[Any]], unfinished: Callable[..., Any],
+            start: Sequence[Any], limit: int) -> list[Any]:  # fmt: skip
+    """start = step(n, *start) for n = 1, 2, ... while unfinished(*start) holds anywhere, at most
+    `limit` times. n is a float64."""
+
+    def condition(state: Any) -> Any:
+        n, values = state
+        more = unfinished(*values)
+        some = lax.reduce_or(more, tuple(range(more.ndim)))
+        return lax.bitwise_and(lax.lt(n, np.float64(limit)), some)
+
+    def body(state: Any) -> Any:
+        n, values = state
+        n = lax.add(n, np.float64(1))
+        return n, list(step(n, *values))
+
+    return while_loop(condition, body, (np.float64(0), list(start)))[1]
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """c0 + c1 x + c2 x^2 + ..., by Horner's rule."""
+    total: Any = lax.full_like(x, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
+
+def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
+    """c0 + c1 T1(t) + c2 T2(t) + ... for -1 <= t <= 1, by Clenshaw's recurrence."""
+    twice = t + t
+    last: Any = lax.full_like(t, 0)
+    before: Any = last
+    for c in reversed(coefficients[1:]):
+        last, before = twice * last - before + c, last
+    return t * last - before + coefficients[0]
