@@ -47,12 +47,13 @@ if _TYPE_CHECKING:
     from lamina import dtypes as dtypes
     from lamina import nn as nn
     from lamina import random as random
+    from lamina import scipy as scipy
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"
 
 # Loaded when first named, so that a program pays for what it uses.
-_MODULES = frozenset({"dtypes", "nn", "random"})
+_MODULES = frozenset({"dtypes", "nn", "random", "scipy"})
 _NAMES = {"compile_stablehlo": "lamina.stablehlo_api"}
 
 
