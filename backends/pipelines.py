@@ -57,7 +57,6 @@ CPU_KERNEL_PREPARE = (
     ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
     ("lamina.inout", "stablehlo-match-updated-arguments"),
-    ("stablehlo.fft", "stablehlo-expand-fft"),
     ("<0x", "stablehlo-drop-empty-tensors"),
     ("x0x", "stablehlo-drop-empty-tensors"),
     ("stablehlo.dot_general", "stablehlo-define-contractions"),

@@ -494,3 +494,18 @@ def _threefry(lib: Any, *words: Any) -> Any:
 _WORD = arrays_of("uint32", 0, 2**32)
 row("threefry2x32", _WORD(), _WORD(), _WORD(5), _WORD(5), call=_threefry)
 row("threefry2x32", _WORD(3), _WORD(3), _WORD(3), _WORD(3), call=_threefry)
+
+# ---- fft ---------------------------------------------------------------------------------------
+row("fft", c64(3, 8), numpy=np.fft.fft, fft_type="FFT", fft_lengths=(8,))
+row("fft", c64(2, 12), numpy=np.fft.ifft, fft_type="IFFT", fft_lengths=(12,))
+row("fft", c64(17), numpy=np.fft.fft, fft_type="FFT", fft_lengths=(17,))
+row("fft", c64(3, 4, 5), numpy=np.fft.ifftn, fft_type="IFFT", fft_lengths=(3, 4, 5))
+row("fft", f32(3, 8), numpy=np.fft.rfft, fft_type="RFFT", fft_lengths=(8,))
+row("fft", f32(7), numpy=np.fft.rfft, fft_type="rfft", fft_lengths=(7,))
+row("fft", f32(2, 3, 4), numpy=lambda x: np.fft.rfftn(x, axes=(1, 2)), fft_type="RFFT",
+    fft_lengths=(3, 4))  # fmt: skip
+row("fft", c64(3, 5), numpy=np.fft.irfft, fft_type="IRFFT", fft_lengths=(8,))
+row("fft", c64(4), numpy=lambda x: np.fft.irfft(x, 7), fft_type="IRFFT", fft_lengths=(7,))
+row("fft", c64(3, 3), numpy=lambda x: np.fft.irfft2(x, (3, 4)), fft_type="IRFFT",
+    fft_lengths=(3, 4))  # fmt: skip
+row("fft", c64(2, 0, 4), value_only=True, fft_type="FFT", fft_lengths=(4,))

@@ -79,12 +79,12 @@ def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False)
     texts: dict[str, str] = {}
     with kernel.context, ir.Location.unknown():
         module = _module_of(kernel, symbol)
-        text = library_kernel(module.body.operations[0].operation, symbol)
-        scratch = 0
-        if text is None:
-            text, scratch = _generate(module, source, symbol, target, texts if keep_texts else None)
+        written = library_kernel(module.body.operations[0].operation, symbol, target)
+        if written is None:
+            written = _generate(module, source, symbol, target, texts if keep_texts else None)
         elif keep_texts:
             texts["linalg"] = str(module)
+        text, scratch = written
     # Small contractions live by unrolling; for all else it only makes more code to compile.
     codegen = CodegenOptions(level=2, unroll=any(word in source for word in _CONTRACTIONS))
     return LoweredKernel(symbol, text, scratch, codegen, texts)

@@ -1,8 +1,9 @@
-"""Kernels that are one call of a library: today matrix products by OpenBLAS.
+"""Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
+Fourier transforms as code generated for their lengths.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
-names its library in `lamina.library`. Here it becomes a function in LLVM IR that makes the call,
-with the ABI of every other kernel.
+names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
+other kernel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from lamina.backends.cpu.fft import fft_kernel
+from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.gemm import Gemm
@@ -46,8 +49,11 @@ _ELEMENTS = {
 }
 
 
-def library_kernel(function: ir.Operation, symbol: str) -> str | None:
-    """LLVM IR of a library kernel's function, exporting `symbol`; None when the kernel is none.
+def library_kernel(
+    function: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int] | None:
+    """LLVM IR of a library kernel's function, exporting `symbol`, and the bytes of scratch that it
+    needs; None when the kernel is none.
 
     Raises CompileError when the named library does not do the kernel's op.
     """
@@ -58,10 +64,16 @@ def library_kernel(function: ir.Operation, symbol: str) -> str | None:
     emit = _LIBRARIES.get(name)
     if emit is None:
         raise CompileError.at(op, f"the CPU backend has no library {name!r}")
-    return emit(function, op, symbol)
+    return emit(function, op, symbol, target)
 
 
-def _gemm(function: ir.Operation, dot: ir.Operation, symbol: str) -> str:
+def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
+    return fft_kernel(fft, symbol, target.vector_bits)
+
+
+def _gemm(
+    function: ir.Operation, dot: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
     product = Gemm.of(dot) if dot.name == "stablehlo.dot_general" else None
     if product is None:
         raise CompileError.at(dot, "not a matrix product that OpenBLAS can do")
@@ -93,8 +105,9 @@ def _gemm(function: ir.Operation, dot: ir.Operation, symbol: str) -> str:
     batch = prod(product.batch)
     if batch == 1:
         body = one_call(f"%p{lhs}", f"%p{rhs}", f"%p{result}")
-        return f"{declared}define void @{symbol}({parameters}) {{\n{body}  ret void\n}}\n"
-    return declared + _batched(product, element, symbol, parameters, (lhs, rhs, result), one_call)
+        return f"{declared}define void @{symbol}({parameters}) {{\n{body}  ret void\n}}\n", 0
+    places_ = (lhs, rhs, result)
+    return declared + _batched(product, element, symbol, parameters, places_, one_call), 0
 
 
 def _batched(
@@ -165,4 +178,7 @@ def _addresses(product: Gemm, element: _Element) -> str:
     return "\n".join(lines) + "\n"
 
 
-_LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str], str]] = {"openblas.gemm": _gemm}
+_LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
+    "openblas.gemm": _gemm,
+    "lamina.fft": _fft,
+}

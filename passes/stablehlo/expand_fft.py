@@ -1,17 +1,18 @@
-"""Write `stablehlo.fft` as matrix products, by Cooley and Tukey's decomposition.
+"""Write `stablehlo.fft` with complex transforms of lengths that backends generate code for.
 
-A transform of size a*b is b transforms of size a, a multiplication by roots of unity, and a
-transforms of size b. The small transforms are contractions with a constant matrix, which libraries
-and vector units do well. A large prime size becomes a convolution of a power-of-two size
-(Bluestein). Real transforms go through complex ones. Roots of unity are computed exactly to the
-last bit that f64 gives, whatever the element type.
+    fft %x, RFFT [n]  ->  %z = fft of n/2 complex numbers, the even and the odd elements of %x;
+                          their transforms are told apart by symmetry
+    fft %x, FFT [p]   ->  multiply, pad, fft [m], multiply, ifft [m], slice, multiply
+                          for a length p with large prime factors (Bluestein's convolution)
+
+A transform over several axes stays one op where all lengths are such. Roots of unity are computed
+to the last bit that f64 gives, whatever the element type.
 
 example: test/passes/stablehlo/expand_fft.mlir
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,9 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.base import CompileError, Pass
 from lamina.passes.loops import replace_each
-
-_DIRECT = 64  # sizes up to this are one contraction
-_LARGEST_PRIME = 512  # a prime up to this too
-_LARGEST_TABLE = 4096  # roots of unity in one constant
+from lamina.passes.stablehlo.fourier import LONGEST_LANE, is_generated, next_length
 
 
 @dataclass(frozen=True)
@@ -40,133 +38,168 @@ def _expand(op: ir.Operation) -> list[ir.Value]:
     kind = str(op.attributes["fft_type"])
     lengths = list(ir.DenseI64ArrayAttr(op.attributes["fft_length"]))
     result = op.results[0].type
-    rank = len(result.shape)
-    axes = list(range(rank - len(lengths), rank))
-    if 0 in lengths:
+    if 0 in [*lengths, *result.shape]:
         return [hlo.full(0, list(result.shape), dtype_of(result))]
     if "IRFFT" in kind:
-        for axis in axes[:-1]:
-            x = _along(x, axis, inverse=True)
-        x = _hermitian(x, lengths[-1])
-        return [hlo.real(_along(x, axes[-1], inverse=True))]
+        x = _transform(x, lengths[:-1], op, inverse=True, last=len(lengths) > 1)
+        return [_to_real(x, lengths[-1], op)]
     if "RFFT" in kind:
-        zero = hlo.full(0, list(x.type.shape), dtype_of(x.type))
-        x = _along(hlo.complex(x, zero), axes[-1], inverse=False)
-        x = _part(x, rank - 1, 0, lengths[-1] // 2 + 1)
-        axes = axes[:-1]
-    for axis in axes:
-        x = _along(x, axis, inverse="IFFT" in kind)
-    return [x]
+        x = _from_real(x, lengths[-1], op)
+        return [_transform(x, lengths[:-1], op, inverse=False, last=len(lengths) > 1)]
+    return [_transform(x, lengths, op, inverse="IFFT" in kind)]
 
 
-def _along(x: ir.Value, axis: int, *, inverse: bool) -> ir.Value:
-    """The transform along one axis; the inverse one divides by the size."""
-    shape = list(x.type.shape)
-    order = [d for d in range(len(shape)) if d != axis] + [axis]
-    size = shape[axis]
-    moved = axis != len(shape) - 1
-    if moved:
-        x = hlo.transpose(x, order)
-    outer = [shape[d] for d in order[:-1]]
-    count = int(np.prod(outer, dtype=np.int64))
-    x = hlo.reshape(
-        _dft(hlo.reshape(x, [count, size]), size, 1.0 if inverse else -1.0), [*outer, size]
-    )
-    if inverse:
-        scale = np.asarray(1.0 / size, dtype_of(x.type))
-        x = hlo.multiply(x, hlo.full(scale, [*outer, size], scale.dtype))
-    return hlo.transpose(x, [int(i) for i in np.argsort(order)]) if moved else x
+def _transform(
+    x: ir.Value, lengths: list[int], op: ir.Operation, *, inverse: bool, last: bool = False
+) -> ir.Value:
+    """Complex transforms over the trailing axes, or with `last` over those before the last."""
+    rank = len(x.type.shape)
+    axes = list(range(rank - len(lengths) - last, rank - last))
+    if not lengths:
+        return x
+    if (
+        not last
+        and all(map(is_generated, lengths))
+        and max(lengths[:-1], default=1) <= LONGEST_LANE
+    ):
+        return hlo.fft(x, _name(inverse), lengths)
+    for axis in reversed(axes):
+        order = [d for d in range(rank) if d != axis] + [axis]
+        moved = axis != rank - 1
+        y = hlo.transpose(x, order) if moved else x
+        y = _along_last(y, op, inverse=inverse)
+        x = hlo.transpose(y, [int(i) for i in np.argsort(order)]) if moved else y
+    return x
 
 
-def _dft(x: ir.Value, size: int, sign: float) -> ir.Value:
-    """Transforms of the rows of [count, size]."""
-    dtype = dtype_of(x.type)
+def _name(inverse: bool) -> str:
+    return "IFFT" if inverse else "FFT"
+
+
+def _along_last(x: ir.Value, op: ir.Operation, *, inverse: bool) -> ir.Value:
+    size = x.type.shape[-1]
     if size == 1:
         return x
-    first = _factor(size)
-    if first == size:
-        if size > _LARGEST_PRIME:
-            return _bluestein(x, size, sign)
-        return _contract(
-            x, _roots(size, np.outer(np.arange(size), np.arange(size)), sign, dtype), 1
-        )
-    second, count = size // first, x.type.shape[0]
-    x = hlo.reshape(x, [count, first, second])
-    # contracting the middle dimension leaves [count, second, first]
-    x = _contract(x, _roots(first, np.outer(np.arange(first), np.arange(first)), sign, dtype), 1)
-    x = _turn(x, size, sign, dtype)
-    x = hlo.reshape(hlo.transpose(x, [0, 2, 1]), [count * first, second])
-    x = hlo.reshape(_dft(x, second, sign), [count, first, second])
-    return hlo.reshape(hlo.transpose(x, [0, 2, 1]), [count, size])
+    if is_generated(size):
+        return hlo.fft(x, _name(inverse), [size])
+    padded = next_length(2 * size - 1)
+    if not is_generated(padded):
+        raise CompileError.at(op, f"a transform of length {size} is longer than any supported")
+    x = _bluestein(x, size, padded, 1.0 if inverse else -1.0)
+    if not inverse:
+        return x
+    scale = np.asarray(1.0 / size, dtype_of(x.type))
+    return hlo.multiply(x, hlo.full(scale, list(x.type.shape), scale.dtype))
 
 
-def _turn(x: ir.Value, size: int, sign: float, dtype: np.dtype) -> ir.Value:
-    """x[n, i, k] times the root of unity of order `size` to the power i * k.
-
-    Of a large table the rows are products of two smaller ones: i = p * q' + q.
-    """
-    count, rows, columns = x.type.shape
-    exponents = np.arange(columns)
-    fine = _divisor(rows, math.isqrt(rows)) if rows * columns > _LARGEST_TABLE else rows
-    split = [count, rows // fine, fine, columns]
-    x = hlo.reshape(x, split)
-    tables = [(np.arange(fine), 2)]
-    if fine != rows:
-        tables.append((np.arange(0, rows, fine), 1))
-    for powers, place in tables:
-        table = hlo.constant(_roots(size, np.outer(powers, exponents), sign, dtype))
-        x = hlo.multiply(x, hlo.broadcast_in_dim(table, split, [place, 3]))
-    return hlo.reshape(x, [count, rows, columns])
-
-
-def _bluestein(x: ir.Value, size: int, sign: float) -> ir.Value:
-    dtype, count = dtype_of(x.type), x.type.shape[0]
-    padded = 1 << (2 * size - 1).bit_length()
+def _bluestein(x: ir.Value, size: int, padded: int, sign: float) -> ir.Value:
+    dtype, shape = dtype_of(x.type), list(x.type.shape)
+    last = len(shape) - 1
     squares = np.arange(size, dtype=np.int64) ** 2 % (2 * size)
     chirp = np.exp(1j * np.pi * sign * squares / size)
     kernel = np.zeros(padded, np.complex128)
     kernel[:size] = np.conj(chirp)
     kernel[padded - size + 1 :] = np.conj(chirp[1:])[::-1]
 
-    def row(values: np.ndarray, length: int) -> ir.Value:
-        return hlo.broadcast_in_dim(hlo.constant(values.astype(dtype)), [count, length], [1])
+    def times(x: ir.Value, values: np.ndarray) -> ir.Value:
+        row = hlo.constant(values.astype(dtype))
+        return hlo.multiply(x, hlo.broadcast_in_dim(row, list(x.type.shape), [last]))
 
-    x = hlo.multiply(x, row(chirp, size))
-    zero = hlo.full(0, [], dtype)
-    x = hlo.pad(x, zero, [0, 0], [0, padded - size], [0, 0])
-    x = hlo.multiply(_dft(x, padded, -1.0), row(np.fft.fft(kernel) / padded, padded))
-    x = _part(_dft(x, padded, 1.0), 1, 0, size)
-    return hlo.multiply(x, row(chirp, size))
-
-
-def _factor(size: int) -> int:
-    """The largest divisor up to _DIRECT, else the smallest prime factor."""
-    if size <= _DIRECT:
-        return size
-    divisor = _divisor(size, _DIRECT)
-    if divisor > 1:
-        return divisor
-    return next(d for d in range(_DIRECT + 1, size + 1) if size % d == 0)
+    high = [0] * last + [padded - size]
+    none = [0] * len(shape)
+    x = hlo.pad(times(x, chirp), hlo.full(0, [], dtype), none, high, none)
+    x = times(hlo.fft(x, "FFT", [padded]), np.fft.fft(kernel))
+    x = _part(hlo.fft(x, "IFFT", [padded]), last, 0, size)
+    return times(x, chirp)
 
 
-def _divisor(size: int, most: int) -> int:
-    """The largest divisor that is not above `most`."""
-    return next(d for d in range(most, 0, -1) if size % d == 0)
+# ---- real numbers ------------------------------------------------------------------------------
+#
+# The transform z of even + i odd elements holds both of theirs: that of even elements is Hermitian,
+# that of i times the odd ones anti-Hermitian (Press et al., Numerical Recipes, section 12.3).
+def _from_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
+    """The first size // 2 + 1 numbers of the transform over the last axis."""
+    shape = list(x.type.shape)
+    last = len(shape) - 1
+    if size % 2:
+        z = hlo.complex(x, hlo.full(0, shape, dtype_of(x.type)))
+        return _part(_along_last(z, op, inverse=False), last, 0, size // 2 + 1)
+    half = size // 2
+    z = hlo.complex(*(_every_second(x, last, start) for start in (0, 1)))
+    z = _along_last(z, op, inverse=False)
+    # one number more: the last is the first again
+    z = hlo.concatenate([z, _part(z, last, 0, 1)], last)
+    shape[last] = half + 1
+    re, im = hlo.real(z), hlo.imag(z)
+    back_re, back_im = hlo.reverse(re, [last]), hlo.reverse(im, [last])
+    cosine, sine = _turns(size, shape, dtype_of(x.type))
+    # even = (z + conj back) / 2; odd = (z - conj back) / 2i
+    odd_re, odd_im = hlo.add(im, back_im), hlo.subtract(back_re, re)
+    turned_re = hlo.add(hlo.multiply(odd_re, cosine), hlo.multiply(odd_im, sine))
+    turned_im = hlo.subtract(hlo.multiply(odd_im, cosine), hlo.multiply(odd_re, sine))
+    halves = hlo.full(0.5, shape, dtype_of(x.type))
+    return hlo.complex(
+        hlo.multiply(hlo.add(hlo.add(re, back_re), turned_re), halves),
+        hlo.multiply(hlo.add(hlo.subtract(im, back_im), turned_im), halves),
+    )
 
 
-def _roots(size: int, exponents: np.ndarray, sign: float, dtype: np.dtype) -> np.ndarray:
-    """exp(2 pi i sign e / size), exact where sine or cosine is 0 or 1."""
-    exponents = exponents % size
-    eighths = 8.0 * exponents / size
-    angle = 2.0 * np.pi * exponents / size
-    real, imag = np.cos(angle), sign * np.sin(angle)
-    real = np.where(np.isin(eighths, (2.0, 6.0)), 0.0, real)
-    imag = np.where(np.isin(eighths, (0.0, 4.0)), 0.0, imag)
-    return (real + 1j * imag).astype(dtype)
+def _to_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
+    """The inverse: `size` real numbers from the first half of a Hermitian transform."""
+    last = len(x.type.shape) - 1
+    x = _part(x, last, 0, size // 2 + 1)
+    if size % 2:
+        return hlo.real(_along_last(_hermitian(x, size), op, inverse=True))
+    half = size // 2
+    x = _real_ends(x, last)
+    back = hlo.reverse(_part(x, last, 1, half + 1), [last])
+    x = _part(x, last, 0, half)
+    shape = list(x.type.shape)
+    re, im = hlo.real(x), hlo.imag(x)
+    back_re, back_im = hlo.real(back), hlo.imag(back)
+    dtype = dtype_of(re.type)
+    cosine, sine = _turns(size, shape, dtype)
+    # even = (x + conj back) / 2; odd = (x - conj back) / 2 turned back; z = even + i odd
+    even_re, even_im = hlo.add(re, back_re), hlo.subtract(im, back_im)
+    odd_re, odd_im = hlo.subtract(re, back_re), hlo.add(im, back_im)
+    turned_re = hlo.subtract(hlo.multiply(odd_re, cosine), hlo.multiply(odd_im, sine))
+    turned_im = hlo.add(hlo.multiply(odd_im, cosine), hlo.multiply(odd_re, sine))
+    halves = hlo.full(0.5, shape, dtype)
+    z = hlo.complex(
+        hlo.multiply(hlo.subtract(even_re, turned_im), halves),
+        hlo.multiply(hlo.add(even_im, turned_re), halves),
+    )
+    z = _along_last(z, op, inverse=True)
+    places = list(range(len(shape)))
+    parts = [hlo.broadcast_in_dim(part, [*shape, 1], places) for part in (hlo.real(z), hlo.imag(z))]
+    return hlo.reshape(hlo.concatenate(parts, len(shape)), [*shape[:-1], size])
 
 
-def _contract(x: ir.Value, matrix: np.ndarray, dimension: int) -> ir.Value:
-    return hlo.dot_general(x, hlo.constant(matrix), [], [], [dimension], [0], matrix.dtype)
+def _turns(size: int, shape: list[int], dtype: np.dtype) -> list[ir.Value]:
+    """cos and sin of 2 pi k / size along the last axis."""
+    angle = 2.0 * np.pi * np.arange(shape[-1]) / size
+    return [
+        hlo.broadcast_in_dim(hlo.constant(table.astype(dtype)), shape, [len(shape) - 1])
+        for table in (np.cos(angle), np.sin(angle))
+    ]
+
+
+def _every_second(x: ir.Value, dimension: int, start: int) -> ir.Value:
+    shape = list(x.type.shape)
+    starts, strides = [0] * len(shape), [1] * len(shape)
+    starts[dimension], strides[dimension] = start, 2
+    return hlo.slice(x, starts, shape, strides)
+
+
+def _real_ends(x: ir.Value, dimension: int) -> ir.Value:
+    """Without the imaginary parts of the first and the last number, which a Hermitian transform
+    can't have."""
+    shape = list(x.type.shape)
+    place = hlo.iota(shape, np.dtype(np.int32), dimension)
+    ends = [hlo.full(n, shape, np.dtype(np.int32)) for n in (0, shape[dimension] - 1)]
+    at_end = hlo.or_(*(hlo.compare(place, end, "EQ") for end in ends))
+    re, im = hlo.real(x), hlo.imag(x)
+    return hlo.complex(re, hlo.select(at_end, hlo.full(0, shape, dtype_of(im.type)), im))
 
 
 def _hermitian(x: ir.Value, size: int) -> ir.Value:

@@ -109,6 +109,8 @@ def _is_in_memory(value: ir.Value) -> bool:
 
 def library_of(op: ir.Operation) -> str | None:
     """The library kernel that does a whole op, if one does and it pays."""
+    if op.name == "stablehlo.fft":
+        return "lamina.fft"
     if op.name != "stablehlo.dot_general":
         return None
     gemm = Gemm.of(op)

@@ -106,12 +106,12 @@ class Outliner:
             op = self._ops[position]
             values = list(op.operands)
             overwritten = fuse_ops.inout_operands(op)
-            others = [value for value in values[overwritten:] if not _is_cloned(value)]
+            others = [value for value in values[overwritten:] if not _is_cloned(value, group)]
             return values[:overwritten] + list(dict.fromkeys(others))
         found: dict[ir.Value, None] = {}
         for member in self._members(group):
             for value, inside in self._grouping.sources(group, member):
-                if inside is None and not _is_cloned(value):
+                if inside is None and not _is_cloned(value, group):
                     found[value] = None
         return list(found)
 
@@ -231,7 +231,7 @@ class Outliner:
                         self._ops[member[0]]
                     ):
                         operands.append(block.arguments[number])
-                    elif _is_cloned(value):
+                    elif _is_cloned(value, group):
                         if value not in constants:
                             constant = value.owner.operation.clone(end).operation
                             constants[value] = constant.results[0]
@@ -295,9 +295,10 @@ def _sorted(group: Group) -> list[Member]:
     return sorted(group.members, key=lambda member: (member[0], repr(member[1].domain)))
 
 
-def _is_cloned(value: ir.Value) -> bool:
+def _is_cloned(value: ir.Value, group: Group) -> bool:
+    """Whether a group has its own copy of a constant; libraries read theirs from memory."""
     op = defining(value)
-    return op is not None and fuse_ops.is_clonable_constant(op)
+    return op is not None and group.library is None and fuse_ops.is_clonable_constant(op)
 
 
 def _number_of(value: ir.Value) -> int:

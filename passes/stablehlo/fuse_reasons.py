@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import Group
 from lamina.passes.stablehlo.gemm import Gemm
 
@@ -30,6 +31,8 @@ def reason(group: Group, ops: Sequence[ir.Operation]) -> str:
 
 def _what(group: Group, members: list[ir.Operation]) -> str:
     if group.kind == "library":
+        if members[0].name == "stablehlo.fft":
+            return f"{group.library} does transforms of {ints(members[0], 'fft_length')}"
         gemm = Gemm.of(members[0])
         assert gemm is not None
         batch = f"{gemm.batch} batches of " if gemm.batch else ""

@@ -303,19 +303,6 @@ def test_stable_sort_of_two_operands(length):
     np.testing.assert_array_equal(keys, np.sort(x, axis=1))
 
 
-@pytest.mark.parametrize("size", [1, 6, 64, 128, 521, 1000, 1021, 16384])
-def test_fft(size):
-    k = kernel(f"""
-    func.func private @k(%x: tensor<2x{size}xcomplex<f64>>)
-        -> tensor<2x{size}xcomplex<f64>> {{
-      %0 = stablehlo.fft %x, type = FFT, length = [{size}]
-        : (tensor<2x{size}xcomplex<f64>>) -> tensor<2x{size}xcomplex<f64>>
-      return %0 : tensor<2x{size}xcomplex<f64>>
-    }}""")
-    x = normal(2, size, dtype=np.float64) + 1j * normal(2, size, dtype=np.float64)
-    np.testing.assert_allclose(k(x)[0], np.fft.fft(x), rtol=1e-10, atol=1e-10)
-
-
 # Names and refusals
 
 

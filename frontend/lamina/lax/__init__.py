@@ -38,6 +38,7 @@ from lamina.lax.cumulative import (
 from lamina.lax.dot_general import (
     DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general, dot_general_p,
 )  # fmt: skip
+from lamina.lax.fft import FftType, fft, fft_p
 from lamina.lax.gather import gather, gather_p, take_along_axis
 from lamina.lax.identity import (
     optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,

@@ -5,6 +5,8 @@ what NumPy does in place is `x.at[index].set(y)`. Files follow the chapters of N
 """
 
 # ruff: noqa: F401
+import importlib as _importlib
+
 from lamina.array import Array as _Array
 from lamina.array import from_dlpack
 from lamina.core.trace import Tracer as _Tracer
@@ -378,3 +380,13 @@ class ndarray(metaclass=_ArrayMeta):
     def __new__(cls, *args: object, **kwargs: object) -> "ndarray":
         raise TypeError("lamina.numpy.ndarray() should not be instantiated explicitly. Use "
                         "lamina.numpy.array, or lamina.numpy.zeros instead.")  # fmt: skip
+
+
+# Loaded when first named.
+_MODULES = frozenset({"fft", "linalg"})
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return _importlib.import_module(f"lamina.numpy.{name}")
+    raise AttributeError(f"module 'lamina.numpy' has no attribute {name!r}")

@@ -1,29 +1,40 @@
 // RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-fft | FileCheck %s
 
-// A small size is one contraction with the matrix of roots of unity.
-// CHECK-LABEL: func.func @small
-// CHECK: stablehlo.dot_general
-// CHECK-NOT: stablehlo.dot_general
-// CHECK-NOT: stablehlo.fft
-func.func @small(%x: tensor<3x8xcomplex<f32>>) -> tensor<3x8xcomplex<f32>> {
-  %0 = stablehlo.fft %x, type = FFT, length = [8] : (tensor<3x8xcomplex<f32>>) -> tensor<3x8xcomplex<f32>>
-  return %0 : tensor<3x8xcomplex<f32>>
-}
-
-// 128 = 64 * 2: two contractions and a multiplication between them.
+// Complex transforms of composite lengths are what backends generate code for.
 // CHECK-LABEL: func.func @composite
-// CHECK: stablehlo.dot_general
-// CHECK: stablehlo.multiply
-// CHECK: stablehlo.dot_general
-func.func @composite(%x: tensor<128xcomplex<f32>>) -> tensor<128xcomplex<f32>> {
-  %0 = stablehlo.fft %x, type = FFT, length = [128] : (tensor<128xcomplex<f32>>) -> tensor<128xcomplex<f32>>
-  return %0 : tensor<128xcomplex<f32>>
+// CHECK-NEXT: stablehlo.fft %arg0, type = FFT, length = [12, 1000]
+// CHECK-NEXT: return
+func.func @composite(%x: tensor<12x1000xcomplex<f32>>) -> tensor<12x1000xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = FFT, length = [12, 1000] : (tensor<12x1000xcomplex<f32>>) -> tensor<12x1000xcomplex<f32>>
+  return %0 : tensor<12x1000xcomplex<f32>>
 }
 
+// A large prime factor: a convolution of a composite length.
+// CHECK-LABEL: func.func @prime
+// CHECK: stablehlo.pad
+// CHECK: stablehlo.fft {{.*}}, type = FFT, length = [224]
+// CHECK: stablehlo.multiply
+// CHECK: stablehlo.fft {{.*}}, type = IFFT, length = [224]
+// CHECK: stablehlo.slice
+func.func @prime(%x: tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = FFT, length = [101] : (tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>>
+  return %0 : tensor<3x101xcomplex<f32>>
+}
+
+// An even number of real numbers: half as many complex ones.
 // CHECK-LABEL: func.func @real
-// CHECK: stablehlo.complex %arg0
-// CHECK: stablehlo.slice {{.*}} -> tensor<5xcomplex<f64>>
+// CHECK: stablehlo.slice %arg0 [0:8:2]
+// CHECK: stablehlo.slice %arg0 [1:8:2]
+// CHECK: stablehlo.fft {{.*}}, type = FFT, length = [4]
+// CHECK: -> tensor<5xcomplex<f64>>
 func.func @real(%x: tensor<8xf64>) -> tensor<5xcomplex<f64>> {
   %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<8xf64>) -> tensor<5xcomplex<f64>>
   return %0 : tensor<5xcomplex<f64>>
+}
+
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT: stablehlo.fft
+func.func @empty(%x: tensor<0x8xcomplex<f32>>) -> tensor<0x8xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = FFT, length = [8] : (tensor<0x8xcomplex<f32>>) -> tensor<0x8xcomplex<f32>>
+  return %0 : tensor<0x8xcomplex<f32>>
 }

@@ -1,0 +1,46 @@
+"""Which Fourier transforms the backends' generators do, and how lengths factor."""
+
+from __future__ import annotations
+
+import math
+
+LARGEST_FACTOR = 13
+"""Lengths whose prime factors are not above this are composed of small transforms."""
+
+LONGEST_LANE = 8192
+"""The longest transform that each vector lane does alone: its working set fits a cache."""
+
+LONGEST = 1 << 24
+"""The longest transform that is done in two rounds of shorter ones."""
+
+_PRIMES = (2, 3, 5, 7, 11, 13)
+
+
+def is_generated(length: int) -> bool:
+    """Whether the generators do a complex transform of this length."""
+    if length < 1 or length > LONGEST or not is_smooth(length):
+        return False
+    return length <= LONGEST_LANE or two_factors(length) is not None
+
+
+def is_smooth(length: int) -> bool:
+    """Whether all prime factors are small."""
+    for prime in _PRIMES:
+        while length % prime == 0:
+            length //= prime
+    return length == 1
+
+
+def next_length(least: int) -> int:
+    """A length, not below `least` and not much above, that the generators do well."""
+    power = 1 << max(0, least - 1).bit_length()
+    fitting = [power]
+    fitting += [power // 8 * k for k in (5, 6, 7) if power >= 256 and power // 8 * k >= least]
+    return min(n for n in fitting if n <= LONGEST) if power <= LONGEST else power
+
+
+def two_factors(length: int) -> tuple[int, int] | None:
+    """The factors of `length` nearest to its root, the second not the smaller; None where the
+    second is no transform for a lane or the first no shorter one than 8."""
+    first = next(d for d in range(math.isqrt(length), 0, -1) if length % d == 0)
+    return (first, length // first) if first >= 8 and length // first <= LONGEST_LANE else None
