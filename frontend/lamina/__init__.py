@@ -44,17 +44,49 @@ from lamina.devices import device_get as device_get
 from lamina.devices import device_put as device_put
 
 if _TYPE_CHECKING:
+    from lamina import ad_checkpoint as ad_checkpoint
+    from lamina import checkpoint_policies as checkpoint_policies
+    from lamina import custom_batching as custom_batching
+    from lamina import custom_derivatives as custom_derivatives
     from lamina import dtypes as dtypes
+    from lamina import extend as extend
     from lamina import nn as nn
     from lamina import random as random
     from lamina import scipy as scipy
+    from lamina.ad_checkpoint import checkpoint as checkpoint
+    from lamina.ad_checkpoint import remat as remat
+    from lamina.custom_derivatives import closure_convert as closure_convert
+    from lamina.custom_derivatives import custom_gradient as custom_gradient
+    from lamina.custom_derivatives import custom_vjp as custom_vjp
+    from lamina.dtypes import float0 as float0
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"
 
 # Loaded when first named, so that a program pays for what it uses.
-_MODULES = frozenset({"dtypes", "nn", "random", "scipy"})
-_NAMES = {"compile_stablehlo": "lamina.stablehlo_api"}
+# One a line, sorted: many hands add to these.
+_MODULES = frozenset(
+    {
+        "ad_checkpoint",
+        "checkpoint_policies",
+        "custom_batching",
+        "custom_derivatives",
+        "dtypes",
+        "extend",
+        "nn",
+        "random",
+        "scipy",
+    }
+)
+_NAMES = {
+    "checkpoint": "lamina.ad_checkpoint",
+    "closure_convert": "lamina.custom_derivatives",
+    "compile_stablehlo": "lamina.stablehlo_api",
+    "custom_gradient": "lamina.custom_derivatives",
+    "custom_vjp": "lamina.custom_derivatives",
+    "float0": "lamina.dtypes",
+    "remat": "lamina.ad_checkpoint",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.control_flow.tracing import avals_of, debug_info, trace_function
-from lamina.core import dtypes, tree
+from lamina.control_flow.custom_rule import (
+    Call,
+    CustomRule,
+    SymbolicZero,
+    batched_call,
+    name_of,
+    run_rule,
+    shapes_of,
+    tangent_or_zero,
+    without_consts,
+)
+from lamina.core import tree
+from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
-from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
-from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.interpreters.batching import batch_flat, batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_flat, batched_size, move_batch
 from lamina.interpreters.tangents import instantiate_zero
 
 
-class custom_jvp:
+class CustomJVPException(Exception):
+    """A custom_jvp function was differentiated by what it closes over."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Detected differentiation of a custom_jvp function with respect to a closed-over value. "
+            "That isn't supported because the custom JVP rule only specifies how to differentiate "
+            "the custom_jvp function with respect to explicit input parameters. Try passing the "
+            "closed-over value into the custom_jvp function as an argument, and adapting the "
+            "custom_jvp rule."
+        )
+
+
+class custom_jvp(CustomRule):
     """Wraps a function so that `defjvp` (or `defjvps`) says how to differentiate it.
 
         @custom_jvp
@@ -30,19 +51,27 @@ class custom_jvp:
             x_dot, y_dot = tangents
             return f(x, y), cos(x) * x_dot * y + sin(x) * y_dot
 
-    nondiff_argnums  positions that hold static Python values; the rule takes them first.
+    nondiff_argnums, nondiff_argnames  arguments that are static Python values; the rule takes them
+                                       first.
     Raises AttributeError when called without a rule.
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
-        functools.update_wrapper(self, fun)
+        self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Sets the rule: jvp(primals, tangents) -> (out, out tangent)."""
-        self.jvp = jvp
+        """Sets the rule: jvp(primals, tangents) -> (out, out tangent).
+
+        symbolic_zeros  tangents that are zero come as SymbolicZero, and may be given as such.
+        """
+        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -51,85 +80,102 @@ class custom_jvp:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def rule(primals: Any, tangents: Any) -> Any:
-            from lamina import lax
+            from lamina.interpreters.tangents import add_tangents
 
             out = self(*primals)
+            zeros = tree.map(lambda x: Zero(get_aval(x).to_tangent()), out)
             parts = [j(t, out, *primals) for j, t in zip(jvps, tangents, strict=True) if j]
-            total = parts[0]
-            for part in parts[1:]:
-                total = tree.map(lax.add, total, part)
-            return out, total
+            total = zeros
+            for part in parts:
+                total = tree.map(add_tangents, total, part)
+            return out, tree.map(instantiate_zero, total)
 
         self.jvp = rule
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {self.__name__} using defjvp."  # type: ignore[attr-defined]
+                f"No JVP defined for custom_jvp function {self.__name__} using defjvp."
             )
-        args = _resolve_kwargs(self.fun, args, kwargs)
+        call = Call(self, args, kwargs)
         if is_evaluating():
-            return self.fun(*args)
-        static = {i: args[i] for i in self.nondiff_argnums}
-        dynamic = [x for i, x in enumerate(args) if i not in static]
-        fun, jvp = self.fun, self.jvp
-
-        def of_dynamic(*values: Any) -> Any:
-            given = iter(values)
-            return fun(*[static[i] if i in static else next(given) for i in range(len(args))])
-
-        leaves, in_tree = tree.flatten(tuple(dynamic))
-        closed, consts, out_tree = trace_function(
-            of_dynamic,
-            in_tree,
-            avals_of(leaves, self.__name__),  # type: ignore[attr-defined]
-            debug_info(self.fun, "custom_jvp"),
+            return self.fun(*call.merged(call.dynamic))
+        closed, consts, out_tree = call.trace("custom_jvp")
+        outs = custom_jvp_call_p.bind(
+            *consts,
+            *call.leaves,
+            call_jaxpr=closed,
+            jvp_fun=_flat_rule(self, call, out_tree, closed.out_avals),
+            num_consts=len(consts),
+            name=self.__name__,
         )
-
-        def flat_jvp(
-            primals: Sequence[Any], tangents: Sequence[Any]
-        ) -> tuple[list[Any], list[Any]]:
-            p = tree.unflatten(in_tree, primals[len(consts) :])
-            t = tree.unflatten(in_tree, tangents[len(consts) :])
-            with at_places() as at:
-                at(None)  # the rule is the user's code: its lines are the places
-                result = jvp(*static.values(), p, t)
-            if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(
-                    f"Custom JVP rule {getattr(jvp, '__name__', jvp)} for function {self.__name__} "  # type: ignore[attr-defined]
-                    "must produce a pair (list or tuple of length two) representing primal and "
-                    f"tangent outputs, but got {result}."
-                )
-            outs, tree_out = tree.flatten(result[0])
-            dots, tree_dot = tree.flatten(result[1])
-            if tree_out != tree_dot or tree_out != out_tree:
-                raise TypeError(
-                    f"Custom JVP rule for function {self.__name__} must produce primal and tangent "  # type: ignore[attr-defined]
-                    f"outputs with the structure of the function's result, {out_tree}, but got "
-                    f"{tree_out} and {tree_dot}."
-                )
-            return outs, dots
-
-        outs = custom_jvp_call_p.bind(*consts, *leaves, call_jaxpr=closed, jvp_fun=flat_jvp,
-                                      name=self.__name__)  # type: ignore[attr-defined] # fmt: skip
         return tree.unflatten(out_tree, outs)
 
 
-def _resolve_kwargs(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...]:
-    if not kwargs:
-        return args
-    import inspect
-
-    bound = inspect.signature(fun).bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError("keyword arguments could not be resolved to positions")
-    return bound.args
+FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
+"""(primals, tangents) -> (results, their tangents), flat; tangents may be Zero."""
 
 
+def _flat_rule(
+    custom: custom_jvp, call: Call, out_tree: Any, out_avals: Sequence[ShapedArray]
+) -> FlatRule:
+    jvp, symbolic = custom.jvp, custom.symbolic_zeros
+    assert jvp is not None
+    what = f"Custom JVP rule {name_of(jvp)} for function {custom.__name__}"
+
+    def flat(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        given = [
+            t if type(t) is not Zero else SymbolicZero(t.aval) if symbolic else instantiate_zero(t)
+            for t in tangents
+        ]
+        p, t = (tree.unflatten(call.in_tree, xs) for xs in (primals, given))
+        result = run_rule(jvp, *call.static.values(), p, t)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(
+                f"{what} must produce a pair (list or tuple of length two) representing primal and "
+                f"tangent outputs, but got {result}."
+            )
+        outs, tree_out = tree.flatten(result[0])
+        dots, tree_dot = tree.flatten(result[1])
+        if tree_out != tree_dot:
+            raise TypeError(
+                f"{what} must produce primal and tangent outputs with equal container (pytree) "
+                f"structures, but got {tree_out} and {tree_dot} respectively."
+            )
+        if tree_out != out_tree:
+            raise TypeError(
+                f"{what} must produce a pair (list or tuple of length two) where the first element "
+                "represents the primal output (equal in value to the output of the "
+                f"custom_jvp-decorated function {custom.__name__}, and in particular of the same "
+                "container/pytree structure), but instead the JVP rule output's first element had "
+                f"container/pytree structure:\n    {tree_out}\nwhile the custom_jvp-decorated "
+                f"function {custom.__name__} had output container/pytree structure:\n    {out_tree}."
+            )
+        if not all(same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)):
+            raise TypeError(
+                f"{what} must produce a pair (list or tuple of length two) where the first element "
+                "represents the primal output (equal in value to the output of the "
+                f"custom_jvp-decorated function {custom.__name__}, and in particular with leaves of "
+                "the same shape/dtype), but instead the JVP rule output's first element had "
+                f"shapes/dtypes of:\n    {shapes_of(outs)}\nwhile the custom_jvp-decorated function "
+                f"{custom.__name__} had output shapes/dtypes of:\n    "
+                f"{', '.join(a.str_short() for a in out_avals)}"
+            )
+        dots = [tangent_or_zero(d, get_aval(o)) for o, d in zip(outs, dots, strict=True)]
+        for o, d in zip(outs, dots, strict=True):
+            want = get_aval(o).to_tangent()
+            if type(d) is not Zero and not same_type(get_aval(d), want):
+                raise TypeError(
+                    "Custom JVP rule must produce primal and tangent outputs with corresponding "
+                    f"shapes and dtypes. Expected {want.str_short()} (tangent type of "
+                    f"{get_aval(o).str_short()}) but got {get_aval(d).str_short()}."
+                )
+        return outs, dots
+
+    return flat
+
+
+# ---- rules -------------------------------------------------------------------------------------
 def _abstract_eval(*_: Any, call_jaxpr: ClosedJaxpr, **__: Any) -> list[Any]:
     return call_jaxpr.out_avals
 
@@ -138,55 +184,65 @@ def _lowering(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
     return ctx.lower_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, args)
 
 
-def _jvp(primals: list[Any], tangents: list[Any], *, jvp_fun: Any, **_: Any) -> Any:
-    outs, dots = jvp_fun(primals, [instantiate_zero(t) for t in tangents])
-    return outs, [
-        t if dtypes.is_inexact(get_aval(o).dtype) else Zero(get_aval(o).to_tangent())
-        for o, t in zip(outs, dots, strict=True)
-    ]
-
-
-_batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, True))
+def _jvp(
+    primals: list[Any], tangents: list[Any], *, jvp_fun: FlatRule, num_consts: int, **_: Any
+) -> Any:
+    if any(type(t) is not Zero for t in tangents[:num_consts]):
+        raise CustomJVPException
+    return jvp_fun(primals[num_consts:], tangents[num_consts:])
 
 
 def _batching(
-    args: list[Any], dims: list[Any], *, call_jaxpr: ClosedJaxpr, jvp_fun: Any, name: str
+    args: list[Any],
+    dims: list[Any],
+    *,
+    call_jaxpr: ClosedJaxpr,
+    jvp_fun: FlatRule,
+    num_consts: int,
+    name: str,
 ) -> Any:
     size = batched_size(args, dims)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
     at = [None if d is None else 0 for d in dims]
-    closed, _ = _batched(call_jaxpr, size, tuple(d is not None for d in dims))
+    closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
+    arg_dims = at[num_consts:]
 
     def batched_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        zero = [t if type(t) is Zero else None for t in tangents]
+        there = [t for t in tangents if type(t) is not Zero]
+        out_zero: list[Any] = []
+        n = len(primals)
+
         def flat(*values: Any) -> list[Any]:
-            n = len(primals)
-            outs, dots = jvp_fun(values[:n], values[n:])
-            return [*outs, *dots]
+            given = iter(values[n:])
+            ts = [
+                next(given) if z is None else Zero(get_aval(x).to_tangent())
+                for z, x in zip(zero, values[:n], strict=True)
+            ]
+            outs, dots = jvp_fun(values[:n], ts)
+            out_zero[:] = [type(d) is Zero for d in dots]
+            return [*outs, *(d for d in dots if type(d) is not Zero)]
 
-        # Tangents are batched where their primals are: a Zero was made full before this point.
-        outs, out_dims = batch_flat(flat, [*primals, *tangents], at + at, size)
+        # The tangent of a value is batched where the value is.
+        t_dims = [d for d, z in zip(arg_dims, zero, strict=True) if z is None]
+        outs, out_dims = batch_flat(flat, [*primals, *there], [*arg_dims, *t_dims], size)
         outs = [move_batch(x, d, size) for x, d in zip(outs, out_dims, strict=True)]
-        half = len(outs) // 2
-        return outs[:half], outs[half:]
+        results, given = outs[: len(out_zero)], iter(outs[len(out_zero) :])
+        return results, [
+            Zero(get_aval(o).to_tangent()) if z else next(given)
+            for o, z in zip(results, out_zero, strict=True)
+        ]
 
+    call_jaxpr, extra = without_consts(closed)
     outs = custom_jvp_call_p.bind(
-        *closed.consts,
+        *extra,
         *moved,
-        call_jaxpr=_without_consts(closed),
-        jvp_fun=_skip_consts(batched_jvp, len(closed.consts)),
+        call_jaxpr=call_jaxpr,
+        jvp_fun=batched_jvp,
+        num_consts=num_consts + len(extra),
         name=name,
     )
     return outs, [0] * len(outs)
-
-
-def _without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
-    from lamina.control_flow.residuals import hoist_consts
-
-    return hoist_consts(closed)[0]
-
-
-def _skip_consts(jvp_fun: Any, n: int) -> Any:
-    return (lambda primals, tangents: jvp_fun(primals[n:], tangents[n:])) if n else jvp_fun
 
 
 def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:

@@ -1,0 +1,241 @@
+"""custom_vjp: a function whose reverse derivative the user gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina import errors
+from lamina.control_flow.custom_rule import (
+    Call,
+    CustomRule,
+    SymbolicZero,
+    name_of,
+    run_rule,
+    shapes_of,
+)
+from lamina.control_flow.custom_vjp_rules import Backward, Forward, custom_vjp_call_p
+from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray, same_type
+from lamina.core.tangents import Zero
+from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.interpreters.tangents import instantiate_zero
+
+
+@dataclasses.dataclass
+class CustomVJPPrimal:
+    """What a fwd rule with symbolic_zeros=True takes in place of each array.
+
+    value      the array.
+    perturbed  whether the function is being differentiated by it.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def custom_vjp_primal_tree_values(values: Any) -> Any:
+    """A tree of CustomVJPPrimal as the tree of their values."""
+    return tree.map(lambda leaf: leaf.value, values)
+
+
+def zero_from_primal(primal: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangents of a tree of arrays: SymbolicZero, or arrays."""
+
+    def zero(x: Any) -> Any:
+        aval = get_aval(x).to_tangent()
+        return SymbolicZero(aval) if symbolic_zeros else instantiate_zero(Zero(aval))
+
+    return tree.map(zero, primal)
+
+
+class custom_vjp(CustomRule):
+    """Wraps a function so that `defvjp` says how to differentiate it in reverse.
+
+        @custom_vjp
+        def f(x, y): return sin(x) * y
+
+        def f_fwd(x, y): return f(x, y), (cos(x), sin(x), y)
+
+        def f_bwd(res, g):
+            cos_x, sin_x, y = res
+            return cos_x * g * y, sin_x * g
+
+        f.defvjp(f_fwd, f_bwd)
+
+    nondiff_argnums, nondiff_argnames  arguments that are static Python values; bwd takes them first.
+    Raises AttributeError when called without rules; TypeError for forward-mode differentiation.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Sets the rules.
+
+        fwd  takes the function's arguments; gives (result, residuals).
+        bwd  takes (residuals, the result's cotangent); gives a tuple of cotangents, one for each
+             argument that is not static. None stands for zeros.
+        symbolic_zeros  fwd takes CustomVJPPrimal leaves, bwd SymbolicZero for zero cotangents.
+        optimize_remat  accepted: dead results of fwd are dropped in any case.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {self.__name__} using defvjp."
+            )
+        call = Call(self, args, kwargs)
+        for x in tree.leaves(list(call.static.values())):
+            if isinstance(x, Tracer):
+                raise errors.UnexpectedTracerError(
+                    "Found a lamina Tracer object passed as an argument to a custom_vjp function in "
+                    "a position indicated by nondiff_argnums as non-differentiable. Tracers cannot "
+                    "be passed as non-differentiable arguments to custom_vjp functions; instead, "
+                    "nondiff_argnums should only be used for arguments that can't be or contain "
+                    "tracers, e.g. function-valued arguments. In particular, array-valued arguments "
+                    "should typically not be indicated as nondiff_argnums."
+                )
+        if is_evaluating():
+            return self.fun(*call.merged(call.dynamic))
+        closed, consts, out_tree = call.trace("custom_vjp")
+        outs = custom_vjp_call_p.bind(
+            *consts,
+            *call.leaves,
+            call_jaxpr=closed,
+            fwd=_flat_forward(self, call, out_tree, closed.out_avals),
+            num_consts=len(consts),
+            name=self.__name__,
+        )
+        return tree.unflatten(out_tree, outs)
+
+
+def _flat_forward(
+    custom: custom_vjp, call: Call, out_tree: Any, out_avals: Sequence[ShapedArray]
+) -> Forward:
+    fwd = custom.fwd
+    assert fwd is not None
+    name = custom.__name__
+    pair = (
+        f"Custom VJP fwd rule {name_of(fwd)} for function {name} must produce a pair (list or tuple "
+        "of length two) where the first element represents the primal output (equal to the output "
+        f"of the custom_vjp-decorated function {name}) and the second element represents residuals "
+        "(i.e. values stored from the forward pass for use on the backward pass), but instead "
+    )
+
+    def forward(primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        given: list[Any] = list(primals)
+        if custom.symbolic_zeros:
+            given = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
+        result = run_rule(fwd, *call.merged(tree.unflatten(call.in_tree, given)))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(f"{pair}of a pair the fwd rule {name_of(fwd)} produced {result}.")
+        outs, tree_out = tree.flatten(result[0])
+        if tree_out != out_tree:
+            raise TypeError(
+                f"{pair}the fwd rule output's first element had container/pytree structure:\n"
+                f"    {tree_out}\nwhile the custom_vjp-decorated function {name} had output "
+                f"container/pytree structure:\n    {out_tree}."
+            )
+        if not all(same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)):
+            raise TypeError(
+                f"{pair}the fwd rule output's first element had shapes/dtypes of:\n"
+                f"    {shapes_of(outs)}\nwhile the custom_vjp-decorated function {name} had output "
+                f"shapes/dtypes of:\n    {', '.join(a.str_short() for a in out_avals)}"
+            )
+        residuals, res_tree = tree.flatten(result[1])
+        in_avals = [get_aval(x) for x in primals]
+        return outs, residuals, _flat_backward(custom, call, out_tree, res_tree, in_avals)
+
+    return forward
+
+
+def _flat_backward(
+    custom: custom_vjp, call: Call, out_tree: Any, res_tree: Any, in_avals: Sequence[ShapedArray]
+) -> Backward:
+    bwd = custom.bwd
+    assert bwd is not None
+
+    def backward(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        cts = [
+            ct
+            if type(ct) is not Zero
+            else SymbolicZero(ct.aval)
+            if custom.symbolic_zeros
+            else instantiate_zero(ct)
+            for ct in cotangents
+        ]
+        res = tree.unflatten(res_tree, residuals)
+        given = run_rule(bwd, *call.static.values(), res, tree.unflatten(out_tree, cts))
+        return _cotangents(bwd, given, call.in_tree, in_avals)
+
+    return backward
+
+
+_ABSENT = object()
+
+
+def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArray]) -> list[Any]:
+    """What bwd gave, for each leaf of the arguments; None stands for zeros of a whole subtree."""
+    if isinstance(given, list) and len(given) == in_tree.num_children:
+        given = tuple(given)
+    marked = tree.map(lambda x: _ABSENT if x is None else x, given, is_leaf=lambda x: x is None)
+    example = tree.unflatten(in_tree, list(range(len(in_avals))))
+    try:
+        spread = _spread(marked, example)
+    except ValueError:
+        raise TypeError(
+            "Custom VJP bwd rule must produce an output with the same container (pytree) structure "
+            "as the args tuple of the primal function, and in particular must produce a tuple of "
+            "length equal to the number of arguments to the primal function, but got bwd output "
+            f"structure {tree.structure(given)} for primal input structure {in_tree}."
+        ) from None
+    paths = tree.paths(example)
+    out = []
+    for i, (ct, aval) in enumerate(zip(spread, in_avals, strict=True)):
+        want = aval.to_tangent()
+        if ct is _ABSENT or want.dtype == dtypes.float0 or isinstance(ct, SymbolicZero):
+            out.append(Zero(want))
+            continue
+        got = get_aval(ct)
+        if got.shape != want.shape or got.dtype != want.dtype:
+            raise ValueError(
+                "Custom VJP bwd rule must produce an output with the same shape/dtypes as the args "
+                f"tuple of the primal function, but at output{paths[i]} the bwd rule "
+                f"{name_of(bwd)} produced an output of shape/dtype {got.str_short()} corresponding "
+                f"to an input of shape/dtype {want.str_short()}."
+            )
+        out.append(ct)
+    return out
+
+
+def _spread(prefix: Any, full: Any) -> list[Any]:
+    """As tree.broadcast_prefix, where only _ABSENT may stand for more than a leaf.
+
+    Raises ValueError where the structures differ otherwise.
+    """
+    given, shape = tree.flatten(prefix)
+    parts = tree.flatten_up_to(shape, full)
+    out: list[Any] = []
+    for x, part in zip(given, parts, strict=True):
+        leaves, below = tree.flatten(part)
+        if x is not _ABSENT and below != tree.structure(0):
+            raise ValueError
+        out += [x] * len(leaves)
+    return out

@@ -1,0 +1,71 @@
+"""Arguments that are no arrays: which they are, and functions of the others alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+
+def split_static(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static_argnums: int | Sequence[int],
+    static_argnames: str | Iterable[str] = (),
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """fun as a function of (dynamic positional arguments, dynamic keywords), and those two.
+
+    Raises ValueError for positions that the call does not have.
+    """
+    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise ValueError(
+                f"static_argnums={nums} are out of range for a call with {len(args)} positional "
+                f"arguments of {getattr(fun, '__name__', fun)}"
+            )
+    static = {n % len(args): args[n % len(args)] for n in nums}
+    if names:
+        try:
+            positional = [
+                p.name
+                for p in inspect.signature(fun).parameters.values()
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
+        except (TypeError, ValueError):
+            positional = []
+        static |= {i: args[i] for i, p in enumerate(positional[: len(args)]) if p in names}
+    static_kwargs = {k: v for k, v in kwargs.items() if k in names}
+    dynamic = tuple(x for i, x in enumerate(args) if i not in static)
+    dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
+
+    def call(values: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        given = iter(values)
+        full = [static[i] if i in static else next(given) for i in range(len(args))]
+        return fun(*full, **static_kwargs, **keywords)
+
+    return call, (dynamic, dynamic_kwargs)
+
+
+def resolve_keywords(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The call's arguments by position, defaults included.
+
+    Raises TypeError where a keyword has no position.
+    """
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except ValueError:  # no signature to be had
+        if kwargs:
+            raise TypeError("keyword arguments could not be resolved to positions") from None
+        return args
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            "keyword arguments could not be resolved to positions: "
+            f"{', '.join(bound.kwargs)} can only be passed by keyword"
+        )
+    return bound.args

@@ -1,0 +1,1 @@
+"""What libraries that define primitives of their own build on."""
