@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import optree
-
 from lamina.control_flow.custom_vjp import custom_vjp
 from lamina.control_flow.tracing import avals_of, debug_info
 from lamina.core import dtypes, tree
@@ -57,11 +55,10 @@ class _Rule:
         self.jaxpr, self.in_tree, self.consts = jaxpr, in_tree, list(consts)
 
 
-optree.register_pytree_node(
-    _Rule,  # type: ignore[arg-type]
-    lambda r: (r.consts, (r.jaxpr, r.in_tree)),
-    lambda static, consts: _Rule(*static, consts),  # type: ignore[arg-type]
-    namespace=tree.NAMESPACE,
+tree.register_node(
+    _Rule,
+    lambda rule: (rule.consts, (rule.jaxpr, rule.in_tree)),
+    lambda static, consts: _Rule(static[0], static[1], consts),
 )
 
 

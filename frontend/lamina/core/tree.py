@@ -43,6 +43,14 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
     return treedef.flatten_up_to(tree)
 
 
+def register_node(
+    kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]
+) -> None:
+    """Makes instances of `kind` nodes: flatten gives (children, static part), unflatten takes
+    (static part, children)."""
+    optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE)
+
+
 def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     """For each leaf, how to reach it from the root, as in Python: ['a'][1].x."""
     accessors = optree.tree_accessors(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
