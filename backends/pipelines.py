@@ -101,6 +101,7 @@ CPU_KERNEL_LOOPS = (
     "memref-expand-copies",
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
+    "linalg-block-contractions{vector-bits=VECTOR_BITS}",  # the target's
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",

@@ -85,8 +85,10 @@ def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False)
         elif keep_texts:
             texts["linalg"] = str(module)
         text, scratch = written
-    # Small contractions live by unrolling; for all else it only makes more code to compile.
-    codegen = CodegenOptions(level=2, unroll=any(word in source for word in _CONTRACTIONS))
+    # Small contractions live by unrolling, unless they are blocked by now; for all else it only
+    # makes more code to compile.
+    unroll = any(word in source for word in _CONTRACTIONS) and "@llvm.fmuladd.v" not in text
+    codegen = CodegenOptions(level=2, unroll=unroll)
     return LoweredKernel(symbol, text, scratch, codegen, texts)
 
 
@@ -117,7 +119,7 @@ def _generate(
     _check_lowered(module, ("stablehlo.", "chlo."))
     if texts is not None:
         texts["linalg"] = str(module)
-    _pipeline(CPU_KERNEL_LOOPS).run(module)
+    _pipeline(_for_target(CPU_KERNEL_LOOPS, target)).run(module)
     scratch = _scratch_bytes(module, symbol)
     _pipeline(CPU_KERNEL_LLVM).run(module)
     FinishKernel(target.vector_bits, symbol).run(module)
@@ -132,6 +134,10 @@ def _symbol(source: str, target: Target) -> str:
 
 def _preparing(source: str) -> tuple[str, ...]:
     return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
+
+
+def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
+    return tuple(stage.replace("VECTOR_BITS", str(target.vector_bits)) for stage in stages)
 
 
 def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:

@@ -24,7 +24,12 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
 from lamina.passes.linalg.parallel import split, total_cost
-from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
+from lamina.passes.linalg.structure import (
+    Generic,
+    generics_on_buffers,
+    read_generic,
+    stride_along,
+)
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _SQUARE_BLOCK = 64  # side of a block when an access is transposed
@@ -102,7 +107,7 @@ def _innermost(generic: Generic) -> int:
             continue
         score = 0.0
         for value, map_, weight in _accesses(generic):
-            stride = _stride(value, map_, d)
+            stride = stride_along(value, map_, d)
             score += weight * (1.0 if stride == 1 else 0.5 if stride == 0 else -1.0)
         if generic.extents[d] < 4:
             score -= 1.5
@@ -115,10 +120,10 @@ def _strided_fastest(generic: Generic, inner: int) -> int | None:
     """The dimension along which an operand is contiguous that strides along the innermost one, if
     there is one."""
     for value, map_, _ in _accesses(generic):
-        if _stride(value, map_, inner) in (0, 1):
+        if stride_along(value, map_, inner) in (0, 1):
             continue
         for d in range(generic.rank):
-            if d != inner and _stride(value, map_, d) == 1:
+            if d != inner and stride_along(value, map_, d) == 1:
                 return d
     return None
 
@@ -127,26 +132,3 @@ def _accesses(generic: Generic) -> list[tuple[ir.Value, ir.AffineMap, float]]:
     accesses = [(v, m, 1.0) for v, m in zip(generic.inputs, generic.input_maps, strict=True)]
     accesses += [(v, m, 1.25) for v, m in zip(generic.outputs, generic.output_maps, strict=True)]
     return [access for access in accesses if isinstance(access[0].type, ir.MemRefType)]
-
-
-def _stride(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
-    """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
-    strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
-    return sum(
-        stride * _coefficient(expression, dimension)
-        for stride, expression in zip(strides, map_.results, strict=True)
-    )
-
-
-def _coefficient(expression: ir.AffineExpr, dimension: int) -> int:
-    if isinstance(expression, ir.AffineDimExpr):
-        return int(ir.AffineDimExpr(expression).position == dimension)
-    if isinstance(expression, ir.AffineAddExpr):
-        parts = ir.AffineAddExpr(expression)
-        return _coefficient(parts.lhs, dimension) + _coefficient(parts.rhs, dimension)
-    if isinstance(expression, ir.AffineMulExpr):
-        parts = ir.AffineMulExpr(expression)
-        for term, factor in ((parts.lhs, parts.rhs), (parts.rhs, parts.lhs)):
-            if isinstance(factor, ir.AffineConstantExpr):
-                return ir.AffineConstantExpr(factor).value * _coefficient(term, dimension)
-    return 0

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import Pass
+from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest, read_shared
 from lamina.passes.linalg.structure import (
     Generic,
@@ -383,15 +384,4 @@ class _Emitter:
                     self._replace_indices(inner.operation)
 
     def _indices(self, map_: ir.AffineMap) -> list[ir.Value]:
-        return [self._index_value(expression) for expression in map_.results]
-
-    def _index_value(self, expression: ir.AffineExpr) -> ir.Value:
-        if isinstance(expression, ir.AffineDimExpr):
-            return self._position[ir.AffineDimExpr(expression).position]
-        if isinstance(expression, ir.AffineConstantExpr):
-            return index(ir.AffineConstantExpr(expression).value)
-        for kind, build in ((ir.AffineAddExpr, arith.AddIOp), (ir.AffineMulExpr, arith.MulIOp)):
-            if isinstance(expression, kind):
-                parts = kind(expression)
-                return build(self._index_value(parts.lhs), self._index_value(parts.rhs)).result
-        raise NotImplementedError(f"affine expression {expression} in an indexing map")
+        return indices(map_, self._position)

@@ -166,6 +166,29 @@ def is_fill(op: ir.Operation) -> bool:
     )
 
 
+def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
+    """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
+    strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
+    return sum(
+        stride * coefficient(expression, dimension)
+        for stride, expression in zip(strides, map_.results, strict=True)
+    )
+
+
+def coefficient(expression: ir.AffineExpr, dimension: int) -> int:
+    if isinstance(expression, ir.AffineDimExpr):
+        return int(ir.AffineDimExpr(expression).position == dimension)
+    if isinstance(expression, ir.AffineAddExpr):
+        parts = ir.AffineAddExpr(expression)
+        return coefficient(parts.lhs, dimension) + coefficient(parts.rhs, dimension)
+    if isinstance(expression, ir.AffineMulExpr):
+        parts = ir.AffineMulExpr(expression)
+        for term, factor in ((parts.lhs, parts.rhs), (parts.rhs, parts.lhs)):
+            if isinstance(factor, ir.AffineConstantExpr):
+                return ir.AffineConstantExpr(factor).value * coefficient(term, dimension)
+    return 0
+
+
 def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
     while op is not None:
         if op == ancestor:

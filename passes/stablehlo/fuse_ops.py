@@ -17,14 +17,11 @@ from lamina.passes.stablehlo.facts import (
     ints,
     size_of,
 )
-from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key
 
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
-
-LIBRARY_FLOPS = 4096
-"""Matrix products of more multiplications than this go to a BLAS."""
 
 MAPPED = frozenset(("stablehlo.broadcast_in_dim", "stablehlo.transpose"))
 """Ops through whose index map a group may compute their operand."""
@@ -114,7 +111,7 @@ def library_of(op: ir.Operation) -> str | None:
     if op.name != "stablehlo.dot_general":
         return None
     gemm = Gemm.of(op)
-    if gemm is None or gemm.m * gemm.n * gemm.k <= LIBRARY_FLOPS:
+    if gemm is None or not library_wins(gemm, str(op.operands[0].type.element_type)):
         return None
     return "openblas.gemm"
 

@@ -1,0 +1,353 @@
+"""Compute contractions and convolutions in blocks that stay in vector registers.
+
+    c[h, w, f] += x[h + i, w + j, k] * k[i, j, k, f]
+runs over blocks of some w (rows) by up to four vectors of f (columns), for each of which the sum
+over i, j, k is kept in registers; see `register_blocks`. Nothing is rearranged, but for a factor
+that is not contiguous along the columns: that is laid out first. If the summed part of that factor
+is larger than the second-level cache, the outer summed dimensions go around the blocks, which then
+add to what c holds. An element-wise op that follows, and alone reads c, is done block by block.
+
+Blocks are tasks when there is work for several cores. For f32 and f64; others stay `linalg.generic`
+and so does what is too small, see `contraction`.
+
+example: test/passes/linalg/block_contractions.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lamina.dialects.vendors import arith, ir, memref, scf
+from lamina.passes.base import Pass
+from lamina.passes.linalg.contraction import Contraction, choose_tiling, read_contraction
+from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
+from lamina.passes.linalg.lower_to_loops import GRAIN
+from lamina.passes.linalg.parallel import split
+from lamina.passes.linalg.register_blocks import (
+    Block,
+    Factor,
+    emit_block,
+    load_vector,
+    moved,
+    repeat,
+    store_vector,
+)
+from lamina.passes.linalg.structure import generics_on_buffers, read_generic, sole_fill
+from lamina.passes.loops import index
+
+_NANOSECONDS = 0.012  # of a multiplication and addition
+_CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
+_CHUNK_BYTES = 1 << 17
+_FEW_TASKS = 4
+
+Position = dict[int, ir.Value]
+
+
+@dataclass(frozen=True)
+class BlockContractions(Pass):
+    """See the module's docstring."""
+
+    vector_bits: int = 512
+    parallel_cost: float = 30_000.0
+    task_cost: float = 10_000.0
+
+    def run(self, module: ir.Module) -> None:
+        found = [
+            read_contraction(read_generic(op))
+            for op in generics_on_buffers(module)
+            if op.parent.name == "func.func"
+        ]
+        for contraction in found:
+            if contraction is None:
+                continue
+            op = contraction.generic.op
+            with ir.InsertionPoint(op), op.location:
+                if contraction.packs:
+                    contraction = _packed(contraction)
+                _Emitter(contraction, self).emit()
+            op.erase()
+            self.count("blocked")
+
+
+def _packed(contraction: Contraction) -> Contraction:
+    """The contraction with its second factor copied to where its columns are contiguous."""
+    generic, b = contraction.generic, contraction.b
+    used = [
+        d
+        for d in (*contraction.around, *contraction.reduced)
+        if any(_uses(expression, d) for expression in b.map.results)
+    ]
+    order = [*used, contraction.column]
+    shape = [generic.extents[d] for d in order]
+    buffer = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
+    position = {d: ir.AffineDimExpr.get(i) for i, d in enumerate(order)}
+    source = ir.AffineMap.get(len(order), 0, [_renamed(e, position) for e in b.map.results])
+    copy = ir.Operation.create(
+        "linalg.generic",
+        operands=[b.buffer, buffer],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(
+                [
+                    ir.AffineMapAttr.get(source),
+                    ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(order))),
+                ]
+            ),
+            "iterator_types": ir.ArrayAttr.get(
+                [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * len(order)
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+        },
+        regions=1,
+    )
+    block = copy.regions[0].blocks.append(contraction.element, contraction.element)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+    map_ = ir.AffineMap.get(generic.rank, 0, [ir.AffineDimExpr.get(d) for d in order])
+    return replace(contraction, b=Factor(buffer, map_), packs=False)
+
+
+def _uses(expression: ir.AffineExpr, dimension: int) -> bool:
+    if isinstance(expression, ir.AffineDimExpr):
+        return ir.AffineDimExpr(expression).position == dimension
+    for kind in (ir.AffineAddExpr, ir.AffineMulExpr):
+        if isinstance(expression, kind):
+            parts = kind(expression)
+            return _uses(parts.lhs, dimension) or _uses(parts.rhs, dimension)
+    return False
+
+
+def _renamed(
+    expression: ir.AffineExpr, dimensions: Mapping[int, ir.AffineDimExpr]
+) -> ir.AffineExpr:
+    if isinstance(expression, ir.AffineDimExpr):
+        return dimensions[ir.AffineDimExpr(expression).position]
+    for kind in (ir.AffineAddExpr, ir.AffineMulExpr):
+        if isinstance(expression, kind):
+            parts = kind(expression)
+            return kind.get(_renamed(parts.lhs, dimensions), _renamed(parts.rhs, dimensions))
+    return expression
+
+
+class _Emitter:
+    """Emits one contraction in front of it."""
+
+    def __init__(self, contraction: Contraction, options: BlockContractions) -> None:
+        self._contraction = contraction
+        self._options = options
+        self._extents = contraction.generic.extents
+        self._tiling = choose_tiling(contraction, options.vector_bits)
+        self._outer, self._inner = self._split_reduced()
+        generic = contraction.generic
+        fill = sole_fill(generic, contraction.c.buffer)
+        self._initial = None
+        self._epilogue: Epilogue | None = None
+        if not self._outer and fill is not None:
+            self._initial = fill.operands[0]
+            self._epilogue = find_epilogue(generic, fill)
+            fill.erase()
+
+    def _split_reduced(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The summed dimensions around the blocks, and those within."""
+        reduced = self._contraction.reduced
+        if self._contraction.bytes_of_b <= _CACHED_BYTES:
+            return (), reduced
+        columns = min(sum(self._tiling.middle or self._tiling.end), 64)
+        count = 0
+        while count < len(reduced) - 1:
+            inner = math.prod(self._extents[d] for d in reduced[count:])
+            if inner * columns * 4 <= _CHUNK_BYTES:
+                break
+            count += 1
+        return reduced[:count], reduced[count:]
+
+    def emit(self) -> None:
+        row, rows = self._contraction.row, self._tiling.rows
+        whole = self._extents[row] // rows * rows
+        self._rows(0, whole, rows)
+        if whole < self._extents[row]:
+            self._rows(whole, self._extents[row], self._extents[row] - whole)
+        if self._epilogue is not None:
+            self._epilogue.generic.op.erase()
+            if not list(self._contraction.c.buffer.uses):
+                self._contraction.c.buffer.owner.erase()
+
+    def _rows(self, low: int, high: int, rows: int) -> None:
+        """All blocks of so many rows between two row numbers."""
+        around = self._contraction.around
+        blocks = (high - low) // rows
+        cost = _NANOSECONDS * self._contraction.products * (high - low)
+        cost /= self._extents[self._contraction.row]
+        if self._outer:
+            self._few_tasks(low, high, rows, cost)
+            return
+        counts = [*(self._extents[d] for d in around), blocks]
+        tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
+        steps = [1] * len(around) + [rows]
+        lows, highs = [0] * len(around) + [low], [*(self._extents[d] for d in around), high]
+
+        def inside(position: Position) -> None:
+            self._columns(position, rows)
+
+        dimensions = (*around, self._contraction.row)
+        _nest(dimensions, lows, highs, steps, tasks, grain, inside)
+
+    def _few_tasks(self, low: int, high: int, rows: int, cost: float) -> None:
+        """Blocks inside the outer sums, in as few tasks as keep all cores busy: each walks the
+        second factor once."""
+        contraction = self._contraction
+        around, row = contraction.around, contraction.row
+        tasks, count = 0, 1
+        if cost >= self._options.parallel_cost:
+            while tasks < len(around) and count < _FEW_TASKS:
+                count *= self._extents[around[tasks]]
+                tasks += 1
+        blocks = (high - low) // rows
+        chunk = blocks
+        if cost >= self._options.parallel_cost and count < _FEW_TASKS:
+            chunk = math.ceil(blocks / math.ceil(_FEW_TASKS / count))
+        inner_around = around[tasks:]
+        step = chunk * rows
+
+        def in_task(position: Position) -> None:
+            first = position[row]
+            last = first
+            if step < high - low:
+                last = arith.MinSIOp(
+                    arith.AddIOp(first, index(step)).result, index(high)
+                ).result
+            else:
+                last = index(high)
+            self._column_blocks(
+                position, lambda at, widths: in_columns(at, widths, first, last)
+            )
+
+        def in_columns(
+            position: Position, widths: tuple[int, ...], first: ir.Value, last: ir.Value
+        ) -> None:
+            def in_sums(at: Position) -> None:
+                def rows_of(inner: Position) -> None:
+                    _for(first, last, rows, lambda i: self._block({**inner, row: i}, rows, widths))
+
+                self._serial(inner_around, at, rows_of)
+
+            self._serial(self._outer, position, in_sums)
+
+        dimensions = (*around[:tasks], row)
+        sizes = [self._extents[d] for d in around[:tasks]]
+        parallel = len(dimensions) if cost >= self._options.parallel_cost else 0
+        _nest(
+            dimensions,
+            [0] * tasks + [low],
+            [*sizes, high],
+            [1] * tasks + [step],
+            parallel,
+            1,
+            in_task,
+        )
+
+    def _serial(
+        self, dimensions: Sequence[int], position: Position, body: Callable[[Position], None]
+    ) -> None:
+        if not dimensions:
+            body(position)
+            return
+        first, *rest = dimensions
+        _for(
+            index(0),
+            index(self._extents[first]),
+            1,
+            lambda i: self._serial(rest, {**position, first: i}, body),
+        )
+
+    def _columns(self, position: Position, rows: int) -> None:
+        self._column_blocks(position, lambda at, widths: self._block(at, rows, widths))
+
+    def _column_blocks(
+        self, position: Position, body: Callable[[Position, tuple[int, ...]], None]
+    ) -> None:
+        tiling, column = self._tiling, self._contraction.column
+        columns = self._extents[column]
+        whole = columns - sum(tiling.end)
+        if tiling.middle and whole:
+            step = sum(tiling.middle)
+            _for(
+                index(0),
+                index(whole),
+                step,
+                lambda j: body({**position, column: j}, tiling.middle),
+            )
+        if tiling.end:
+            body({**position, column: index(whole)}, tiling.end)
+
+    def _block(self, position: Position, rows: int, widths: tuple[int, ...]) -> None:
+        contraction, c = self._contraction, self._contraction.c
+        row, column = contraction.row, contraction.column
+        block = Block(row, column, self._inner, rows, widths, contraction.element)
+        factors = (contraction.a, contraction.b)
+
+        def place(i: int, start: int) -> list[ir.Value]:
+            return c.at(moved(moved(position, row, i), column, start))
+
+        initial = [
+            load_vector(c.buffer, place(i, start), type_)
+            if self._initial is None
+            else repeat(self._initial, type_)
+            for i, start, type_ in block.places()
+        ]
+        values = emit_block(block, factors, self._extents, position, initial)
+        if self._epilogue is None:
+            for value, (i, start, _) in zip(values, block.places(), strict=True):
+                store_vector(value, c.buffer, place(i, start))
+            return
+        sizes = {row: rows, column: sum(widths)}
+        shape = [rows, sum(widths)]
+        tile = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
+        for value, (i, start, _) in zip(values, block.places(), strict=True):
+            store_vector(value, tile, [index(i), index(start)])
+        self._epilogue.emit(tile, (row, column), position, sizes)
+
+
+def _for(
+    low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], None]
+) -> None:
+    loop = scf.ForOp(low, high, index(step), [])
+    with ir.InsertionPoint(loop.body):
+        end = scf.YieldOp([])
+    with ir.InsertionPoint(end):
+        body(loop.induction_variable)
+
+
+def _nest(
+    dimensions: Sequence[int],
+    lows: Sequence[int],
+    highs: Sequence[int],
+    steps: Sequence[int],
+    tasks: int,
+    grain: int,
+    inside: Callable[[Position], None],
+) -> None:
+    """Loops over dimensions, the leading ones as tasks, around `inside`."""
+
+    def serial(level: int, position: Position) -> None:
+        if level == len(dimensions):
+            inside(position)
+            return
+        _for(
+            index(lows[level]),
+            index(highs[level]),
+            steps[level],
+            lambda i: serial(level + 1, {**position, dimensions[level]: i}),
+        )
+
+    if not tasks:
+        serial(0, {})
+        return
+    forall = scf.ForallOp(list(lows[:tasks]), list(highs[:tasks]), list(steps[:tasks]))
+    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), grain)
+    with ir.InsertionPoint(forall.body):
+        end = scf.InParallelOp()
+    with ir.InsertionPoint(end):
+        variables = zip(dimensions, forall.induction_variables, strict=False)
+        serial(tasks, dict(variables))

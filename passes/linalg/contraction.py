@@ -1,0 +1,161 @@
+"""Reading a bufferised `linalg.generic` as a contraction c += a * b, and choosing its blocks.
+
+Of the dimensions, the column is contiguous in c and absent from a (b is contiguous along it, or is
+laid out so first); the row is absent from b; other parallel dimensions, batches among them, are
+walked around the blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.linalg.register_blocks import Factor
+from lamina.passes.linalg.structure import Generic, stride_along
+
+_LANES_OF = {"f32": 32, "f64": 64}
+_LEAST_PRODUCTS = 32_768  # fewer are left to plain loops, which cost less to compile
+_LEAST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A generic's factors and the roles of its dimensions."""
+
+    generic: Generic
+    a: Factor
+    b: Factor
+    c: Factor
+    row: int
+    column: int
+    around: tuple[int, ...]
+    """The other parallel dimensions, in order."""
+    reduced: tuple[int, ...]
+    """Those summed over, the one along which a's elements are nearest last."""
+    packs: bool
+    """Whether b is not contiguous along the column."""
+
+    @property
+    def products(self) -> int:
+        return math.prod(self.generic.extents)
+
+    @property
+    def bytes_of_b(self) -> int:
+        bits = _LANES_OF[str(self.element)]
+        return math.prod(ir.MemRefType(self.b.buffer.type).shape) * bits // 8
+
+    @property
+    def element(self) -> ir.Type:
+        return ir.MemRefType(self.c.buffer.type).element_type
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Rows of a block, and the widths of its vectors: of the blocks in the middle, and of the one
+    at the end of the columns (empty if nothing is left)."""
+
+    rows: int
+    middle: tuple[int, ...]
+    end: tuple[int, ...]
+
+
+def read_contraction(generic: Generic) -> Contraction | None:
+    """What a generic contracts; None if it does something else, or is too small to be worth it."""
+    if not _multiplies_and_adds(generic) or math.prod(generic.extents) < _LEAST_PRODUCTS:
+        return None
+    operands = [
+        Factor(value, map_)
+        for value, map_ in zip(
+            (*generic.inputs, *generic.outputs),
+            (*generic.input_maps, *generic.output_maps),
+            strict=True,
+        )
+    ]
+    if not all(isinstance(factor.buffer.type, ir.MemRefType) for factor in operands):
+        return None
+    c = operands[2]
+    for a, b in ((operands[0], operands[1]), (operands[1], operands[0])):
+        found = _with_roles(generic, a, b, c)
+        if found is not None:
+            return found
+    return None
+
+
+def _with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contraction | None:
+    parallel = [d for d in range(generic.rank) if not generic.reductions[d]]
+    columns = [
+        d
+        for d in parallel
+        if _stride(c, d) == 1
+        and _stride(a, d) == 0
+        and _stride(b, d) != 0
+        and generic.extents[d] >= _LEAST_COLUMNS
+    ]
+    rows = [
+        d
+        for d in parallel
+        if _stride(b, d) == 0 and _stride(a, d) != 0 and generic.extents[d] >= 2
+    ]
+    if len(columns) != 1 or not rows:
+        return None
+    row = max(rows, key=lambda d: (_row_score(generic.extents[d]), d))
+    around = tuple(d for d in parallel if d not in (row, columns[0]))
+    reduced = sorted(
+        (d for d in range(generic.rank) if generic.reductions[d]), key=lambda d: -_stride(a, d)
+    )
+    return Contraction(
+        generic, a, b, c, row, columns[0], around, tuple(reduced), _stride(b, columns[0]) != 1
+    )
+
+
+def _row_score(extent: int) -> float:
+    """The part of a row dimension that whole blocks cover, less for blocks of few rows."""
+    rows = _rows(extent, 7)
+    return min(rows, 4) * (extent // rows * rows) / extent
+
+
+def _rows(extent: int, most: int) -> int:
+    """Rows of a block: a divisor of the extent that is not much smaller than what fits."""
+    divisors = [n for n in range(most, max(1, (most + 1) // 2) - 1, -1) if extent % n == 0]
+    return min(extent, divisors[0] if divisors else most)
+
+
+def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
+    """Blocks whose accumulators fill the vector registers, but for those that hold b."""
+    lanes = vector_bits // _LANES_OF[str(contraction.element)]
+    accumulators, most = (28, 4) if vector_bits >= 512 else (12, 2)
+    extents = contraction.generic.extents
+    columns = extents[contraction.column]
+    vectors = max(1, min(most, columns // lanes))
+    if vectors == most and (columns // lanes) % most and (columns // lanes) % (most - 1) == 0:
+        vectors = most - 1  # leaves nothing at the end
+    middle = (lanes,) * vectors if columns >= lanes else ()
+    rest = columns % (lanes * vectors) if middle else columns
+    end = [lanes] * (rest // lanes)
+    for width in (8, 4, 2, 1):
+        if width < lanes and rest % (2 * width) // width:
+            end.append(width)
+    widest = max(len(middle), len(end))
+    return Tiling(_rows(extents[contraction.row], accumulators // widest), middle, tuple(end))
+
+
+def _stride(factor: Factor, dimension: int) -> int:
+    return stride_along(factor.buffer, factor.map, dimension)
+
+
+def _multiplies_and_adds(generic: Generic) -> bool:
+    """Whether the body is c + a * b, on f32 or f64."""
+    if len(generic.inputs) != 2 or len(generic.outputs) != 1 or not any(generic.reductions):
+        return False
+    names = [op.operation.name for op in generic.body.operations]
+    if names != ["arith.mulf", "arith.addf", "linalg.yield"]:
+        return False
+    left, right, total = generic.body.arguments
+    multiply, add, end = (op.operation for op in generic.body.operations)
+    return (
+        str(total.type) in _LANES_OF
+        and set(multiply.operands) == {left, right}
+        and set(add.operands) == {total, multiply.results[0]}
+        and end.operands[0] == add.results[0]
+    )

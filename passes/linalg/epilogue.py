@@ -1,0 +1,122 @@
+"""The element-wise op after a contraction, done on each block while it is in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir, memref
+from lamina.passes.linalg.structure import (
+    Generic,
+    is_generic_on_buffers,
+    loaded_buffers,
+    read_generic,
+)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A generic that reads a contraction's result element by element, and nobody else does."""
+
+    generic: Generic
+    operand: int
+    """Which of its inputs is that result."""
+    dimensions: Mapping[int, int]
+    """Its dimensions by the contraction's."""
+
+    def emit(
+        self,
+        tile: ir.Value,
+        rows_and_columns: tuple[int, int],
+        position: Mapping[int, ir.Value],
+        sizes: Mapping[int, int],
+    ) -> None:
+        """Do the part of the op at `position` (by the contraction's dimensions) that has these
+        sizes, and size 1 along the others, on a tile that holds the result's rows by columns."""
+        generic = self.generic
+        at = {own: position[of] for of, own in self.dimensions.items()}
+        size = {own: sizes.get(of, 1) for of, own in self.dimensions.items()}
+        row, column = (ir.AffineDimExpr.get(self.dimensions[d]) for d in rows_and_columns)
+        operands, maps = [], []
+        for number, (value, map_) in enumerate(
+            zip(
+                (*generic.inputs, *generic.outputs),
+                (*generic.input_maps, *generic.output_maps),
+                strict=True,
+            )
+        ):
+            if number == self.operand:
+                value, map_ = tile, ir.AffineMap.get(generic.rank, 0, [row, column])
+            elif isinstance(value.type, ir.MemRefType):
+                dimensions = _dimensions_of(map_)
+                assert dimensions is not None, "find_epilogue takes no other map"
+                value = _part(value, dimensions, at, size)
+            operands.append(value)
+            maps.append(ir.AffineMapAttr.get(map_))
+        part = generic.op.clone().operation
+        for number, operand in enumerate(operands):
+            part.operands[number] = operand
+        part.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
+
+
+def find_epilogue(contraction: Generic, fill: ir.Operation) -> Epilogue | None:
+    """The op that takes a contraction's place as the writer of its blocks, if there is one."""
+    buffer = contraction.outputs[0]
+    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+        return None
+    users = {use.owner.operation for use in buffer.uses} - {contraction.op, fill}
+    if len(users) != 1:
+        return None
+    (op,) = users
+    if not is_generic_on_buffers(op) or op.block != contraction.op.block:
+        return None
+    generic = read_generic(op)
+    if any(generic.reductions) or any(output == buffer for output in generic.outputs):
+        return None
+    if any(inner.operation.name == "linalg.index" for inner in generic.body.operations):
+        return None
+    if loaded_buffers(generic):
+        return None
+    maps = (*generic.input_maps, *generic.output_maps)
+    if any(_dimensions_of(map_) is None for map_ in maps):
+        return None
+    reads = [number for number, value in enumerate(generic.inputs) if value == buffer]
+    if len(reads) != 1:
+        return None
+    own = _dimensions_of(generic.input_maps[reads[0]])
+    theirs = _dimensions_of(contraction.output_maps[0])
+    if own is None or theirs is None or sorted(own) != list(range(generic.rank)):
+        return None
+    return Epilogue(generic, reads[0], dict(zip(theirs, own, strict=True)))
+
+
+def _dimensions_of(map_: ir.AffineMap) -> list[int] | None:
+    """The dimension of each index, if all are just that."""
+    if not all(isinstance(expression, ir.AffineDimExpr) for expression in map_.results):
+        return None
+    return [ir.AffineDimExpr(expression).position for expression in map_.results]
+
+
+def _part(
+    buffer: ir.Value,
+    dimensions: list[int],
+    at: Mapping[int, ir.Value],
+    size: Mapping[int, int],
+) -> ir.Value:
+    """The part of a buffer from a position on."""
+    type_ = ir.MemRefType(buffer.type)
+    strides, _ = type_.get_strides_and_offset()
+    sizes = [size[d] for d in dimensions]
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(dynamic if dimensions else 0, list(strides))
+    rank = len(sizes)
+    return memref.SubViewOp(
+        ir.MemRefType.get(sizes, type_.element_type, layout),
+        buffer,
+        [at[d] for d in dimensions],
+        [],
+        [],
+        [dynamic] * rank,
+        sizes,
+        [1] * rank,
+    ).result

@@ -1,0 +1,115 @@
+"""Emitting one block of a contraction's result in vector registers.
+
+    c[m : m + rows, n : n + columns] = sum over k of a[m + i, k] * b[k, n : n + columns]
+
+holds rows x vectors accumulators; each step of k loads the vectors of b once and multiplies them
+by each row's element of a, repeated over the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir
+from lamina.passes.linalg.affine_indices import indices
+from lamina.passes.loops import for_range, index, load
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A buffer and how the contraction's dimensions index it."""
+
+    buffer: ir.Value
+    map: ir.AffineMap
+
+    def at(self, position: Mapping[int, ir.Value]) -> list[ir.Value]:
+        return indices(self.map, position)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The dimensions that a block runs over, its rows, and the widths of its vectors."""
+
+    row: int
+    column: int
+    reduced: tuple[int, ...]
+    rows: int
+    widths: tuple[int, ...]
+    element: ir.Type
+
+
+    def places(self) -> list[tuple[int, int, ir.VectorType]]:
+        """Row, first column and type of each vector of the block."""
+        starts = [sum(self.widths[:i]) for i in range(len(self.widths))]
+        types = [ir.VectorType.get([width], self.element) for width in self.widths]
+        return [
+            (row, start, type_)
+            for row in range(self.rows)
+            for start, type_ in zip(starts, types, strict=True)
+        ]
+
+
+def emit_block(
+    block: Block,
+    factors: tuple[Factor, Factor],
+    extents: Sequence[int],
+    position: Mapping[int, ir.Value],
+    initial: Sequence[ir.Value],
+) -> list[ir.Value]:
+    """The vectors of the block at `position`, in the order of its `places`: what `initial` holds
+    and the sum of products. The second factor is contiguous along the columns."""
+    a, b = factors
+    columns = block.places()[: len(block.widths)]
+
+    def reduce(
+        left: tuple[int, ...], at: dict[int, ir.Value], sums: Sequence[ir.Value]
+    ) -> Sequence[ir.Value]:
+        if left:
+            return for_range(
+                index(0),
+                index(extents[left[0]]),
+                list(sums),
+                lambda i, inner: reduce(left[1:], {**at, left[0]: i}, inner),
+            )
+        vectors = [
+            load_vector(b.buffer, b.at(moved(at, block.column, start)), type_)
+            for _, start, type_ in columns
+        ]
+        found: list[ir.Value] = []
+        for row in range(block.rows):
+            scalar = load(a.buffer, a.at(moved(at, block.row, row)))
+            for vector in vectors:
+                repeated = repeat(scalar, vector.type)
+                operands = [repeated, vector, sums[len(found)]]
+                found.append(
+                    ir.Operation.create(
+                        "vector.fma", results=[vector.type], operands=operands
+                    ).result
+                )
+        return found
+
+    return list(reduce(block.reduced, dict(position), initial))
+
+
+def moved(position: Mapping[int, ir.Value], dimension: int, by: int) -> dict[int, ir.Value]:
+    """A position further along one dimension."""
+    if not by:
+        return dict(position)
+    return {**position, dimension: arith.AddIOp(position[dimension], index(by)).result}
+
+
+def repeat(scalar: ir.Value, type_: ir.Type) -> ir.Value:
+    """A vector of one value."""
+    return ir.Operation.create("vector.broadcast", results=[type_], operands=[scalar]).result
+
+
+def load_vector(buffer: ir.Value, at: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
+    """The elements of a buffer from a place on, along its last dimension."""
+    operands = [buffer, *at]
+    return ir.Operation.create("vector.load", results=[type_], operands=operands).result
+
+
+def store_vector(vector: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
+    """Write a vector along a buffer's last dimension."""
+    ir.Operation.create("vector.store", operands=[vector, buffer, *at])

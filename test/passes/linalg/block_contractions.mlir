@@ -1,0 +1,89 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-block-contractions | FileCheck %s
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+#ij = affine_map<(i, j) -> (i, j)>
+#j = affine_map<(i, j) -> (j)>
+#no = affine_map<(i, j) -> ()>
+
+// Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once.
+// CHECK-LABEL: func.func @product
+// CHECK: scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK: scf.for %[[N:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK: %[[SUMS:.*]]:18 = scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
+// CHECK: vector.load %arg1[%[[K]], %[[N]]] : memref<64x32xf32>, vector<16xf32>
+// CHECK: memref.load %arg0[%[[M]], %[[K]]]
+// CHECK: vector.broadcast {{.*}} : f32 to vector<16xf32>
+// CHECK-COUNT-18: vector.fma
+// CHECK: scf.yield
+// CHECK-COUNT-18: vector.store %[[SUMS]]
+func.func @product(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %c: memref<18x32xf32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<64x32xf32>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// A factor whose columns are not contiguous is laid out first.
+// CHECK-LABEL: func.func @laid_out
+// CHECK: %[[B:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK: linalg.generic {{.*}} ins(%arg1 : memref<32x64xf32>) outs(%[[B]] : memref<64x32xf32>)
+// CHECK: vector.load %[[B]]
+func.func @laid_out(%a: memref<18x64xf32>, %b: memref<32x64xf32>, %c: memref<18x32xf32>) {
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<32x64xf32>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// What follows reads blocks, not the product, which is never stored. The fill is the sums' start.
+// CHECK-LABEL: func.func @with_bias
+// CHECK: %[[ZERO:.*]] = arith.constant 0.0
+// CHECK: vector.broadcast %[[ZERO]]
+// CHECK: vector.fma
+// CHECK: %[[TILE:.*]] = memref.alloc() : memref<9x32xf32>
+// CHECK: vector.store %{{.*}}, %[[TILE]]
+// CHECK: linalg.generic {{.*}} ins(%[[TILE]], %{{.*}} : memref<9x32xf32>, memref<32xf32, strided<[1], offset: ?>>)
+// CHECK-NOT: linalg.generic
+func.func @with_bias(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %bias: memref<32xf32>, %d: memref<18x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<18x32xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<64x32xf32>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]} ins(%c, %bias : memref<18x32xf32>, memref<32xf32>) outs(%d : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.addf %x, %y : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Integers, and what is small, stay.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: vector.fma
+// CHECK: linalg.generic
+func.func @others(%a: memref<18x64xi32>, %b: memref<64x32xi32>, %c: memref<18x32xi32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xi32>, memref<64x32xi32>) outs(%c : memref<18x32xi32>) {
+  ^bb0(%x: i32, %y: i32, %z: i32):
+    %0 = arith.muli %x, %y : i32
+    %1 = arith.addi %z, %0 : i32
+    linalg.yield %1 : i32
+  }
+  return
+}
