@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lamina.backends import cost
-from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry
+from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry, entry_imports
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import compiled_kernels
 from lamina.backends.pipelines import ALL_PIPELINES
@@ -96,11 +96,12 @@ def compile_module(
 
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in kernels.values()}
     objects[f"{ENTRY_SYMBOL}.o"] = entry
+    imports = {symbol for kernel in kernels.values() for symbol in kernel.imports}
     manifest = {
         "abi_version": ABI_VERSION,
         "name": name,
         "entry": ENTRY_SYMBOL,
-        "imports": sorted({symbol for kernel in kernels.values() for symbol in kernel.imports}),
+        "imports": sorted(imports | entry_imports(imports)),
         **_memory(work, signature, kernels, objects),
         "kernels": _kernel_rows(work, kernels),
         "cost": counted.as_dict(),

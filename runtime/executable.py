@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,21 +44,29 @@ class LoadError(RuntimeError):
     """An artifact whose code cannot be linked into this process."""
 
 
-def load(artifact: Artifact) -> _runtime.Executable:
+HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any]]
+"""A Python function that code calls, and the (dtype, shape) of what it takes and gives."""
+
+
+def load(artifact: Artifact, callbacks: Sequence[HostCallback] = ()) -> _runtime.Executable:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
-    Equal artifacts give the same Executable while it is among those used last.
+    callbacks  the functions that the code calls by their positions here.
+
+    Equal artifacts without callbacks give the same Executable while it is among those used last.
 
     Raises:
         LoadError: a symbol it imports is unknown, or the objects do not link.
     """
+    if callbacks:
+        return _link(artifact, callbacks)
     digest = artifact.digest()
     with _lock:
         held = _loaded.get(digest)
         if held is not None:
             _loaded.move_to_end(digest)
             return held
-    executable = _link(artifact)
+    executable = _link(artifact, ())
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = sum(map(len, artifact.objects.values()))
@@ -68,7 +76,7 @@ def load(artifact: Artifact) -> _runtime.Executable:
     return executable
 
 
-def _link(artifact: Artifact) -> _runtime.Executable:
+def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Executable:
     manifest = artifact.manifest
     code = _Code(artifact)
     outputs = manifest["outputs"]
@@ -82,6 +90,7 @@ def _link(artifact: Artifact) -> _runtime.Executable:
         seconds=estimated_seconds(manifest.get("cost", {})),
         code=code,
         manifest=manifest,
+        callbacks=callbacks,
     )
 
 

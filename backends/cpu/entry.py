@@ -12,11 +12,12 @@ planned part of the arena ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
 
+from lamina.backends.cpu.libraries import PYTHON_CALLBACK
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
 from lamina.backends.target import Target
 from lamina.dialects import constants
@@ -26,6 +27,7 @@ from lamina.dialects.vendors import ir
 ENTRY_SYMBOL = "lamina_entry"
 
 _PATTERN_BYTES = 64
+_FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results are not there
 
 
 def build_entry(planned: ir.Module, symbols: Mapping[str, str], target: Target) -> bytes:
@@ -34,6 +36,11 @@ def build_entry(planned: ir.Module, symbols: Mapping[str, str], target: Target) 
     # Calls and copies gain nothing from optimisation, and programs may have thousands.
     options = CodegenOptions(level=0, vectorise=False, unroll=False)
     return emit(entry_text(planned, symbols), machine, options).object
+
+
+def entry_imports(kernel_imports: Set[str]) -> set[str]:
+    """The runtime's functions that the entry calls itself, where kernels call these."""
+    return {"lamina_failed"} if "lamina_python_callback" in kernel_imports else set()
 
 
 def entry_text(planned: ir.Module, symbols: Mapping[str, str]) -> str:
@@ -45,12 +52,15 @@ class _Emitter:
     def __init__(self, planned: ir.Module, symbols: Mapping[str, str]) -> None:
         self.symbols = symbols
         self.globals: dict[str, ir.Operation] = {}
+        self.may_fail: set[str] = set()
         for op in planned.body.operations:
             operation = op.operation
             if operation.name == "memref.global":
                 self.globals[operation.attributes["sym_name"].value] = operation
             elif operation.name == "func.func" and op.attributes["sym_name"].value == "main":
                 self.main = operation
+            elif operation.name == "builtin.module":
+                self.may_fail = set(_callback_kernels(operation))
         self.header: list[str] = []
         self.data: dict[str, np.ndarray] = {}
         self.declared: set[str] = set()
@@ -82,7 +92,7 @@ class _Emitter:
             f"{header}\ndeclare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
             f"define void @{ENTRY_SYMBOL}(ptr %arguments, ptr %results, ptr %arena) nounwind {{\n"
-            f"{body}\n  ret void\n}}\n"
+            f"{body}\n  ret void\n{_FAILED if self.may_fail else ''}}}\n"
         )
 
     def _name(self) -> str:
@@ -160,6 +170,17 @@ class _Emitter:
             self.header.append(f"declare void @{symbol}({', '.join(['ptr'] * (count + 1))})")
         given = [*(self._pointer(value) for value in op.operands), self.scratch]
         self.lines.append(f"  call void @{symbol}({', '.join('ptr ' + p for p in given)})")
+        if op.attributes["callee"].value in self.may_fail:
+            self._leave_if_failed()
+
+    def _leave_if_failed(self) -> None:
+        if "lamina_failed" not in self.declared:
+            self.declared.add("lamina_failed")
+            self.header.append("declare i32 @lamina_failed()")
+        failed = self._line("call i32 @lamina_failed()")
+        after = self._label()
+        self.lines.append(f"  switch i32 {failed}, label %failed [ i32 0, label %{after} ]")
+        self._begin(after)
 
     # Copies and constants
 
@@ -277,6 +298,14 @@ class _Emitter:
                 self._block(block)
             self._branch(labels[-1])
         self._begin(labels[-1])
+
+
+def _callback_kernels(kernels: ir.Operation) -> Iterator[str]:
+    for op in kernels.regions[0].blocks[0].operations:
+        attributes = op.operation.attributes
+        if "lamina.library" in attributes:
+            if attributes["lamina.library"].value == PYTHON_CALLBACK:
+                yield attributes["sym_name"].value
 
 
 def _blocks(region: ir.Region) -> Iterator[ir.Block]:

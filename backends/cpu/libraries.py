@@ -1,5 +1,5 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-Fourier transforms as code generated for their lengths.
+Fourier transforms as code generated for their lengths, Python callbacks as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -16,6 +16,7 @@ from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -178,7 +179,38 @@ def _addresses(product: Gemm, element: _Element) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _python_callback(
+    function: ir.Operation, call: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    """Hands the addresses of arguments and results to the runtime, which calls Python. The address
+    of a result that nobody reads is null."""
+    block = function.regions[0].blocks[0]
+    places = {argument: f"%p{number}" for number, argument in enumerate(block.arguments)}
+    returned = list(block.operations[len(block.operations) - 1].operation.operands)
+    stored = {value: f"%p{len(places) + number}" for number, value in enumerate(returned)}
+    lines: list[str] = []
+    for name, given in (
+        ("args", [places[operand] for operand in call.operands]),
+        ("results", [stored.get(result, "null") for result in call.results]),
+    ):
+        lines.append(f"  %{name} = alloca [{max(len(given), 1)} x ptr]")
+        for number, pointer in enumerate(given):
+            lines.append(f"  %{name}{number} = getelementptr ptr, ptr %{name}, i64 {number}")
+            lines.append(f"  store ptr {pointer}, ptr %{name}{number}")
+    index = ir.DictAttr(call.attributes["backend_config"])["index"].value
+    body = "\n".join(lines)
+    parameters = ", ".join(f"ptr %p{i}" for i in range(len(places) + len(returned) + 1))
+    return (
+        "declare void @lamina_python_callback(i64, ptr, ptr)\n"
+        f"define void @{symbol}({parameters}) {{\n{body}\n"
+        f"  call void @lamina_python_callback(i64 {index}, ptr %args, ptr %results)\n"
+        "  ret void\n}\n",
+        0,
+    )
+
+
 _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
     "openblas.gemm": _gemm,
     "lamina.fft": _fft,
+    PYTHON_CALLBACK: _python_callback,
 }

@@ -48,13 +48,17 @@ if _TYPE_CHECKING:
     from lamina import checkpoint_policies as checkpoint_policies
     from lamina import custom_batching as custom_batching
     from lamina import custom_derivatives as custom_derivatives
+    from lamina import debug as debug
     from lamina import dtypes as dtypes
+    from lamina import experimental as experimental
     from lamina import extend as extend
     from lamina import nn as nn
     from lamina import random as random
     from lamina import scipy as scipy
     from lamina.ad_checkpoint import checkpoint as checkpoint
     from lamina.ad_checkpoint import remat as remat
+    from lamina.callbacks import pure_callback as pure_callback
+    from lamina.callbacks.barrier import effects_barrier as effects_barrier
     from lamina.custom_derivatives import closure_convert as closure_convert
     from lamina.custom_derivatives import custom_gradient as custom_gradient
     from lamina.custom_derivatives import custom_vjp as custom_vjp
@@ -71,7 +75,9 @@ _MODULES = frozenset(
         "checkpoint_policies",
         "custom_batching",
         "custom_derivatives",
+        "debug",
         "dtypes",
+        "experimental",
         "extend",
         "nn",
         "random",
@@ -84,7 +90,9 @@ _NAMES = {
     "compile_stablehlo": "lamina.stablehlo_api",
     "custom_gradient": "lamina.custom_derivatives",
     "custom_vjp": "lamina.custom_derivatives",
+    "effects_barrier": "lamina.callbacks.barrier",
     "float0": "lamina.dtypes",
+    "pure_callback": "lamina.callbacks",
     "remat": "lamina.ad_checkpoint",
 }
 

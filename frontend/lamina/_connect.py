@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from lamina import config, runtime
+from lamina import config, errors, runtime
 from lamina.array import Array
 from lamina.core import trace
 from lamina.core.avals import ShapedArray
@@ -40,6 +40,7 @@ def connect() -> None:
     trace.set_eval_trace(EvalTrace(stages.compile_primitive, stages.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)
+    runtime.set_run_error_type(errors.JaxRuntimeError)
     attach(Array)
     attach(trace.Tracer)
     Array.aval = property(_array_aval)  # type: ignore[attr-defined]

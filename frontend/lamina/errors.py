@@ -69,6 +69,10 @@ class UnexpectedTracerError(LaminaTypeError):
     """A traced value was kept and used after the function that made it had ended (a leak)."""
 
 
+class JaxRuntimeError(RuntimeError):
+    """A compiled program failed while it ran. What a callback raised is its `__cause__`."""
+
+
 class KeyReuseError(RuntimeError):
     """A random key was used twice while key-reuse checking was on."""
 

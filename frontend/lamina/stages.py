@@ -91,6 +91,7 @@ class Plan:
     donors: tuple[int, ...]
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
+    callbacks: tuple[Any, ...] = ()  # known once it is lowered
 
     @property
     def const_args(self) -> list[Any]:
@@ -100,7 +101,8 @@ class Plan:
         """The StableHLO module."""
         from lamina.interpreters.lowering import lower_module
 
-        return lower_module(
+        callbacks: list[Any] = []
+        module = lower_module(
             self.closed,
             f"jit_{self.name}",
             consts_as_args=self.hoisted,
@@ -108,7 +110,10 @@ class Plan:
             donors=self.donors,
             arg_names=self.arg_names,
             result_paths=self.result_paths,
+            callbacks=callbacks,
         )
+        self.callbacks = tuple(callbacks)
+        return module
 
 
 def plan_program(
@@ -267,7 +272,7 @@ def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:
     from lamina.runtime.executable import load
     from lamina.runtime.store import default_store
 
-    if not plan.closed.jaxpr.outvars and target is None:
+    if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
         return Program(plan, lambda args: [], None)
     store = default_store() if target is None and module is None else None
     key = program_key(plan) if store is not None else None
@@ -293,7 +298,7 @@ def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:
     )
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
-    return Program(plan, load(compilation.artifact), compilation)
+    return Program(plan, load(compilation.artifact, plan.callbacks), compilation)
 
 
 def _compilation_of(artifact: Any) -> Any:

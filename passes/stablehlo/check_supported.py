@@ -3,7 +3,7 @@
     stablehlo.custom_call @my_library(...)   ->   error: [custom_call] calls @my_library, ...
 
 Expects calls of the program's own functions to be inlined. Refused are ops that talk to other
-devices or to the host, calls of code that is not here, and values that are no tensors of known
+devices or to the host, calls of code that is not here (but for Python callbacks), and values that are no tensors of known
 size, since nothing behind this pass would know what to do. Changes nothing.
 example: test/passes/stablehlo/check_supported.mlir
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
 _ONE_DEVICE = "programs for several devices are not supported yet"
 _NO_HOST = "compiled programs can't talk to the host while they run"
@@ -67,6 +68,8 @@ class CheckSupported(Pass):
                 )
             if name == "stablehlo.custom_call":
                 target = op.attributes["call_target_name"].value
+                if target == PYTHON_CALLBACK:
+                    return ir.WalkResult.ADVANCE
                 raise CompileError.at(
                     op, f"calls @{target}, and this build has no function of that name"
                 )

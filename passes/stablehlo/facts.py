@@ -16,6 +16,9 @@ from lamina.dialects.vendors import ir, stablehlo_ext
 
 CONSTANT = "stablehlo.constant"
 
+PYTHON_CALLBACK = "lamina.python_callback"
+"""The custom call of a function of the user's; `index` in its backend_config says which."""
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(f"stablehlo.{name}" for name in text.split())

@@ -108,6 +108,8 @@ def library_of(op: ir.Operation) -> str | None:
     """The library kernel that does a whole op, if one does and it pays."""
     if op.name == "stablehlo.fft":
         return "lamina.fft"
+    if op.name == "stablehlo.custom_call":
+        return op.attributes["call_target_name"].value
     if op.name != "stablehlo.dot_general":
         return None
     gemm = Gemm.of(op)

@@ -33,6 +33,8 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
     if group.kind == "library":
         if members[0].name == "stablehlo.fft":
             return f"{group.library} does transforms of {ints(members[0], 'fft_length')}"
+        if members[0].name == "stablehlo.custom_call":
+            return f"a call of {group.library}"
         gemm = Gemm.of(members[0])
         assert gemm is not None
         batch = f"{gemm.batch} batches of " if gemm.batch else ""

@@ -10,8 +10,9 @@ void Completion::finish() {
   futex_wake_all(state_);
 }
 
-void Completion::fail(std::string message) {
-  error_ = std::move(message);
+void Completion::fail(Error error) {
+  error_ = std::move(error);
+  if (!error_.reported) error_.reported = std::make_shared<std::atomic<bool>>(false);
   state_.store(kFailed, std::memory_order_release);
   futex_wake_all(state_);
 }

@@ -3,10 +3,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace lamina {
+
+// Why a call failed; empty where it did not. `cause` is the Python exception behind it, if any.
+// Calls that fail because an argument did share one.
+struct Error {
+  std::string message;
+  std::shared_ptr<void> cause;
+  std::shared_ptr<std::atomic<bool>> reported;
+  bool empty() const { return message.empty(); }
+  // Whether nobody has been told yet; true once.
+  bool take_report() const { return !reported || !reported->exchange(true); }
+};
 
 // The moment at which a dispatched call has filled its results, shared by all of them.
 class Completion {
@@ -20,10 +32,10 @@ class Completion {
   bool done() const { return state_.load(std::memory_order_acquire) != kPending; }
   bool failed() const { return state_.load(std::memory_order_acquire) == kFailed; }
   // Only where failed().
-  const std::string& error() const { return error_; }
+  const Error& error() const { return error_; }
 
   void finish();
-  void fail(std::string message);
+  void fail(Error error);
   // Sleeps until done, at most timeout_ns.
   void wait(int64_t timeout_ns) const;
 
@@ -33,7 +45,7 @@ class Completion {
   ~Completion() = default;
   std::atomic<uint32_t> refs_{1};
   std::atomic<uint32_t> state_{kPending};
-  std::string error_;
+  Error error_;
 };
 
 // An owning pointer to a Buffer or a Completion.

@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kMostWaiting = 64;
 
+thread_local int callback_depth = 0;
+
 class Dispatcher {
  public:
   static Dispatcher& instance() {
@@ -27,7 +29,7 @@ class Dispatcher {
   }
 
   void enqueue(std::unique_ptr<Job> job) {
-    while (!has_room()) {
+    while (!has_room() && !inside_callback()) {
       if (!help()) wait_for_progress();
     }
     {
@@ -51,6 +53,7 @@ class Dispatcher {
   }
 
   void drain() {
+    if (inside_callback()) return;  // its own program would have to end first
     Ref<Completion> last;
     {
       std::lock_guard guard(lock_);
@@ -85,7 +88,7 @@ class Dispatcher {
   }
 
   bool run_next_alone() {
-    std::lock_guard running(run_mutex_);
+    const std::lock_guard running(run_mutex_);
     return run_next();
   }
 
@@ -93,18 +96,25 @@ class Dispatcher {
     std::unique_ptr<Job> job;
     {
       std::lock_guard guard(lock_);
-      if (queue_.empty()) return false;
+      if (queue_.empty() || (inside_callback() && !ready(queue_.front()->call))) return false;
       job = std::move(queue_.front());
       queue_.pop_front();
       last_ = job->completion;
     }
-    std::string error = run_call(job->call);
+    Error error = run_call(job->call);
     const Ref<Completion> completion = job->completion;
     job.reset();  // memory goes back before anyone is told: a caller in a loop finds it in the pool
     if (error.empty()) {
       completion->finish();
     } else {
       completion->fail(std::move(error));
+    }
+    return true;
+  }
+
+  static bool ready(const Call& call) {
+    for (const auto& completion : call.waits_for) {
+      if (!completion->done()) return false;
     }
     return true;
   }
@@ -161,7 +171,7 @@ class Dispatcher {
   SpinLock lock_;  // queue_ and last_
   std::deque<std::unique_ptr<Job>> queue_;
   Ref<Completion> last_;  // of the call taken last
-  std::mutex run_mutex_;
+  std::recursive_mutex run_mutex_;  // a callback that waits runs what is queued behind its program
   std::mutex start_mutex_;
   pthread_t thread_{};
   std::atomic<bool> running_thread_{false};
@@ -171,6 +181,10 @@ class Dispatcher {
 };
 
 }  // namespace
+
+CallbackScope::CallbackScope() { ++callback_depth; }
+CallbackScope::~CallbackScope() { --callback_depth; }
+bool inside_callback() { return callback_depth != 0; }
 
 Job::~Job() {
   if (keepalive != nullptr) drop_reference(keepalive);

@@ -25,6 +25,16 @@ bool queue_has_room();
 // Runs the next queued call on this thread where nobody else is running one.
 bool help_with_queue();
 
+// Marks this thread as running Python code for a program: calls from there run at once, since the
+// queue moves on only when that program is done.
+class CallbackScope {
+ public:
+  CallbackScope();
+  ~CallbackScope();
+  CallbackScope(const CallbackScope&) = delete;
+};
+bool inside_callback();
+
 // Returns when every call enqueued before is done. Call without the GIL.
 void drain_queue();
 

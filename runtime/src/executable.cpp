@@ -67,17 +67,35 @@ bool read_aliases(PyObject* sequence, Program* program) {
   return true;
 }
 
+bool read_callbacks(PyObject* sequence, HostCallbacks* callbacks) {
+  const Owned items(
+      PySequence_Fast(sequence, "callbacks is a sequence of (function, inputs, outputs)"));
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject *function, *inputs, *outputs;
+    HostCallback callback;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items.get(), i), "OOO", &function, &inputs,
+                          &outputs) ||
+        !read_specs(inputs, &callback.inputs) || !read_specs(outputs, &callback.outputs)) {
+      return false;
+    }
+    callback.function = Owned::share(function);
+    callbacks->all.push_back(std::move(callback));
+  }
+  return true;
+}
+
 PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"name",        "entry",   "inputs", "outputs",  "aliases",
-                                      "arena_bytes", "seconds", "code",   "manifest", nullptr};
+  static const char* const names[] = {"name",    "entry", "inputs",   "outputs",   "aliases", "arena_bytes",
+                                      "seconds", "code",  "manifest", "callbacks", nullptr};
   const char* name;
   unsigned long long entry;
-  PyObject *inputs, *outputs, *aliases, *code, *manifest;
+  PyObject *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr;
   Py_ssize_t arena_bytes;
   double seconds;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO", const_cast<char**>(names), &name,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO|O", const_cast<char**>(names), &name,
                                    &entry, &inputs, &outputs, &aliases, &arena_bytes, &seconds,
-                                   &code, &manifest)) {
+                                   &code, &manifest, &callbacks)) {
     return nullptr;
   }
   if (entry == 0 || arena_bytes < 0) {
@@ -93,6 +111,12 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       !read_aliases(aliases, program.get())) {
     return nullptr;
   }
+  auto host = std::make_unique<HostCallbacks>();
+  if (callbacks != nullptr && !read_callbacks(callbacks, host.get())) return nullptr;
+  if (!host->all.empty()) {
+    program->callbacks = host.get();
+    program->cheap = false;
+  }
   auto shapes = std::make_unique<std::vector<Owned>>();
   for (const ArraySpec& spec : program->outputs) {
     shapes->emplace_back(dims_tuple(spec.dims.data(), static_cast<int>(spec.dims.size())));
@@ -104,6 +128,7 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   cast(self)->output_shapes = shapes.release();
   cast(self)->code = Py_NewRef(code);
   cast(self)->manifest = Py_NewRef(manifest);
+  if (!host->all.empty()) cast(self)->callbacks = host.release();
   return self;
 }
 
@@ -111,6 +136,7 @@ void executable_dealloc(PyObject* self) {
   if (cast(self)->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   delete cast(self)->output_shapes;
   delete cast(self)->program;
+  delete cast(self)->callbacks;
   Py_XDECREF(cast(self)->code);
   Py_XDECREF(cast(self)->manifest);
   PyTypeObject* type = Py_TYPE(self);

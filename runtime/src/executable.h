@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array.h"
+#include "callback.h"
 #include "leaf.h"
 #include "program.h"
 
@@ -14,6 +15,7 @@ struct ExecutableObject {
   std::vector<Owned>* output_shapes;  // tuples, shared by the arrays of all calls
   PyObject* code;                     // keeps the machine code loaded
   PyObject* manifest;
+  HostCallbacks* callbacks;  // null for programs without
   PyObject* weak_references;
   uint64_t calls;
 };

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <memory>
 
+#include "callback.h"
 #include "dispatch.h"
+#include "effects.h"
 #include "executable.h"
 
 namespace lamina {
@@ -27,7 +29,7 @@ class Run {
     results_.clear();
     results_.resize(program_.outputs.size());
     cheap_ = program_.cheap;
-    inline_ = (cheap_ || !async) && all_ready();
+    inline_ = (cheap_ || !async || inside_callback()) && all_ready();
     if (PyErr_Occurred() || !take_arguments() || !make_results()) return false;
     ++executable_->calls;
     return inline_ ? run_here() : enqueue_call();
@@ -44,7 +46,8 @@ class Run {
       if (pending == nullptr) continue;
       if (!pending->done()) return false;
       if (pending->failed()) {
-        PyErr_SetString(PyExc_RuntimeError, pending->error().c_str());
+        pending->error().take_report();
+        raise_run_error(pending->error());
         return false;
       }
     }
@@ -119,7 +122,7 @@ class Run {
     std::vector<void*>& outs = result_pointers_;
     outs.resize(results_.size());
     for (size_t r = 0; r < outs.size(); ++r) outs[r] = results_[r]->data();
-    std::string error;
+    Error error;
     if (cheap_) {
       error = run_entry(program_, pointers_.data(), outs.data());
     } else {
@@ -127,7 +130,7 @@ class Run {
       error = run_entry(program_, pointers_.data(), outs.data());
     }
     if (error.empty()) return true;
-    PyErr_SetString(PyExc_RuntimeError, error.c_str());
+    raise_run_error(error);
     return false;
   }
 
@@ -147,6 +150,7 @@ class Run {
     job->call.copies = std::move(copies_);
     job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(executable_));
     const Ref<Completion> completion = job->completion;
+    if (program_.callbacks != nullptr) note_effects(completion);
     if (queue_has_room()) {
       enqueue(std::move(job));
     } else {

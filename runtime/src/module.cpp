@@ -6,9 +6,11 @@
 #include <nanobind/stl/string.h>
 
 #include "array.h"
+#include "callback.h"
 #include "compiled_function.h"
 #include "dispatch.h"
 #include "dlpack.h"
+#include "effects.h"
 #include "executable.h"
 #include "fast_path.h"
 #include "gemm.h"
@@ -118,6 +120,8 @@ nb::dict symbols() {
   result["lamina_parallel_for"] = reinterpret_cast<uintptr_t>(&lamina_parallel_for);
   result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
+  result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
+  result["lamina_python_callback"] = reinterpret_cast<uintptr_t>(&lamina_python_callback);
   return result;
 }
 
@@ -180,6 +184,10 @@ void define_state(nb::module_& m) {
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");
   m.def("wait_all", drain_queue, nb::call_guard<nb::gil_scoped_release>(),
         "Returns when every call made before is done.");
+  m.def("wait_for_effects", [] { check(wait_for_effects()); },
+        "Returns when the calls with effects made before are done; raises what one raised.");
+  m.def("set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
+        "The class of errors of programs that fail while they run.");
   m.def("stop_dispatcher", stop_dispatcher, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for all calls and ends the dispatcher thread until the next one.");
   m.def("pool_stats", stats);

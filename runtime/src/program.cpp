@@ -12,6 +12,18 @@ namespace lamina {
 
 namespace {
 
+thread_local const Program* running = nullptr;
+
+class RunningScope {
+ public:
+  explicit RunningScope(const Program* program) : outer_(running) { running = program; }
+  ~RunningScope() { running = outer_; }
+  RunningScope(const RunningScope&) = delete;
+
+ private:
+  const Program* outer_;
+};
+
 constexpr int kMeasuredCalls = 4;
 constexpr int64_t kTooLongNs = 1'000'000;
 constexpr int kLongCallDebt = 1000;  // paid back by as many short calls
@@ -20,7 +32,8 @@ constexpr int kLongCallDebt = 1000;  // paid back by as many short calls
 // machine only makes them longer), and later from two of a thousand calls that held their caller
 // up, since the trip count of a loop may depend on the data. One may have been preempted.
 void run_and_learn(const Program& program, void** args, void** results, void* arena) {
-  const bool learning = program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
+  const bool learning = program.callbacks == nullptr &&
+                        program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
   if (!learning && !program.cheap.load(std::memory_order_relaxed)) {
     program.entry(args, results, arena);
     return;
@@ -45,26 +58,30 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
 
 }  // namespace
 
-std::string run_entry(const Program& program, void** args, void** results) {
+const Program* running_program() { return running; }
+
+Error run_entry(const Program& program, void** args, void** results) {
   try {
     Ref<Buffer> arena;
     if (program.arena_bytes > 0) arena = Ref<Buffer>::steal(Buffer::allocate(program.arena_bytes));
     Failure failure;
     {
       const FailureScope scope(&failure);
+      const RunningScope now(&program);
       const FlushDenormals flush;
       run_and_learn(program, args, results, arena ? arena->data() : nullptr);
     }
-    return failure.failed() ? failure.message() : std::string();
+    return failure.failed() ? failure.error() : Error();
   } catch (const OutOfMemory& error) {
-    return "out of memory: " + std::to_string(error.bytes) + " bytes for the temporaries of " +
-           program.name;
+    return {"out of memory: " + std::to_string(error.bytes) + " bytes for the temporaries of " +
+                program.name,
+            nullptr, nullptr};
   } catch (const std::exception& error) {
-    return error.what();
+    return {error.what(), nullptr, nullptr};
   }
 }
 
-std::string run_call(const Call& call) {
+Error run_call(const Call& call) {
   const Program& program = *call.program;
   for (const auto& completion : call.waits_for) {
     if (completion->failed()) return completion->error();

@@ -21,12 +21,17 @@ struct ArraySpec {
 // The entry point of compiled code; see "Kernel ABI".
 using Entry = void (*)(void** args, void** results, void* arena);
 
+struct HostCallbacks;
+
 struct Program {
   std::string name;
   Entry entry = nullptr;
   std::vector<ArraySpec> inputs, outputs;
   std::vector<int> alias_of;  // per output: the donated input whose memory it is, or -1
   size_t arena_bytes = 0;
+  // Programs that call Python are never cheap: all of them wait in one queue, which keeps their
+  // effects in order.
+  const HostCallbacks* callbacks = nullptr;
   // Whether a call is not worth handing over to another thread: estimated first, then measured.
   mutable std::atomic<bool> cheap{false};
   mutable std::atomic<int> measured{0};
@@ -46,11 +51,14 @@ struct Call {
   std::vector<Ref<Completion>> waits_for;   // of arguments; queued earlier, so done when this runs
 };
 
-// Runs compiled code on this thread: args and results as the entry wants them. Gives the message
-// of a failure, or an empty string. Never throws.
-std::string run_entry(const Program& program, void** args, void** results);
+// Runs compiled code on this thread: args and results as the entry wants them. Gives the reason of
+// a failure, or an empty error. Never throws.
+Error run_entry(const Program& program, void** args, void** results);
 
 // The same for a queued call: an argument that failed fails it.
-std::string run_call(const Call& call);
+Error run_call(const Call& call);
+
+// The program whose code this thread is in.
+const Program* running_program();
 
 }  // namespace lamina

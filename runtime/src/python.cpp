@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "callback.h"
 #include "dispatch.h"
 #include "platform.h"
 
@@ -61,7 +62,8 @@ bool wait_for(Completion* completion) {
     if (PyErr_CheckSignals() != 0) return false;
   }
   if (!held->failed()) return true;
-  PyErr_SetString(PyExc_RuntimeError, held->error().c_str());
+  held->error().take_report();
+  raise_run_error(held->error());
   return false;
 }
 

@@ -270,10 +270,10 @@ class ThreadPool {
 
 }  // namespace
 
-void Failure::set(const char* message) {
+void Failure::set(Error error) {
   std::lock_guard guard(mutex_);
   if (failed()) return;
-  message_ = message;
+  error_ = std::move(error);
   failed_.store(true, std::memory_order_release);
 }
 
@@ -281,6 +281,11 @@ FailureScope::FailureScope(Failure* failure) : outer_(current_failure) {
   current_failure = failure;
 }
 FailureScope::~FailureScope() { current_failure = outer_; }
+
+void fail_current(Error error) {
+  if (current_failure != nullptr) current_failure->set(std::move(error));
+}
+bool current_call_failed() { return current_failure != nullptr && current_failure->failed(); }
 
 int thread_count() { return ThreadPool::instance().count(); }
 void set_thread_count(int count) { ThreadPool::instance().set_count(count); }
@@ -294,7 +299,5 @@ void lamina_parallel_for(void (*task)(void*, int64_t, int64_t), void* ctx, int64
   lamina::ThreadPool::instance().run(task, ctx, n, grain);
 }
 
-void lamina_fail(const char* message) {
-  if (lamina::current_failure != nullptr) lamina::current_failure->set(message);
-}
+void lamina_fail(const char* message) { lamina::fail_current({message, nullptr, nullptr}); }
 }

@@ -6,19 +6,21 @@
 #include <mutex>
 #include <string>
 
+#include "completion.h"
+
 namespace lamina {
 
 // Where code that cannot return an error leaves one: the first message of a call wins.
 class Failure {
  public:
-  void set(const char* message);
+  void set(Error error);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  const std::string& message() const { return message_; }
+  const Error& error() const { return error_; }
 
  private:
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
-  std::string message_;
+  Error error_;
 };
 
 // Makes `failure` the place for lamina_fail on this thread, and on workers that help it.
@@ -31,6 +33,10 @@ class FailureScope {
  private:
   Failure* outer_;
 };
+
+// What lamina_fail does, with a cause; and whether it was done in this call.
+void fail_current(Error error);
+bool current_call_failed();
 
 int thread_count();
 // 0 goes back to the default. Waits for the loop that is running.

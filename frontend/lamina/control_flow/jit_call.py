@@ -83,11 +83,11 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     known, rest, out_unknown, which = _split(params["jaxpr"], unknown)
     known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     n_known = len(out_unknown) - sum(out_unknown)
-    outs = _call(known, known_args, name) if known.jaxpr.outvars else []
+    outs = _call(known, known_args, name) if known.jaxpr.outvars or known.effects else []
     residuals = gather_residuals(which, known_args, outs[n_known:])
     unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
     later: list[Any] = []
-    if any(out_unknown):
+    if any(out_unknown) or rest.effects:
         rest_args = [*rest.consts, *residuals, *unknown_args]
         later = trace.emit(
             jit_p,

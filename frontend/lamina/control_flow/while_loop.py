@@ -268,6 +268,12 @@ def _batching(
     new_cond, pred_b = batch_jaxpr(cond_jaxpr, size, cond_b + carry_b, False)
     new_body, _ = batch_jaxpr(body_jaxpr, size, body_b + carry_b, carry_b)
     if pred_b[0]:
+        refused = [e.name for e in cond_jaxpr.effects | body_jaxpr.effects if e.per_lane]
+        if refused:
+            raise NotImplementedError(
+                f"{refused[0]} effects are not supported in a while_loop with batched predicate: "
+                "they would happen for lanes that have stopped, too"
+            )
         # Lanes stop at different times: go on while any runs, and hold those that have stopped.
         lane_cond, lane_body = new_cond, new_body
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina.core.avals import ShapedArray
+from lamina.core.effects import NO_EFFECTS, Effects
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import UNKNOWN, SourceInfo, at_places
 from lamina.core.trace import get_aval
@@ -68,6 +69,16 @@ class JaxprEqn:
         self.invars, self.outvars = invars, outvars
         self.primitive, self.params, self.source_info = primitive, params, source_info
 
+    @property
+    def effects(self) -> Effects:
+        """What it does besides giving results."""
+        if self.primitive.effects is not None:
+            found: Effects = self.primitive.effects(self.params)
+            return found
+        if not self.primitive.multiple_results:
+            return NO_EFFECTS
+        return NO_EFFECTS.union(*(inner.effects for _, inner in subjaxprs(self.params)))
+
     def replace(self, **changes: Any) -> JaxprEqn:
         new = {s: getattr(self, s) for s in self.__slots__}
         new.update(changes)
@@ -98,7 +109,7 @@ NO_DEBUG_INFO = DebugInfo("a transformation")
 class Jaxpr:
     """A program with free constants: `{ lambda constvars ; invars. let eqns in outvars }`."""
 
-    __slots__ = ("__weakref__", "constvars", "debug_info", "eqns", "invars", "outvars")
+    __slots__ = ("__weakref__", "_effects", "constvars", "debug_info", "eqns", "invars", "outvars")
 
     def __init__(
         self,
@@ -111,6 +122,14 @@ class Jaxpr:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.debug_info = debug_info
+        self._effects: Effects | None = None
+
+    @property
+    def effects(self) -> Effects:
+        """The effects of its equations."""
+        if self._effects is None:
+            self._effects = NO_EFFECTS.union(*(eqn.effects for eqn in self.eqns))
+        return self._effects
 
     def __str__(self) -> str:
         from lamina.core.jaxpr_printer import jaxpr_text
@@ -138,6 +157,7 @@ class ClosedJaxpr:
         return [v.aval for v in self.jaxpr.outvars]
 
     eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
     literals = property(lambda self: self.consts)
 
     def __str__(self) -> str:
@@ -181,7 +201,7 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], *, keep_inputs: bool = True
 ) -> tuple[Jaxpr, list[bool]]:
-    """Drops unread results and the equations that only they need.
+    """Drops unread results and the equations without effects that only they need.
 
     Gives the new jaxpr and, for each input, whether it is still read. With keep_inputs the inputs
     stay in the jaxpr whether read or not.
@@ -191,7 +211,7 @@ def dce_jaxpr(
     eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         read = [v in live for v in eqn.outvars]
-        if any(read):
+        if any(read) or eqn.effects:
             if eqn.primitive.dce is not None and not all(read):
                 eqn = eqn.primitive.dce(eqn, read)
             eqns.append(eqn)

@@ -50,6 +50,8 @@ class Primitive:
                     the results that nobody reads, nor what only they need.
     impl            (*args, **params) -> results: how to evaluate, where compiling the one operation
                     is not it.
+    effects         (params) -> effects. Without it an operation has those of the jaxprs in its
+                    parameters.
     shown           (params) -> params: what of its parameters a printed jaxpr shows.
     """
 
@@ -63,6 +65,7 @@ class Primitive:
     partial_eval: Rule | None = None
     dce: Rule | None = None
     impl: Rule | None = None
+    effects: Rule | None = None
     shown: Rule | None = None
     multiple_results: bool = False
 

@@ -30,6 +30,7 @@ class ModuleContext:
     names: set[str] = dataclasses.field(default_factory=set)
     locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
+    callbacks: list[Any] = dataclasses.field(default_factory=list)
 
     def fresh_name(self, base: str) -> str:
         """A symbol that is not taken: base, base_0, base_1, ..."""
@@ -47,6 +48,11 @@ class ModuleContext:
         if loc is None:
             loc = self.locations[key] = ir.Location.name(primitive, self._stack(source))
         return loc
+
+    def callback_index(self, callback: Any) -> int:
+        """The number under which the program's code calls a (function, inputs, outputs)."""
+        self.callbacks.append(callback)
+        return len(self.callbacks) - 1
 
     def _stack(self, source: SourceInfo) -> ir.Location:
         loc = self.locations.get(source.raw)
@@ -171,19 +177,22 @@ def lower_module(
     donors: Sequence[int] = (),
     arg_names: Sequence[str] = (),
     result_paths: Sequence[str] = (),
+    callbacks: list[Any] | None = None,
 ) -> ir.Module:
     """`module @<name>` with a public `@main` for a jaxpr.
 
     consts_as_args  which constants become leading arguments of main; the rest are in the program.
     aliases         argument -> result that may take over its buffer (after leading constants).
     donors          arguments whose buffers may be used for anything.
+    callbacks       is given the Python functions that the program calls, in the order of their
+                    numbers in it: (function, inputs, outputs), with (dtype, shape) of each value.
     """
     ctx = mlir_context.context()
     hoisted = list(consts_as_args) or [False] * len(closed.consts)
     with ctx, ir.Location.unknown():
         module = ir.Module.create(ir.Location.unknown())
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
-        context = ModuleContext(module)
+        context = ModuleContext(module, callbacks=[] if callbacks is None else callbacks)
         context.names.add("main")
         const_avals = [v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h]
         arg_types = [tensor_type(a) for a in const_avals + closed.in_avals]

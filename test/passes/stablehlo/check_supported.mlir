@@ -9,3 +9,10 @@ func.func public @fine(%x: tensor<4xf32>, %y: tensor<2xcomplex<f64>>, %z: tensor
   %2 = chlo.erf %1 : tensor<f32> -> tensor<f32>
   return %2 : tensor<f32>
 }
+
+// CHECK-LABEL: func.func public @calls_python
+// CHECK: stablehlo.custom_call @lamina.python_callback
+func.func public @calls_python(%x: tensor<4xf32>) {
+  stablehlo.custom_call @lamina.python_callback(%x) {api_version = 4 : i32, backend_config = {index = 0 : i64}, has_side_effect = true} : (tensor<4xf32>) -> ()
+  return
+}

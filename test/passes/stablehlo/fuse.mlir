@@ -211,3 +211,17 @@ func.func @siblings(%x: tensor<100xf32>) -> (tensor<100xf32>, tensor<100xf32>) {
   %1 = stablehlo.cosine %x : tensor<100xf32>
   return %0, %1 : tensor<100xf32>, tensor<100xf32>
 }
+
+// -----
+
+// A custom call is a library's work on memory: constants are in memory for it, too.
+// CHECK-LABEL: func.func @library
+// CHECK-NEXT: %[[C:.*]] = stablehlo.constant dense<1>
+// CHECK-NEXT: call @fused_custom_call_0(%arg0, %[[C]])
+// CHECK: func.func private @fused_custom_call_0(%arg0: tensor<4xf32>, %arg1: tensor<i32>)
+// CHECK-SAME: lamina.kind = "library", lamina.library = "second"
+func.func @library(%x: tensor<4xf32>) {
+  %c = stablehlo.constant dense<1> : tensor<i32>
+  stablehlo.custom_call @second(%x, %c) {has_side_effect = true} : (tensor<4xf32>, tensor<i32>) -> ()
+  return
+}

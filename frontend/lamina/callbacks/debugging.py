@@ -1,0 +1,153 @@
+"""debug.callback and debug.print: Python functions that look at values and give nothing back.
+
+Transformations leave them out of the mathematics: under grad they see the primal values.
+"""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.callbacks.batched import unrolled
+from lamina.callbacks.host import HostFunction, evaluate, lower_call
+from lamina.core import tree
+from lamina.core.effects import Effect
+from lamina.core.primitive import Primitive
+from lamina.core.trace import is_array_like
+from lamina.interpreters.batching import batched_size
+
+DEBUG = Effect("Debug")
+ORDERED_DEBUG = Effect("OrderedDebug", ordered=True)
+
+
+def callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there.
+
+    ordered      it happens in program order.
+    partitioned  accepted; there is one device.
+    Arguments that are no arrays (strings, functions) are passed on as they are. What callback gives
+    is ignored. Without a callback: a decorator that takes the other arguments.
+    Raises JaxRuntimeError, with the callback's exception as its cause, at effects_barrier() or when
+    results of the program are read.
+    """
+    if callback is None:
+        return lambda fun: _decorated(fun, ordered, partitioned)
+    if not callable(callback):
+        raise TypeError(
+            "first argument to lamina.debug.callback must be callable, but got an object of type "
+            f"{type(callback)}"
+        )
+    leaves, in_tree = tree.flatten((args, kwargs))
+    static = {i: x for i, x in enumerate(leaves) if not is_array_like(x)}
+    debug_callback_p.bind(
+        *[x for i, x in enumerate(leaves) if i not in static],
+        callback=HostFunction(callback, in_tree, static),
+        ordered=bool(ordered),
+        partitioned=bool(partitioned),
+    )
+    return None
+
+
+def _decorated(fun: Callable[..., None], ordered: bool, partitioned: bool) -> Callable[..., None]:
+    def call(*args: Any, **kwargs: Any) -> None:
+        callback(fun, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+    return call
+
+
+class _FormatCheck(string.Formatter):
+    """Finds out whether a format string fits its arguments, without formatting them."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Any) -> Any:
+        first = field_name.split(".")[0].split("[")[0]
+        key: int | str = int(first) if first.isdigit() else first
+        return self.get_value(key, args, kwargs), key
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Any) -> None:
+        positional = [x for i, x in enumerate(args) if i not in used]
+        if positional:
+            raise ValueError(f"Unused positional arguments to `lamina.debug.print`: {positional}")
+        named = [k for k in kwargs if k not in used]
+        if named:
+            raise ValueError(
+                f"Unused keyword arguments to `lamina.debug.print`: {named}. You may be passing an "
+                'f-string (i.e, `f"{x}"`) into `lamina.debug.print` and instead should pass in a '
+                "regular string."
+            )
+
+
+def print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Prints fmt.format(*args, **kwargs) with the values that arrays have while the program runs.
+
+    ordered            prints come in program order.
+    skip_format_check  take a format string that does not name every argument.
+    Raises ValueError for arguments that fmt does not use, IndexError or KeyError for missing ones.
+    """
+    if not skip_format_check:
+        _FormatCheck().format(fmt, *args, **kwargs)
+
+    def print_values(*values: Any, **named: Any) -> None:
+        sys.stdout.write(fmt.format(*values, **named) + "\n")
+
+    callback(print_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+def _nothing(callback: HostFunction) -> Callable[..., tuple[()]]:
+    def call(*arrays: Any) -> tuple[()]:
+        callback(*arrays)
+        return ()
+
+    return call
+
+
+def _impl(*args: Any, callback: HostFunction, **_: Any) -> list[Any]:
+    return evaluate(_nothing(callback), "debug_callback", args)
+
+
+def _lowering(ctx: Any, *args: Any, callback: HostFunction, **_: Any) -> Any:
+    return lower_call(ctx, _nothing(callback), args, has_effect=True)
+
+
+def _jvp(primals: list[Any], tangents: list[Any], **params: Any) -> Any:
+    debug_callback_p.bind(*primals, **params)
+    return [], []
+
+
+def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
+    size = batched_size(args, dims)
+    return unrolled(lambda *lane: debug_callback_p.bind(*lane, **params), args, dims, size)
+
+
+debug_callback_p = Primitive(
+    "debug_callback",
+    multiple_results=True,
+    abstract_eval=lambda *_, **__: [],
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=lambda cts, *args, **_: [None] * len(args),
+    batching=_batching,
+    impl=_impl,
+    shown=lambda params: {k: params[k] for k in ("callback", "ordered", "partitioned")},
+    effects=lambda params: frozenset((ORDERED_DEBUG if params["ordered"] else DEBUG,)),
+)

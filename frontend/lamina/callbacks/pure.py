@@ -1,0 +1,130 @@
+"""pure_callback: a Python function whose results depend on its arguments alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lamina.callbacks.batched import lane_by_lane, unrolled, whole_batch
+from lamina.callbacks.host import (
+    HostFunction,
+    bound_callback,
+    evaluate,
+    lower_call,
+    result_types,
+)
+from lamina.control_flow.tracing import avals_of
+from lamina.core import tree
+from lamina.core.primitive import Primitive
+from lamina.interpreters.batching import batched_size
+
+_METHODS = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+    None,
+)
+_UNBATCHED = {
+    "expand_dims": "expand",
+    "broadcast_all": "broadcast",
+    "legacy_vectorized": "keep",
+}
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """callback(*args, **kwargs) of read-only NumPy arrays, called while the program runs.
+
+    callback             without side effects: it may be called once, more often, or not at all.
+    result_shape_dtypes  a pytree of ShapeDtypeStruct or the like: what callback gives.
+    sharding             accepted; there is one host.
+    vmap_method          how it runs on batches: "sequential" calls it for each lane, "expand_dims"
+                         and "broadcast_all" once with a leading dimension on all arguments (of size
+                         1, or of the batch's, where they are not batched), "legacy_vectorized" with
+                         one on batched arguments only. None: vmap raises NotImplementedError.
+    Raises JaxRuntimeError, with the callback's exception as its cause, when the results are read.
+    Not differentiable: wrap it in custom_jvp or custom_vjp.
+    """
+    if not callable(callback):
+        raise TypeError(f"pure_callback: callback must be callable, got {type(callback)}")
+    if vmap_method not in _METHODS:
+        raise ValueError(
+            f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: {vmap_method}"
+        )
+    leaves, in_tree = tree.flatten((args, kwargs))
+    avals_of(leaves, "pure_callback")
+    result_avals, out_tree = result_types(result_shape_dtypes)
+    outs = pure_callback_p.bind(
+        *leaves,
+        callback=HostFunction(callback, in_tree),
+        result_avals=tuple(result_avals),
+        out_tree=out_tree,
+        vmap_method=vmap_method,
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+def _bound(params: dict[str, Any]) -> Callable[..., Any]:
+    return bound_callback(
+        "pure_callback", params["callback"], params["result_avals"], params["out_tree"]
+    )
+
+
+def _impl(*args: Any, **params: Any) -> list[Any]:
+    return evaluate(_bound(params), "pure_callback", args)
+
+
+def _lowering(ctx: Any, *args: Any, **params: Any) -> Any:
+    return lower_call(ctx, _bound(params), args, has_effect=False)
+
+
+def _jvp(*_: Any, **__: Any) -> Any:
+    raise ValueError(
+        "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while "
+        "taking gradients."
+    )
+
+
+def _transpose(*_: Any, **__: Any) -> Any:
+    raise ValueError(
+        "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks "
+        "while taking gradients."
+    )
+
+
+def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
+    size, method = batched_size(args, dims), params["vmap_method"]
+    if method is None:
+        raise NotImplementedError(
+            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
+            "'legacy_vectorized'. Got vmap_method=None."
+        )
+    if method in _UNBATCHED:
+        batched = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
+        operands = whole_batch(args, dims, size, _UNBATCHED[method])
+        outs = pure_callback_p.bind(*operands, **{**params, "result_avals": batched})
+        return outs, [0] * len(outs)
+    each = lane_by_lane if method == "sequential" else unrolled
+    return each(lambda *lane: pure_callback_p.bind(*lane, **params), args, dims, size)
+
+
+pure_callback_p = Primitive(
+    "pure_callback",
+    multiple_results=True,
+    abstract_eval=lambda *_, result_avals, **__: list(result_avals),
+    lowering=_lowering,
+    jvp=_jvp,
+    transpose=_transpose,
+    batching=_batching,
+    impl=_impl,
+    shown=lambda params: {k: params[k] for k in ("callback", "result_avals", "vmap_method")},
+)

@@ -1,0 +1,4 @@
+"""Looking at values while compiled programs run."""
+
+from lamina.callbacks.debugging import callback as callback
+from lamina.callbacks.debugging import print as print

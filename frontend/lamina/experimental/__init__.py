@@ -1,0 +1,3 @@
+"""Names that JAX keeps under jax.experimental."""
+
+from lamina.callbacks.io import io_callback as io_callback

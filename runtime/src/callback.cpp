@@ -1,0 +1,160 @@
+// callback.cpp -- see callback.h.
+#include "callback.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "dispatch.h"
+#include "dtypes.h"
+#include "platform.h"
+#include "threads.h"
+
+namespace lamina {
+namespace {
+
+PyObject* run_error_type = nullptr;
+
+// A thread that Python did not make gets a thread state once and keeps it: making one for each call
+// costs more than the call, and taking it down runs destructors that would take it down again.
+PyGILState_STATE ensure_gil() {
+  const bool foreign = PyGILState_GetThisThreadState() == nullptr;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (foreign) PyGILState_Ensure();
+  return state;
+}
+
+class Gil {
+ public:
+  Gil() : state_(ensure_gil()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Python code expects the usual floating-point mode, kernels after it theirs.
+class UsualArithmetic {
+ public:
+  UsualArithmetic() : saved_(fp_control()) { set_fp_control(saved_ & ~kFlushDenormals); }
+  ~UsualArithmetic() { set_fp_control(saved_); }
+  UsualArithmetic(const UsualArithmetic&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+// A read-only copy: the function may keep it, and the program goes on to write the memory.
+Owned copy_of(const ArraySpec& spec, const void* data) {
+  npy_intp dims[kMaxRank];
+  for (size_t i = 0; i < spec.dims.size(); ++i) dims[i] = static_cast<npy_intp>(spec.dims[i]);
+  PyArray_Descr* descr = descr_of(spec.dtype);
+  Py_INCREF(descr);
+  Owned array(PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(spec.dims.size()), dims,
+                                   nullptr, nullptr, 0, nullptr));
+  if (!array) return array;
+  auto* made = reinterpret_cast<PyArrayObject*>(array.get());
+  if (spec.bytes != 0) std::memcpy(PyArray_DATA(made), data, spec.bytes);
+  PyArray_CLEARFLAGS(made, NPY_ARRAY_WRITEABLE);
+  return array;
+}
+
+bool store(const HostCallback& callback, PyObject* results, void** places) {
+  const size_t count = callback.outputs.size();
+  if (!PyTuple_Check(results) || static_cast<size_t>(PyTuple_GET_SIZE(results)) != count) {
+    PyErr_SetString(PyExc_TypeError, "a host callback gives a tuple with an array for each result");
+    return false;
+  }
+  for (size_t r = 0; r < count; ++r) {
+    PyObject* item = PyTuple_GET_ITEM(results, static_cast<Py_ssize_t>(r));
+    auto* array = reinterpret_cast<PyArrayObject*>(item);
+    if (!PyArray_Check(item) || !PyArray_IS_C_CONTIGUOUS(array) ||
+        static_cast<size_t>(PyArray_NBYTES(array)) != callback.outputs[r].bytes) {
+      PyErr_Format(PyExc_TypeError, "result %zu of a host callback is not a dense array of %zu bytes",
+                   r, callback.outputs[r].bytes);
+      return false;
+    }
+    if (places[r] != nullptr && callback.outputs[r].bytes != 0) {
+      std::memcpy(places[r], PyArray_DATA(array), callback.outputs[r].bytes);
+    }
+  }
+  return true;
+}
+
+bool call(const HostCallback& callback, void** args, void** results) {
+  const Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(callback.inputs.size())));
+  if (!arguments) return false;
+  for (size_t i = 0; i < callback.inputs.size(); ++i) {
+    Owned array = copy_of(callback.inputs[i], args[i]);
+    if (!array) return false;
+    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), array.detach());
+  }
+  const Owned given(PyObject_CallObject(callback.function.get(), arguments.get()));
+  return given && store(callback, given.get(), results);
+}
+
+std::shared_ptr<void> current_exception() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return {value, [](void* object) { drop_reference(object); }};
+}
+
+std::string text_of(PyObject* exception) {
+  const Owned name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(exception)), "__name__"));
+  const Owned text(PyObject_Str(exception));
+  const char* first = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const char* second = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  std::string message = first == nullptr ? "an exception" : first;
+  if (second != nullptr && *second != '\0') message += std::string(": ") + second;
+  PyErr_Clear();
+  return message;
+}
+
+}  // namespace
+
+void set_run_error_type(PyObject* type) { run_error_type = Py_NewRef(type); }
+
+void raise_run_error(const Error& error) {
+  PyObject* type = run_error_type == nullptr ? PyExc_RuntimeError : run_error_type;
+  auto* cause = static_cast<PyObject*>(error.cause.get());
+  if (cause == nullptr) {
+    PyErr_SetString(type, error.message.c_str());
+    return;
+  }
+  // An interrupt is not a failure of the program.
+  if (!PyObject_IsInstance(cause, PyExc_Exception)) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause)), cause);
+    return;
+  }
+  const Owned raised(PyObject_CallFunction(type, "s", error.message.c_str()));
+  if (!raised) return;
+  PyException_SetCause(raised.get(), Py_NewRef(cause));
+  PyErr_SetObject(type, raised.get());
+}
+
+}  // namespace lamina
+
+extern "C" {
+
+void lamina_python_callback(int64_t index, void** args, void** results) {
+  using namespace lamina;
+  const Program* program = running_program();
+  if (lamina_failed() != 0) return;
+  const Gil gil;
+  const UsualArithmetic usual;
+  const CallbackScope inside;
+  const HostCallback& callback = program->callbacks->all[static_cast<size_t>(index)];
+  const Owned held = callback.function;
+  if (call(callback, args, results)) return;
+  const std::shared_ptr<void> cause = current_exception();
+  const std::string text = text_of(static_cast<PyObject*>(cause.get()));
+  fail_current({"[" + program->name + "] a Python callback raised " + text, cause, nullptr});
+}
+
+int32_t lamina_failed() { return lamina::current_call_failed() ? 1 : 0; }
+}

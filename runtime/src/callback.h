@@ -1,0 +1,37 @@
+// callback.h -- Python functions that compiled programs call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program.h"
+#include "python.h"
+
+namespace lamina {
+
+// One place in a program that calls Python: function(*ndarrays) gives a tuple of dense ndarrays
+// with the bytes of `outputs`.
+struct HostCallback {
+  Owned function;
+  std::vector<ArraySpec> inputs, outputs;
+};
+
+// The callbacks of a program, which its code names by their index.
+struct HostCallbacks {
+  std::vector<HostCallback> all;
+};
+
+// Raises what a failed call left: the class set by set_run_error_type with the message, and the
+// exception that a callback raised as its cause.
+void raise_run_error(const Error& error);
+void set_run_error_type(PyObject* type);
+
+}  // namespace lamina
+
+extern "C" {
+// Calls callback `index` of the running program. A result nobody reads may be null. Where it fails
+// the running call fails, and code returns as soon as it asks lamina_failed.
+void lamina_python_callback(int64_t index, void** args, void** results);
+// Whether the running call has failed.
+int32_t lamina_failed();
+}
