@@ -3,8 +3,8 @@
     stablehlo.custom_call @my_library(...)   ->   error: [custom_call] calls @my_library, ...
 
 Expects calls of the program's own functions to be inlined. Refused are ops that talk to other
-devices or to the host, calls of code that is not here (but for Python callbacks), and values that are no tensors of known
-size, since nothing behind this pass would know what to do. Changes nothing.
+devices or to the host (Python callbacks are fine), calls of code that is not here, and values that
+are no tensors of known size, since nothing behind this pass would know what to do. Changes nothing.
 example: test/passes/stablehlo/check_supported.mlir
 """
 

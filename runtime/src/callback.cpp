@@ -71,8 +71,9 @@ bool store(const HostCallback& callback, PyObject* results, void** places) {
     auto* array = reinterpret_cast<PyArrayObject*>(item);
     if (!PyArray_Check(item) || !PyArray_IS_C_CONTIGUOUS(array) ||
         static_cast<size_t>(PyArray_NBYTES(array)) != callback.outputs[r].bytes) {
-      PyErr_Format(PyExc_TypeError, "result %zu of a host callback is not a dense array of %zu bytes",
-                   r, callback.outputs[r].bytes);
+      PyErr_Format(PyExc_TypeError,
+                   "result %zu of a host callback is not a dense array of %zu bytes", r,
+                   callback.outputs[r].bytes);
       return false;
     }
     if (places[r] != nullptr && callback.outputs[r].bytes != 0) {
@@ -105,7 +106,8 @@ std::shared_ptr<void> current_exception() {
 }
 
 std::string text_of(PyObject* exception) {
-  const Owned name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(exception)), "__name__"));
+  const Owned name(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(exception)), "__name__"));
   const Owned text(PyObject_Str(exception));
   const char* first = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   const char* second = text ? PyUnicode_AsUTF8(text.get()) : nullptr;

@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kMostWaiting = 64;
 
 thread_local int callback_depth = 0;
+thread_local bool is_runner = false;  // holds run_mutex_
 
 class Dispatcher {
  public:
@@ -48,8 +49,9 @@ class Dispatcher {
 
   // Whoever holds run_mutex_ is the one running; order is kept because it is held across pop + run.
   bool help() {
+    if (is_runner) return run_next();  // a callback that waits: what is queued behind its program
     std::unique_lock running(run_mutex_, std::try_to_lock);
-    return running.owns_lock() && run_next();
+    return running.owns_lock() && run_as_runner();
   }
 
   void drain() {
@@ -89,7 +91,14 @@ class Dispatcher {
 
   bool run_next_alone() {
     const std::lock_guard running(run_mutex_);
-    return run_next();
+    return run_as_runner();
+  }
+
+  bool run_as_runner() {
+    is_runner = true;
+    const bool ran = run_next();
+    is_runner = false;
+    return ran;
   }
 
   bool run_next() {
@@ -152,12 +161,12 @@ class Dispatcher {
 
   void before_fork() {
     start_mutex_.lock();
-    run_mutex_.lock();  // no call is half done in the child
+    if (!is_runner) run_mutex_.lock();  // no call is half done in the child
     lock_.lock();
   }
   void after_fork() {
     lock_.unlock();
-    run_mutex_.unlock();
+    if (!is_runner) run_mutex_.unlock();
     start_mutex_.unlock();
   }
   // The child has the queue but no dispatcher: the next enqueue starts one, and whoever waits for
@@ -171,7 +180,7 @@ class Dispatcher {
   SpinLock lock_;  // queue_ and last_
   std::deque<std::unique_ptr<Job>> queue_;
   Ref<Completion> last_;  // of the call taken last
-  std::recursive_mutex run_mutex_;  // a callback that waits runs what is queued behind its program
+  std::mutex run_mutex_;
   std::mutex start_mutex_;
   pthread_t thread_{};
   std::atomic<bool> running_thread_{false};

@@ -86,8 +86,9 @@ bool read_callbacks(PyObject* sequence, HostCallbacks* callbacks) {
 }
 
 PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"name",    "entry", "inputs",   "outputs",   "aliases", "arena_bytes",
-                                      "seconds", "code",  "manifest", "callbacks", nullptr};
+  static const char* const names[] = {"name",     "entry",       "inputs",  "outputs",
+                                      "aliases",  "arena_bytes", "seconds", "code",
+                                      "manifest", "callbacks",   nullptr};
   const char* name;
   unsigned long long entry;
   PyObject *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr;

@@ -184,10 +184,12 @@ void define_state(nb::module_& m) {
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");
   m.def("wait_all", drain_queue, nb::call_guard<nb::gil_scoped_release>(),
         "Returns when every call made before is done.");
-  m.def("wait_for_effects", [] { check(wait_for_effects()); },
-        "Returns when the calls with effects made before are done; raises what one raised.");
-  m.def("set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
-        "The class of errors of programs that fail while they run.");
+  m.def(
+      "wait_for_effects", [] { check(wait_for_effects()); },
+      "Returns when the calls with effects made before are done; raises what one raised.");
+  m.def(
+      "set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
+      "The class of errors of programs that fail while they run.");
   m.def("stop_dispatcher", stop_dispatcher, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for all calls and ends the dispatcher thread until the next one.");
   m.def("pool_stats", stats);

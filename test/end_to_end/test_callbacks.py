@@ -227,10 +227,11 @@ def test_the_executable_keeps_the_function_alive():
         def __call__(self, a):
             return a
 
-    host = Host()
-    alive = weakref.ref(host)
-    compiled = lamina.jit(lambda x: lamina.pure_callback(host, F32, x)).lower(1.0).compile()
-    del host
+    def compiled_with(host):
+        f = lamina.jit(lambda x: lamina.pure_callback(host, F32, x))
+        return f.lower(1.0).compile(), weakref.ref(host)
+
+    compiled, alive = compiled_with(Host())
     gc.collect()
     assert alive() is not None and float(compiled(2.0)) == 2
     del compiled

@@ -49,9 +49,7 @@ def unrolled(
     return outs, [0] * len(outs)
 
 
-def whole_batch(
-    args: Sequence[Any], dims: Sequence[Any], size: int, unbatched: str
-) -> list[Any]:
+def whole_batch(args: Sequence[Any], dims: Sequence[Any], size: int, unbatched: str) -> list[Any]:
     """Operands with the batch in front; what is not batched is left as it is ("keep"), given a
     dimension of one ("expand") or repeated ("broadcast")."""
     from lamina import lax
@@ -61,7 +59,9 @@ def whole_batch(
         if d is not None or unbatched == "broadcast":
             out.append(move_batch(x, d, size))
         elif unbatched == "expand":
-            out.append(lax.broadcast_in_dim(x, (1, *get_aval(x).shape), range(1, get_aval(x).ndim + 1)))
+            out.append(
+                lax.broadcast_in_dim(x, (1, *get_aval(x).shape), range(1, get_aval(x).ndim + 1))
+            )
         else:
             out.append(x)
     return out

@@ -113,7 +113,9 @@ def bound_callback(
     return call
 
 
-def evaluate(call: Callable[..., tuple[np.ndarray, ...]], what: str, args: Sequence[Any]) -> list[Any]:
+def evaluate(
+    call: Callable[..., tuple[np.ndarray, ...]], what: str, args: Sequence[Any]
+) -> list[Any]:
     """Calls at once, outside any program, with the error class that programs have."""
     from lamina.runtime import array_from_numpy, to_array
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
+
 @dataclasses.dataclass(frozen=True)
 class Effect:
     """A kind of effect. `per_lane`: it must happen for each lane of a batch, and for no other."""
