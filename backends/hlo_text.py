@@ -30,7 +30,13 @@ from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
 
-_KINDS = {"loop": "kLoop", "input": "kInput", "rows": "kInput", "output": "kOutput", "update": "kLoop"}
+_KINDS = {
+    "loop": "kLoop",
+    "input": "kInput",
+    "rows": "kInput",
+    "output": "kOutput",
+    "update": "kLoop",
+}
 _OPCODES = {"broadcast_in_dim": "broadcast", "dot_general": "dot", "if": "conditional",
             "case": "conditional", "optimization_barrier": "opt-barrier"}  # fmt: skip
 _CONTROL = ("stablehlo.while", "stablehlo.if", "stablehlo.case")

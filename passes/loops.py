@@ -41,8 +41,7 @@ def for_range(
     carried: Sequence[ir.Value],
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration.
-    """
+    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration."""
     loop = scf.ForOp(low, high, index(1), list(carried))
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))

@@ -50,9 +50,7 @@ _ELEMENTS = {
 }
 
 
-def library_kernel(
-    function: ir.Operation, symbol: str, target: Target
-) -> tuple[str, int] | None:
+def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple[str, int] | None:
     """LLVM IR of a library kernel's function, exporting `symbol`, and the bytes of scratch that it
     needs; None when the kernel is none.
 

@@ -193,4 +193,6 @@ check_tracer_leaks = Option(
 enable_checks = Option(
     "enable_checks", False, "Type-check every jaxpr that is made.", parse=_boolean
 )
-log: Option[frozenset[str]] = Option("log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words)
+log: Option[frozenset[str]] = Option(
+    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words
+)

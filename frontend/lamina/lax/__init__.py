@@ -84,6 +84,7 @@ from lamina.lax.windows import (
 from lamina.control_flow import (
     associative_scan, cond, fori_loop, map, scan, switch, while_loop,
 )  # fmt: skip
+
 # ---- end of control flow ------------------------------------------------------------------------
 # ---- special functions: programs of the above ---------------------------------------------------
 from lamina.lax.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p

@@ -137,8 +137,12 @@ def _by_x(a: Any, b: Any, x: Any) -> Any:
 
 
 # ---- primitives --------------------------------------------------------------------------------
-betainc_grad_a_p: Primitive = elementwise("betainc_grad_a", program(_by(0)), FLOAT, FLOAT, FLOAT, jvp=OWED)
-betainc_grad_b_p: Primitive = elementwise("betainc_grad_b", program(_by(1)), FLOAT, FLOAT, FLOAT, jvp=OWED)
+betainc_grad_a_p: Primitive = elementwise(
+    "betainc_grad_a", program(_by(0)), FLOAT, FLOAT, FLOAT, jvp=OWED
+)
+betainc_grad_b_p: Primitive = elementwise(
+    "betainc_grad_b", program(_by(1)), FLOAT, FLOAT, FLOAT, jvp=OWED
+)
 regularized_incomplete_beta_p: Primitive = elementwise(
     "regularized_incomplete_beta", program(_betainc), FLOAT, FLOAT, FLOAT,
     derivatives=[

@@ -43,7 +43,16 @@ _TEMME = (
     (0.0005313079364639922, -0.0005921664373536939, 0.0002708782096718045),
 )  # fmt: skip
 # log Gamma(a) = (a - 1/2) log a - a + log(2 pi) / 2 + sum of b_k / a^(2k + 1) (Stirling).
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+_STIRLING = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
+)
 # log(1 + u) - u = -s u + 2 s^3 (1/3 + s^2/5 + ...) for s = u / (2 + u)
 _ARTANH_TAIL = tuple(2 / (2 * k + 3) for k in range(17))
 _LARGE = 12.0  # from here on Stirling's series has 16 digits
@@ -246,7 +255,9 @@ def _density_by_x(a: Any, x: Any) -> Any:
     return lax.exp(exponent)
 
 
-igamma_grad_a_p: Primitive = elementwise("igamma_grad_a", program(_lower_by_a), FLOAT, FLOAT, jvp=OWED)
+igamma_grad_a_p: Primitive = elementwise(
+    "igamma_grad_a", program(_lower_by_a), FLOAT, FLOAT, jvp=OWED
+)
 igamma_p: Primitive = elementwise(
     "igamma", program(_lower), FLOAT, FLOAT,
     derivatives=[
