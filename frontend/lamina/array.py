@@ -235,20 +235,22 @@ def from_numpy(array: np.ndarray, weak_type: bool = False) -> Array:
     return runtime.array_from_numpy(array, weak_type)
 
 
-def from_dlpack(external: Any, *, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
     """An array on the memory of another library's array, through DLPack.
 
     Shares the memory where that is dense and row-major, unless `copy` is true; a later write by
     the other library then changes the array. Raises BufferError for memory that is not the CPU's,
     for types that arrays do not have, and where `copy=False` cannot be.
     """
-    device, _ = external.__dlpack_device__()
-    if device != _DLPACK_CPU:
-        raise BufferError(f"[from_dlpack] the array is on DLPack device type {device}, not the CPU")
+    kind, _ = x.__dlpack_device__()
+    if kind != _DLPACK_CPU:
+        raise BufferError(f"[from_dlpack] the array is on DLPack device type {kind}, not the CPU")
+    if device is not None and device.platform != "cpu":
+        raise BufferError(f"[from_dlpack] the array is on the CPU, not on {device}")
     try:
-        capsule = external.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:  # a producer from before DLPack 1.0
-        capsule = external.__dlpack__()
+        capsule = x.__dlpack__()
     array = runtime.from_dlpack(capsule)
     shared = not array.buffer.owned
     if copy is False and not shared:

@@ -17,8 +17,8 @@ from lamina import config
 from lamina.errors import TypePromotionError
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
-int4 = np.dtype(ml_dtypes.int4)
-uint4 = np.dtype(ml_dtypes.uint4)
+int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
+uint2, uint4 = np.dtype(ml_dtypes.uint2), np.dtype(ml_dtypes.uint4)
 FLOAT8 = tuple(
     np.dtype(getattr(ml_dtypes, name))
     for name in (
@@ -29,7 +29,12 @@ FLOAT8 = tuple(
         "float8_e4m3fnuz",
         "float8_e5m2",
         "float8_e5m2fnuz",
+        "float8_e8m0fnu",
     )
+)
+FLOAT46 = tuple(
+    np.dtype(getattr(ml_dtypes, name))
+    for name in ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
 )
 
 # Tangent dtype of integers and booleans: holds no information.
@@ -56,10 +61,12 @@ _SHORT = {
     _c8: "c64",
     _c16: "c128",
     bfloat16: "bf16",
+    int2: "i2",
     int4: "i4",
+    uint2: "u2",
     uint4: "u4",
     float0: "float0",
-    **{d: "f8_" + d.name.removeprefix("float8_") for d in FLOAT8},
+    **{d: "f" + d.name.removeprefix("float") for d in (*FLOAT8, *FLOAT46)},
 }
 _FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
 _FROM_NAME = {dtype.name: dtype for dtype in _SHORT}
@@ -117,9 +124,9 @@ def default_dtype(kind: type) -> np.dtype:
 
 # NumPy does not know the category of ml_dtypes' types.
 _EXTENDED = {
-    "floating": (bfloat16, *FLOAT8),
-    "signedinteger": (int4,),
-    "unsignedinteger": (uint4,),
+    "floating": (bfloat16, *FLOAT8, *FLOAT46),
+    "signedinteger": (int2, int4),
+    "unsignedinteger": (uint2, uint4),
 }
 
 
@@ -171,17 +178,17 @@ def is_inexact(dtype: np.dtype) -> bool:
 @functools.lru_cache(maxsize=256)
 def is_integer(dtype: np.dtype) -> bool:
     """Signed or unsigned integers; booleans are not."""
-    return dtype.kind in "iu" or dtype in (int4, uint4)
+    return dtype.kind in "iu" or dtype in (int2, int4, uint2, uint4)
 
 
 @functools.lru_cache(maxsize=256)
 def is_signed(dtype: np.dtype) -> bool:
-    return dtype.kind == "i" or dtype == int4
+    return dtype.kind == "i" or dtype in (int2, int4)
 
 
 @functools.lru_cache(maxsize=256)
 def is_unsigned(dtype: np.dtype) -> bool:
-    return dtype.kind == "u" or dtype == uint4
+    return dtype.kind == "u" or dtype in (uint2, uint4)
 
 
 def tangent_dtype(dtype: np.dtype) -> np.dtype:
@@ -217,7 +224,7 @@ def finfo(dtype: Any) -> Any:
 def iinfo(dtype: Any) -> Any:
     """Machine limits of an integer dtype."""
     dtype = np.dtype(dtype)
-    return ml_dtypes.iinfo(dtype) if dtype in (int4, uint4) else np.iinfo(dtype)
+    return np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.iinfo(dtype)
 
 
 # ---- promotion lattice -------------------------------------------------------------------------
@@ -225,9 +232,8 @@ def iinfo(dtype: Any) -> Any:
 # nodes is their least common upper bound.
 _LATTICE: dict[Any, tuple[Any, ...]] = {
     _b: (int,),
-    int: (uint4, _u1, int4, _i1),
-    uint4: (),
-    int4: (),
+    int: (uint2, uint4, _u1, int2, int4, _i1),
+    **dict.fromkeys((int2, int4, uint2, uint4), ()),
     _u1: (_i2, _u2),
     _u2: (_i4, _u4),
     _u4: (_i8, _u8),
@@ -236,8 +242,8 @@ _LATTICE: dict[Any, tuple[Any, ...]] = {
     _i2: (_i4,),
     _i4: (_i8,),
     _i8: (float,),
-    float: (*FLOAT8, bfloat16, _f2, complex),
-    **dict.fromkeys(FLOAT8, ()),
+    float: (*FLOAT8, *FLOAT46, bfloat16, _f2, complex),
+    **dict.fromkeys((*FLOAT8, *FLOAT46), ()),
     bfloat16: (_f4,),
     _f2: (_f4,),
     _f4: (_f8, _c8),
@@ -272,10 +278,16 @@ def _join(nodes: frozenset) -> Any:
 
 def _no_join(nodes: Iterable[Any]) -> str:
     names = ", ".join(sorted(n.__name__ if isinstance(n, type) else n.name for n in nodes))
-    return (
-        f"Input dtypes ({names}) have no available implicit dtype promotion path. Try explicitly "
-        "casting inputs to the desired output type."
-    )
+    text = f"Input dtypes ({names}) have no available implicit dtype promotion path. "
+    kinds = [
+        (FLOAT8, "8-bit floats"), (FLOAT46, "4-bit and 6-bit floats"),
+        ((int2, int4, uint2, uint4), "2-bit and 4-bit integers"),
+    ]  # fmt: skip
+    for members, kind in kinds:
+        if any(n in members for n in nodes):
+            text += f"To avoid unintended promotion, {kind} do not support implicit promotion. "
+            break
+    return text + "Try explicitly casting inputs to the desired output type: x.astype(dtype)."
 
 
 def _node(dtype: np.dtype, weak: bool) -> Any:

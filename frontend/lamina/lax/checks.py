@@ -14,13 +14,13 @@ _CATEGORIES: dict[str, frozenset[np.dtype]] = {
     name: frozenset(d for d in map(dtypes.from_short_name, _names.split()))
     for name, _names in {
         "bool": "bool",
-        "signedinteger": "i4 i8 i16 i32 i64",
-        "unsignedinteger": "u4 u8 u16 u32 u64",
+        "signedinteger": "i2 i4 i8 i16 i32 i64",
+        "unsignedinteger": "u2 u4 u8 u16 u32 u64",
         "floating": "bf16 f16 f32 f64",
         "complexfloating": "c64 c128",
     }.items()
 }
-_CATEGORIES["floating"] |= frozenset(dtypes.FLOAT8)
+_CATEGORIES["floating"] |= frozenset((*dtypes.FLOAT8, *dtypes.FLOAT46))
 _CATEGORIES["integer"] = _CATEGORIES["signedinteger"] | _CATEGORIES["unsignedinteger"]
 
 

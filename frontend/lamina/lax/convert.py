@@ -122,8 +122,8 @@ convert_element_type_p: Primitive = Primitive(
 
 # ---- bitcast_convert_type ----------------------------------------------------------------------
 def _bits(dtype: np.dtype) -> int:
-    if dtypes.is_integer(dtype) and dtype.name.endswith("int4"):
-        return 4
+    if dtypes.is_integer(dtype) and dtype.name.endswith(("int2", "int4")):
+        return int(dtype.name[-1])
     return dtype.itemsize * 8
 
 

@@ -75,6 +75,7 @@ from lamina.numpy.creation import (
     eye,
     full,
     full_like,
+    geomspace,
     identity,
     indices,
     linspace,
@@ -95,12 +96,10 @@ from lamina.numpy.cumulative import (
     cumsum,
     cumulative_prod,
     cumulative_sum,
-    diff,
-    ediff1d,
     nancumprod,
     nancumsum,
-    trapezoid,
 )  # fmt: skip
+from lamina.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
 from lamina.numpy.einsums import einsum, einsum_path
 from lamina.numpy.exponents import (
     acos,
@@ -126,6 +125,7 @@ from lamina.numpy.exponents import (
     exp2,
     expm1,
     hypot,
+    i0,
     log,
     log1p,
     log2,
@@ -268,6 +268,9 @@ from lamina.numpy.scalar_types import (
     csingle,
     double,
     flexible,
+    float4_e2m1fn,
+    float6_e2m3fn,
+    float6_e3m2fn,
     float8_e3m4,
     float8_e4m3,
     float8_e4m3b11fnuz,
@@ -275,6 +278,7 @@ from lamina.numpy.scalar_types import (
     float8_e4m3fnuz,
     float8_e5m2,
     float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -282,6 +286,8 @@ from lamina.numpy.scalar_types import (
     floating,
     generic,
     inexact,
+    int1,
+    int2,
     int4,
     int8,
     int16,
@@ -294,6 +300,8 @@ from lamina.numpy.scalar_types import (
     signedinteger,
     single,
     uint,
+    uint1,
+    uint2,
     uint4,
     uint8,
     uint16,
@@ -337,6 +345,7 @@ from lamina.numpy.sorting import (
     percentile,
     quantile,
     sort,
+    sort_complex,
 )  # fmt: skip
 from lamina.numpy.statistics import (
     bincount,
@@ -344,8 +353,6 @@ from lamina.numpy.statistics import (
     corrcoef,
     correlate,
     cov,
-    histogram,
-    histogram_bin_edges,
 )  # fmt: skip
 from lamina.numpy.type_functions import (
     astype,
@@ -365,8 +372,67 @@ from lamina.numpy.type_functions import (
     shape,
     size,
 )  # fmt: skip
+from lamina.numpy.ufuncs import frompyfunc, ufunc
+from lamina.numpy.ufuncs import named as _named
 
 bool = bool_
+
+# What NumPy's ufuncs have beside the call: reduce, accumulate, at, outer, reduceat. Operators and
+# functions of this package use the plain functions.
+add = _named(add, identity=0, reduce=sum, accumulate=cumsum, at="add")
+multiply = _named(multiply, identity=1, reduce=prod, accumulate=cumprod, at="multiply")
+subtract = _named(subtract, at="subtract")
+negative = _named(negative, nin=1)
+maximum = _named(maximum, reduce=max, at="max")
+minimum = _named(minimum, reduce=min, at="min")
+logical_and = _named(logical_and, identity=True, reduce=all)
+logical_or = _named(logical_or, identity=False, reduce=any)
+logical_xor = _named(logical_xor, identity=False)
+bitwise_and = _named(bitwise_and, identity=-1)
+bitwise_or = _named(bitwise_or, identity=0)
+bitwise_xor = _named(bitwise_xor, identity=0)
+logaddexp = _named(logaddexp, identity=-inf)
+logaddexp2 = _named(logaddexp2, identity=-inf)
+
+# Chapters that are loaded when one of their names is first used.
+_LAZY = {
+    "bit_packing": ("packbits", "unpackbits"),
+    "editing": ("compress", "delete", "diag_indices_from", "fill_diagonal", "insert",
+                "mask_indices", "place", "put", "put_along_axis", "resize", "tril_indices_from",
+                "trim_zeros", "triu_indices_from"),
+    "float_parts": ("frexp", "ldexp", "modf", "spacing"),
+    "grids": ("c_", "index_exp", "ix_", "mgrid", "ogrid", "r_", "s_"),
+    "histograms": ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
+    "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul",
+                    "polysub", "polyval", "roots", "vander"),
+    "reading": ("frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "load"),
+    "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _LAZY.items() for name in names}
+# NumPy's own, which take arrays as they are.
+_NUMPYS = frozenset({
+    "array_repr", "array_str", "get_printoptions", "printoptions", "save", "savez",
+    "set_printoptions",
+})  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"lamina.numpy.{_HOME[name]}"), name)
+    elif name in _NUMPYS:
+        value = getattr(importlib.import_module("numpy"), name)
+    elif name == "ComplexWarning":
+        value = importlib.import_module("numpy.exceptions").ComplexWarning
+    else:
+        raise AttributeError(f"module 'lamina.numpy' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_NUMPYS, "ComplexWarning"})
 
 
 class _ArrayMeta(type):

@@ -244,14 +244,14 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.min(*promote_args("minimum", x, y))
 
 
-def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of x and y, ignoring a NaN beside a number."""
-    return _skip_nan(lax.gt, *promote_args("fmax", x, y))
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The larger of x1 and x2, ignoring a NaN beside a number."""
+    return _skip_nan(lax.gt, *promote_args("fmax", x1, x2))
 
 
-def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of x and y, ignoring a NaN beside a number."""
-    return _skip_nan(lax.lt, *promote_args("fmin", x, y))
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The smaller of x1 and x2, ignoring a NaN beside a number."""
+    return _skip_nan(lax.lt, *promote_args("fmin", x1, x2))
 
 
 def _skip_nan(better: Any, x: Any, y: Any) -> Array:
@@ -261,19 +261,12 @@ def _skip_nan(better: Any, x: Any, y: Any) -> Array:
     return pick(take_x, x, y)
 
 
-_NOTHING = object()
-
-
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
-         max: ArrayLike | None = None, *, a: Any = _NOTHING, a_min: Any = _NOTHING,
-         a_max: Any = _NOTHING) -> Array:  # fmt: skip
+         max: ArrayLike | None = None) -> Array:  # fmt: skip
     """arr with values below min raised to it, then values above max lowered to it."""
-    arr = arr if a is _NOTHING else a
-    low = min if a_min is _NOTHING else a_min
-    high = max if a_max is _NOTHING else a_max
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
-    bounds = [b for b in (low, high) if b is not None]
+    bounds = [b for b in (min, max) if b is not None]
     check_arraylike("clip", arr, *bounds)
     if any(get_aval(x).dtype.kind == "c" for x in (arr, *bounds)):
         raise ValueError(
@@ -283,10 +276,10 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     from lamina.numpy.creation import asarray
 
     arr = asarray(arr)
-    if low is not None:
-        arr = maximum(low, arr)
-    if high is not None:
-        arr = minimum(high, arr)
+    if min is not None:
+        arr = maximum(min, arr)
+    if max is not None:
+        arr = minimum(max, arr)
     return arr
 
 
@@ -338,9 +331,9 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
-def gcd(x: ArrayLike, y: ArrayLike) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, by absolute value."""
-    x, y = promote_args("gcd", x, y)
+    x, y = promote_args("gcd", x1, x2)
     if not _is_integer(x):
         raise ValueError("Arguments to gcd must be integers.")
     shape = broadcast_shapes(shape_of(x), shape_of(y))
@@ -360,9 +353,9 @@ def _gcd(x: Any, y: Any) -> Array:
     return lax.while_loop(lambda pair: any_(lax.ne(pair[1], literal(y, 0))), step, (x, y))[0]
 
 
-def lcm(x: ArrayLike, y: ArrayLike) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers, by absolute value; 0 if either is 0."""
-    x, y = promote_args("lcm", x, y)
+    x, y = promote_args("lcm", x1, x2)
     if not _is_integer(x):
         raise ValueError("Arguments to lcm must be integers.")
     x, y = absolute(x), absolute(y)

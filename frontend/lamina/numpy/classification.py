@@ -20,6 +20,7 @@ from lamina.numpy.promotion import (
     pick,
     promote_args,
     promote_args_inexact,
+    refuse_out,
 )  # fmt: skip
 
 
@@ -47,13 +48,15 @@ def _isinf(x: Any) -> Array:
     return lax.eq(lax.abs(x), literal(x, np.inf))
 
 
-def isposinf(x: ArrayLike, /) -> Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether a value is positive infinity."""
+    refuse_out("isposinf", out)
     return _is_infinity("isposinf", x, np.inf)
 
 
-def isneginf(x: ArrayLike, /) -> Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether a value is negative infinity."""
+    refuse_out("isneginf", out)
     return _is_infinity("isneginf", x, -np.inf)
 
 
@@ -104,7 +107,7 @@ def signbit(x: ArrayLike, /) -> Array:
 @compiled
 def _signbit(x: Any) -> Array:
     dtype = get_aval(x).dtype
-    if dtype in dtypes.FLOAT8:  # exact in float32, which has an integer type of its size
+    if dtype in (*dtypes.FLOAT8, *dtypes.FLOAT46):  # exact in float32, which has an integer type of its size
         x, dtype = lax.convert_element_type(x, np.float32), np.dtype(np.float32)
     bits = lax.bitcast_convert_type(x, np.dtype(f"int{dtype.itemsize * 8}"))
     return lax.lt(bits, literal(bits, 0))

@@ -32,7 +32,7 @@ _SCALARS = (bool, int, float, complex)
 
 # ---- from values -------------------------------------------------------------------------------
 def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0) -> Array:  # fmt: skip
+          ndmin: int = 0, *, device: Any = None) -> Array:  # fmt: skip
     """An array with these values: from scalars, arrays, or nested sequences of them.
 
     Without dtype, Python scalars give weak types and sequences the common type of their items.
@@ -43,15 +43,26 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     to = None if dtype is None else requested_dtype(dtype, "array")
     out = _to_array(object, to)
     missing = ndmin - len(out.shape)
-    return out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
+    out = out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
+    return placed(out, device)
 
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
-            copy: bool | None = None) -> Array:  # fmt: skip
+            copy: bool | None = None, device: Any = None) -> Array:  # fmt: skip
     """As `array`; an array that has the dtype already is given back as it is."""
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
-    return _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
+    out = _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
+    return out if device is None else placed(out, device)
+
+
+def placed(x: Array, device: Any) -> Array:
+    """x on a device (None: where it is)."""
+    if device is None:
+        return x
+    from lamina.devices import device_put
+
+    return device_put(x, device)
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
@@ -148,22 +159,26 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
-def zeros(shape: Any, dtype: DTypeLike | None = None) -> Array:
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros; float32 unless dtype says otherwise."""
-    return lax.full(as_shape(shape), 0, requested_dtype(dtype, "zeros", keep=_default_float()))
+    to = requested_dtype(dtype, "zeros", keep=_default_float())
+    return placed(lax.full(as_shape(shape), 0, to), device)
 
 
-def ones(shape: Any, dtype: DTypeLike | None = None) -> Array:
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ones; float32 unless dtype says otherwise."""
-    return lax.full(as_shape(shape), 1, requested_dtype(dtype, "ones", keep=_default_float()))
+    to = requested_dtype(dtype, "ones", keep=_default_float())
+    return placed(lax.full(as_shape(shape), 1, to), device)
 
 
-def empty(shape: Any, dtype: DTypeLike | None = None) -> Array:
+def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros: lamina has no uninitialised memory."""
-    return lax.full(as_shape(shape), 0, requested_dtype(dtype, "empty", keep=_default_float()))
+    to = requested_dtype(dtype, "empty", keep=_default_float())
+    return placed(lax.full(as_shape(shape), 0, to), device)
 
 
-def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         device: Any = None) -> Array:  # fmt: skip
     """An array in which fill_value, a scalar or an array that broadcasts to shape, is repeated."""
     check_arraylike("full", fill_value)
     dims = as_shape(shape)
@@ -171,27 +186,30 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> A
     to = requested_dtype(dtype, "full", keep=have)
     value = convert(fill_value, to, weak and dtype is None)
     if type(value) in _SCALARS:  # stays weak
-        return lax.broadcast_in_dim(value, dims, ())
-    return broadcast_to_shape(value, dims)
+        return placed(lax.broadcast_in_dim(value, dims, ()), device)
+    return placed(broadcast_to_shape(value, dims), device)
 
 
-def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Array:
+def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
+               device: Any = None) -> Array:  # fmt: skip
     """Zeros of a's shape and dtype, where not given."""
-    return full_like(a, 0, dtype, shape)
+    return full_like(a, 0, dtype, shape, device=device)
 
 
-def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Array:
+def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
+              device: Any = None) -> Array:  # fmt: skip
     """Ones of a's shape and dtype, where not given."""
-    return full_like(a, 1, dtype, shape)
+    return full_like(a, 1, dtype, shape, device=device)
 
 
-def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Array:
+def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
+               device: Any = None) -> Array:  # fmt: skip
     """Zeros of the prototype's shape and dtype, where not given."""
-    return full_like(prototype, 0, dtype, shape)
+    return full_like(prototype, 0, dtype, shape, device=device)
 
 
-def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None
-              ) -> Array:  # fmt: skip
+def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
+              device: Any = None) -> Array:  # fmt: skip
     """fill_value repeated in a's shape and dtype, where not given. `a` needs no values."""
     if type(a) not in _SCALARS and not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
@@ -200,15 +218,13 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
         tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
     )
     if dtype is not None:
-        return full(dims, fill_value, dtype)
+        return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
     value = convert(fill_value, have, weak)
-    return (
-        broadcast_to_shape(value, dims)
-        if type(value) not in _SCALARS
-        else (lax.broadcast_in_dim(value, dims, ()))
-    )
+    if type(value) in _SCALARS:
+        return placed(lax.broadcast_in_dim(value, dims, ()), device)
+    return placed(broadcast_to_shape(value, dims), device)
 
 
 def _default_float() -> np.dtype:
@@ -216,7 +232,8 @@ def _default_float() -> np.dtype:
 
 
 # ---- by formula --------------------------------------------------------------------------------
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | None = None) -> Array:
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | None = None, *,
+           device: Any = None) -> Array:  # fmt: skip
     """start, start + step, ... before stop; all three concrete.
 
     The dtype is the common one of the arguments. Raises ConcretizationTypeError for traced ones.
@@ -247,7 +264,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     out = lax.iota(to, count)
     if by != 1:
         out = lax.mul(np.asarray(by).astype(to)[()], out)
-    return out if first == 0 else lax.add(np.asarray(first).astype(to)[()], out)
+    out = out if first == 0 else lax.add(np.asarray(first).astype(to)[()], out)
+    return placed(out, device)
 
 
 def _ratio(first: Any, last: Any, by: Any) -> float:
@@ -264,6 +282,8 @@ def linspace(
     retstep: bool = False,
     dtype: DTypeLike | None = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """num numbers evenly spaced from start to stop, which is the last of them if endpoint.
 
@@ -278,6 +298,7 @@ def linspace(
                          keep=dtypes.inexact_dtype(common_type(start, stop)[0]))  # fmt: skip
     out, step = _linspace(start, stop, num=num, endpoint=builtins.bool(endpoint), dtype=to,
                           axis=operator.index(axis))  # fmt: skip
+    out = placed(out, device)
     return (out, step) if retstep else out
 
 
@@ -334,7 +355,59 @@ def logspace(
     return astype_array(power(base, exponents), to)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """num numbers with equal ratios from start to stop, which have one sign; complex ones lie on a
+    spiral."""
+    num = operator.index(concrete_or_error(num, "'num' argument of lamina.numpy.geomspace")[()])
+    check_arraylike("geomspace", start, stop)
+    work = dtypes.inexact_dtype(common_type(start, stop)[0])
+    to = requested_dtype(dtype, "geomspace", keep=work)
+    first, last = (convert(x, work) for x in (start, stop))
+    return _geomspace(first, last, num=num, endpoint=builtins.bool(endpoint), dtype=to,
+                      axis=operator.index(axis))  # fmt: skip
+
+
+@compiled(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: np.dtype, axis: int
+               ) -> Array:  # fmt: skip
+    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    start, stop = (broadcast_to_shape(asarray(x), shape) for x in (start, stop))
+    work = start.dtype
+    # Divided by the direction of start, its logarithm is real.
+    if work.kind == "c":
+        size = lax.convert_element_type(lax.abs(start), work)
+        turn = lax.div(start, size)
+        first, last = lax.real(lax.log(size)), lax.log(lax.div(stop, turn))
+        first = lax.convert_element_type(first, work)
+    else:
+        # Of different signs there is no sequence.
+        turn = lax.select(lax.eq(lax.sign(start), lax.sign(stop)), lax.sign(start),
+                          lax.full_like(start, np.nan))  # fmt: skip
+        first, last = lax.log(lax.mul(start, turn)), lax.log(lax.mul(stop, turn))
+    out = lax.exp(_linspace(first, last, num=num, endpoint=endpoint, dtype=work, axis=0)[0])
+    # The ends are what was asked for, not their rounded powers.
+    if num > 0:
+        ends = [lax.expand_dims(lax.div(start, turn), (0,)), lax.slice_in_dim(out, 1, num)]
+        if endpoint and num > 1:
+            last = lax.expand_dims(lax.div(stop, turn), (0,))
+            ends = [ends[0], lax.slice_in_dim(out, 1, num - 1), last]
+        out = lax.concatenate(ends, 0)
+    out = lax.mul(out, lax.broadcast_in_dim(turn, out.shape, tuple(range(1, len(out.shape)))))
+    at = canonical_axis(axis, len(out.shape))
+    if at:
+        out = lax.transpose(out, [*range(1, at + 1), 0, *range(at + 1, len(out.shape))])
+    return astype_array(out, dtype)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
+        device: Any = None) -> Array:  # fmt: skip
     """An N x M array with ones on the k-th diagonal."""
     rows, columns = _sizes("eye", N, M)
     to = requested_dtype(dtype, "eye", keep=_default_float())
@@ -343,7 +416,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         row = lax.add(row, _offset("eye", k))
     column = lax.broadcasted_iota(np.dtype(np.int32), (rows, columns), 1)
     mask = lax.eq(row, column)
-    return mask if to == np.bool_ else lax.convert_element_type(mask, to)
+    return placed(mask if to == np.bool_ else lax.convert_element_type(mask, to), device)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:

@@ -1,10 +1,8 @@
-"""Cumulative sums and products, differences, and integrals by the trapezoid rule."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,6 @@ from lamina.numpy.promotion import (
     convert,
     literal,
     pick,
-    promote_args_inexact,
     refuse_out,
     requested_dtype,
 )  # fmt: skip
@@ -119,78 +116,3 @@ def _array_api(
         shape = (*out.shape[:at], 1, *out.shape[at + 1 :])
         out = lax.concatenate([lax.full(shape, first, out.dtype), out], at)
     return out
-
-
-def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
-         append: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The n-th differences of neighbours along an axis, with values put before or after it."""
-    from lamina.numpy.joining import concatenate
-    from lamina.numpy.logic import not_equal
-
-    check_arraylike("diff", a)
-    x = asarray(a)
-    n = operator.index(n)
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    if not x.shape:
-        raise ValueError(f"diff requires input that is at least one dimensional; got {a}")
-    at = canonical_axis(axis, len(x.shape))
-    if n == 0:
-        return x
-
-    def edge(value: ArrayLike) -> Array:
-        check_arraylike("diff", value)
-        v = asarray(value)
-        shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
-        return lax.broadcast_in_dim(v, shape, ()) if not v.shape else v
-
-    parts = [
-        *([] if prepend is None else [edge(prepend)]),
-        x,
-        *([] if append is None else [edge(append)]),
-    ]
-    x = concatenate(parts, at) if len(parts) > 1 else x
-    step = not_equal if x.dtype == np.bool_ else lax.sub
-    for _ in range(n):
-        size = x.shape[at]
-        x = step(lax.slice_in_dim(x, min(1, size), size, axis=at),
-                 lax.slice_in_dim(x, 0, max(size - 1, 0), axis=at))  # fmt: skip
-    return x
-
-
-def ediff1d(
-    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
-) -> Array:
-    """The differences of neighbours in the flattened array, with values around them."""
-    from lamina.numpy.joining import concatenate
-    from lamina.numpy.manipulation import ravel
-
-    out = diff(ravel(ary))
-    parts = [ravel(p) for p in (to_begin,) if p is not None] + [out]
-    parts += [ravel(p) for p in (to_end,) if p is not None]
-    return convert(concatenate(parts), out.dtype) if len(parts) > 1 else out
-
-
-def trapezoid(
-    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
-) -> Array:
-    """The integral of samples y, at positions x or dx apart, by the trapezoid rule."""
-    from lamina.numpy.arithmetic import multiply
-    from lamina.numpy.manipulation import moveaxis
-    from lamina.numpy.reductions import sum as sum_
-
-    check_arraylike("trapezoid", y)
-    if x is None:
-        y, dx = promote_args_inexact("trapezoid", y, dx)
-        width: Any = dx
-    else:
-        y, x = promote_args_inexact("trapezoid", y, x)
-        width = diff(x) if len(x.shape) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
-    y = moveaxis(y, axis, -1)
-    n = y.shape[-1]
-    last = len(y.shape) - 1
-    pairs = lax.add(
-        lax.slice_in_dim(y, min(1, n), n, axis=last),
-        lax.slice_in_dim(y, 0, max(n - 1, 0), axis=last),
-    )
-    return lax.mul(literal(y, 0.5), sum_(multiply(width, pairs), -1))

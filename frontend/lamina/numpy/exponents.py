@@ -10,7 +10,14 @@ from lamina import lax
 from lamina.control_flow import custom_jvp
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
-from lamina.numpy.promotion import Array, ArrayLike, literal, pick, promote_args_inexact
+from lamina.numpy.promotion import (
+    Array,
+    ArrayLike,
+    check_arraylike,
+    literal,
+    pick,
+    promote_args_inexact,
+)  # fmt: skip
 
 
 def exp(x: ArrayLike, /) -> Array:
@@ -226,3 +233,18 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     (z,) = promote_args_inexact("angle", z)
     out = lax.atan2(imag(z), real(z))
     return rad2deg(out) if deg else out
+
+
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind and order 0."""
+    check_arraylike("i0", x)
+    if get_aval(x).dtype.kind == "c":
+        raise ValueError(f"Unsupported input type to lamina.numpy.i0: {get_aval(x).dtype.name}")
+    (x,) = promote_args_inexact("i0", x)
+    return _i0(x)
+
+
+@compiled
+def _i0(x: Any) -> Array:
+    x = lax.abs(x)
+    return lax.mul(lax.exp(x), lax.bessel_i0e(x))

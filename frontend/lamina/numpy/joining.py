@@ -54,7 +54,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     return lax.concatenate([asarray(p) for p in parts], at)
 
 
-concat = concatenate
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """concatenate of the array API."""
+    return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:

@@ -135,7 +135,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     return lax.transpose(a, [i + ndim if -ndim <= i < 0 else i for i in order])
 
 
-permute_dims = transpose
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
+    """transpose of the array API."""
+    return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:

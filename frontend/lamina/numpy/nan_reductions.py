@@ -19,6 +19,7 @@ from lamina.numpy.promotion import (
     ArrayLike,
     Axis,
     DTypeLike,
+    broadcast_to_shape,
     check_arraylike,
     convert,
     literal,
@@ -140,22 +141,27 @@ def nanvar(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The variance of the elements that are not NaN; NaN where no more than ddof are left."""
     refuse_out("nanvar", out)
     x, valid = _valid("nanvar", a, where)
     to = requested_dtype(dtype, "nanvar", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
     if not dtypes.is_inexact(x.dtype):
-        return reductions.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where)
+        return reductions.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
     axes = tuple(axis) if isinstance(axis, list) else axis
-    return _nanvar(x, valid, axis=axes, dtype=to, ddof=ddof, keepdims=bool(keepdims))
+    return _nanvar(x, valid, mean, axis=axes, dtype=to, ddof=ddof, keepdims=bool(keepdims))
 
 
 @compiled(static=("axis", "dtype", "ddof", "keepdims"))
-def _nanvar(x: Any, valid: Any, *, axis: Any, dtype: np.dtype, ddof: Any, keepdims: bool) -> Array:
+def _nanvar(x: Any, valid: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof: Any,
+            keepdims: bool) -> Array:  # fmt: skip
     work = dtypes.promote_types((x.dtype, False), (dtype, False))[0]
     x = convert(x, work)
-    middle = reductions.mean(x, axis, keepdims=True, where=valid)
+    if center is None:
+        middle = reductions.mean(x, axis, keepdims=True, where=valid)
+    else:
+        middle = broadcast_to_shape(convert(center, x.dtype), x.shape)
     distance = pick(valid, lax.sub(x, middle), literal(x, 0))
     squares = (
         lax.real(lax.mul(distance, lax.conj(distance)))
@@ -180,6 +186,7 @@ def nanstd(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The square root of nanvar."""
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

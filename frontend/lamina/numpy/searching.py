@@ -15,11 +15,12 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
-from lamina.numpy.creation import as_shape, asarray
+from lamina.numpy.creation import as_shape, asarray, astype_array
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
+    DTypeLike,
     broadcast_to_shape,
     check_arraylike,
     concrete_or_error,
@@ -286,7 +287,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
-                      order: str = "C") -> Array:  # fmt: skip
+                      order: str = "C", *, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """The flat index of what an index for each axis names. mode "raise" needs concrete indices."""
     from lamina.numpy.arithmetic import add, multiply, remainder
 
@@ -320,4 +321,4 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     out: Any = np.zeros((), dtypes.canonicalize(np.int64))
     for i, n in zip(given, sizes, strict=True):
         out = add(multiply(out, np.asarray(n).astype(np.int32)), i)
-    return out
+    return out if dtype is None else astype_array(out, dtype)

@@ -144,13 +144,17 @@ def quantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The elements below which the fraction q lies, interpolated; q's axes come first.
 
-    NaN where an element is NaN. Methods: linear, lower, higher, midpoint, nearest.
+    NaN where an element is NaN. Methods: linear, lower, higher, midpoint, nearest; inverted_cdf,
+    which alone takes weights, of a's shape or of the axis.
     """
     refuse_out("quantile", out)
-    return _quantiles("quantile", a, q, axis, method, keepdims, skip_nan=False)
+    return _quantiles("quantile", a, q, axis, method, keepdims, skip_nan=False,
+                      weights=weights)  # fmt: skip
 
 
 def percentile(
@@ -161,10 +165,13 @@ def percentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """quantile, with q in percent."""
     refuse_out("percentile", out)
-    return _quantiles("percentile", a, _percent(q), axis, method, keepdims, skip_nan=False)
+    return _quantiles("percentile", a, _percent(q), axis, method, keepdims, skip_nan=False,
+                      weights=weights)  # fmt: skip
 
 
 def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
@@ -182,10 +189,13 @@ def nanquantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """quantile of the elements that are not NaN."""
     refuse_out("nanquantile", out)
-    return _quantiles("nanquantile", a, q, axis, method, keepdims, skip_nan=True)
+    return _quantiles("nanquantile", a, q, axis, method, keepdims, skip_nan=True,
+                      weights=weights)  # fmt: skip
 
 
 def nanpercentile(
@@ -196,10 +206,13 @@ def nanpercentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """percentile of the elements that are not NaN."""
     refuse_out("nanpercentile", out)
-    return _quantiles("nanpercentile", a, _percent(q), axis, method, keepdims, skip_nan=True)
+    return _quantiles("nanpercentile", a, _percent(q), axis, method, keepdims, skip_nan=True,
+                      weights=weights)  # fmt: skip
 
 
 def _percent(q: ArrayLike) -> Any:
@@ -210,8 +223,13 @@ def _percent(q: ArrayLike) -> Any:
 
 
 def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, method: str, keepdims: bool,
-               skip_nan: bool) -> Array:  # fmt: skip
+               skip_nan: bool, weights: ArrayLike | None = None) -> Array:  # fmt: skip
     check_arraylike(name, a, q)
+    if weights is not None:
+        return _weighted(name, asarray(a), q, axis, method, bool(keepdims), skip_nan, weights)
+    if method == "inverted_cdf":
+        weights = lax.full(np.shape(a), 1, dtypes.canonicalize(float))
+        return _weighted(name, asarray(a), q, axis, method, bool(keepdims), skip_nan, weights)
     if method not in _METHODS:
         raise ValueError(
             f"interpolation can only be {', '.join(map(repr, _METHODS))}; got {method!r}"
@@ -275,6 +293,57 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     return lax.reshape(out, (*q_shape, *shape))
 
 
+def _weighted(name: str, x: Array, q: ArrayLike, axis: Axis, method: str, keepdims: bool,
+              skip_nan: bool, weights: ArrayLike) -> Array:  # fmt: skip
+    if method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+        )
+    check_arraylike(name, weights)
+    w = asarray(weights)
+    axes = canonical_axes(axis, len(x.shape))
+    if w.shape != x.shape:
+        if axis is None:
+            raise ValueError("Weights shape must match 'a' shape when axis is None.")
+        if w.shape != tuple(x.shape[i] for i in axes):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified "
+                             "axis.")  # fmt: skip
+        w = lax.broadcast_in_dim(w, x.shape, axes)
+    return _weighted_quantile(x, q, w, axes=axes, keepdims=keepdims, skip_nan=skip_nan)
+
+
+@compiled(static=("axes", "keepdims", "skip_nan"))
+def _weighted_quantile(x: Any, q: Any, w: Any, *, axes: tuple[int, ...], keepdims: bool,
+                       skip_nan: bool) -> Array:  # fmt: skip
+    """The least element at which the weights of those up to it reach q of all weights."""
+    from lamina.numpy.indexing import take_along_axis
+    from lamina.numpy.reductions import any as any_
+    from lamina.numpy.reductions import sum as sum_
+
+    dtype = dtypes.inexact_dtype(x.dtype)
+    x, w, q = convert(x, dtype), convert(w, dtype), asarray(convert(q, dtype))
+    kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape) if keepdims or i not in axes)
+    rest = tuple(i for i in range(len(x.shape)) if i not in axes)
+    outer = tuple(x.shape[i] for i in rest)
+    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    x, w = (lax.reshape(lax.transpose(t, (*rest, *axes)), (*outer, n)) for t in (x, w))
+    nan = lax.ne(x, x)
+    if skip_nan:
+        w = lax.select(nan, lax.full_like(w, 0), w)
+    x, w = lax.sort((x, w), dimension=len(outer), num_keys=1)
+    reached = lax.cumsum(w, len(outer))
+    q_shape, count = q.shape, int(np.prod(q.shape, dtype=np.int64))
+    wanted = lax.mul(lax.expand_dims(sum_(w, -1), (len(outer),)),
+                     lax.reshape(q, (1,) * len(outer) + (count,)))  # fmt: skip
+    below = lax.lt(lax.expand_dims(reached, (len(outer),)), lax.expand_dims(wanted, (len(outer) + 1,)))
+    index = lax.min(sum_(below, -1, dtype=np.int32), np.int32(max(n - 1, 0)))
+    out = take_along_axis(x, index, axis=-1, mode="clip")
+    if not skip_nan:
+        out = pick(any_(nan, -1, keepdims=True), literal(out, np.nan), out)
+    out = lax.transpose(out, (len(outer), *range(len(outer))))
+    return lax.reshape(out, (*q_shape, *kept))
+
+
 def pick_weight(weight: Any, like: Any) -> Array:
     """A weight for each of several values, in their shape."""
     from lamina.numpy.promotion import broadcast_to_shape
@@ -287,3 +356,10 @@ def _index(position: Any, outer: tuple[int, ...]) -> Array:
 
     index = lax.convert_element_type(position, np.int32)
     return broadcast_to_shape(index, (*outer, index.shape[-1]))
+
+
+def sort_complex(a: ArrayLike) -> Array:
+    """The elements in order along the last axis, as complex numbers."""
+    check_arraylike("sort_complex", a)
+    x = sort(a)
+    return lax.convert_element_type(x, dtypes.complex_dtype(dtypes.inexact_dtype(x.dtype)))

@@ -11,20 +11,19 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy import products, reductions
-from lamina.numpy.creation import asarray, linspace
-from lamina.numpy.manipulation import ravel
+from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
+    DTypeLike,
     check_arraylike,
     concrete_or_error,
     convert,
     literal,
-    pick,
     promote_args_inexact,
     promote_dtypes,
+    requested_dtype,
 )  # fmt: skip
-from lamina.numpy.searching import searchsorted
 
 
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
@@ -62,55 +61,6 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     return zero.at[x].add(counted, mode="drop")
 
 
-def histogram_bin_edges(
-    a: ArrayLike, bins: Any = 10, range: Any = None, weights: Any = None
-) -> Array:
-    """The edges of `bins` equal bins over range, by default over the values; or the edges given."""
-    check_arraylike("histogram_bin_edges", a)
-    if isinstance(bins, str):
-        raise NotImplementedError("string values for `bins` not implemented.")
-    x = ravel(a)
-    to = dtypes.inexact_dtype(x.dtype)
-    if np.ndim(bins) == 1:
-        return convert(asarray(bins), to)
-    count = operator.index(concrete_or_error(bins, "bins argument of histogram_bin_edges")[()])
-    if range is None:
-        low: Any = reductions.min(x) if x.size else np.zeros((), x.dtype)
-        high: Any = reductions.max(x) if x.size else np.ones((), x.dtype)
-    else:
-        low, high = range
-    low, high = convert(asarray(low), to), convert(asarray(high), to)
-    same = lax.eq(low, high)
-    half = literal(low, 0.5)
-    low, high = pick(same, lax.sub(low, half), low), pick(same, lax.add(high, half), high)
-    return linspace(low, high, count + 1, dtype=to)
-
-
-def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
-              density: bool | None = None) -> tuple[Array, Array]:  # fmt: skip
-    """How many values lie in each bin (or the sum of their weights), and the edges of the bins."""
-    check_arraylike("histogram", a, *([] if weights is None else [weights]))
-    x = ravel(a)
-    counted = (
-        lax.full(x.shape, 1, dtypes.canonicalize(float)) if weights is None else ravel(weights)
-    )
-    if counted.shape != x.shape:
-        raise ValueError("weights should have the same shape as a.")
-    edges = histogram_bin_edges(x, bins, range, weights)
-    x, edges = promote_dtypes(x, edges)
-    n = edges.shape[0]
-    place = searchsorted(edges, x, side="right")
-    last = lax.index_in_dim(edges, n - 1, keepdims=False)
-    place = pick(lax.eq(x, last), literal(place, n - 1), place)  # the last bin holds its upper edge
-    counts = lax.full((n + 1,), 0, counted.dtype).at[place].add(counted)
-    counts = lax.slice(counts, (1,), (n,))
-    if density:
-        width = lax.sub(lax.slice(edges, (1,), (n,)), lax.slice(edges, (0,), (n - 1,)))
-        counts = convert(counts, edges.dtype)
-        counts = lax.div(lax.div(counts, width), reductions.sum(counts))
-    return counts, edges
-
-
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -119,12 +69,16 @@ def cov(
     ddof: int | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
-    """The covariance matrix of variables, one a row (a column without rowvar)."""
+    """The covariance matrix of variables, one a row (a column without rowvar), computed in dtype."""
     from lamina.numpy.arithmetic import conj
     from lamina.numpy.joining import concatenate
     from lamina.numpy.manipulation import atleast_2d
 
+    if dtype is not None:
+        to = requested_dtype(dtype, "cov")
+        m, y = convert(m, to), None if y is None else convert(y, to)
     if y is not None:
         m, y = promote_args_inexact("cov", m, y)
         if np.ndim(y) > 2:
@@ -173,11 +127,12 @@ def cov(
     return lax.squeeze(out, tuple(i for i, n in enumerate(out.shape) if n == 1))
 
 
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
-    """The correlation matrix of variables, one a row (a column without rowvar)."""
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
+             dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+    """The correlation matrix of variables, one a row (a column without rowvar), computed in dtype."""
     from lamina.numpy.arithmetic import clip
 
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return lax.div(c, c)
     from lamina.numpy.creation import diagonal
@@ -188,12 +143,14 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> A
     return c if c.dtype.kind == "c" else clip(c, -1, 1)
 
 
-def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None) -> Array:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
+             preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
     """The convolution of two vectors; mode "full", "same" or "valid" as in NumPy."""
-    return _slide("convolve", a, v, mode, precision)
+    return _slide("convolve", a, v, mode, precision, preferred_element_type)
 
 
-def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None) -> Array:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
+              preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
     """The cross-correlation of two vectors; mode "full", "same" or "valid" as in NumPy."""
     from lamina.numpy.arithmetic import conj
 
@@ -201,12 +158,12 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any
     v = asarray(v)
     if len(v.shape) != 1:
         raise ValueError("correlate() only support 1-dimensional inputs.")
-    return _slide("correlate", a, lax.rev(conj(v), (0,)), mode, precision, correlation=True)
+    return _slide("correlate", a, lax.rev(conj(v), (0,)), mode, precision, preferred_element_type,
+                  correlation=True)  # fmt: skip
 
 
-def _slide(
-    name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, correlation: bool = False
-) -> Array:
+def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, element_type: Any,
+           correlation: bool = False) -> Array:  # fmt: skip
     """A convolution as a product with the matrix of the shorter vector's neighbours."""
     check_arraylike(name, a, v)
     x, kernel = (asarray(t) for t in promote_dtypes(a, v))
@@ -234,7 +191,8 @@ def _slide(
     padded = lax.pad(long, literal(long, 0), [(w - 1, w - 1, 0)])
     total = m + w - 1
     rows = [lax.slice(padded, (w - 1 - i,), (w - 1 - i + total,)) for i in range(w)]
-    out = products.dot(short, _stacked(rows), precision=precision)
+    out = products.dot(short, _stacked(rows), precision=precision,
+                       preferred_element_type=element_type)  # fmt: skip
     if mode == "full":
         return out
     size = m if mode == "same" else m - w + 1

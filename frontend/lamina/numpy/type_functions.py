@@ -155,12 +155,12 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False) -> Any:
+def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Any:
     """x converted to a dtype (None: the default float). Complex to real keeps the real part."""
-    from lamina.numpy.creation import astype_array
+    from lamina.numpy.creation import astype_array, placed
 
     check_arraylike("astype", x)
-    return astype_array(x, dtypes.default_dtype(float) if dtype is None else dtype)
+    return placed(astype_array(x, dtypes.default_dtype(float) if dtype is None else dtype), device)
 
 
 def iterable(y: Any) -> bool:

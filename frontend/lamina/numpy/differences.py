@@ -1,0 +1,214 @@
+"""Differences along axes and what is made of them: diff ediff1d gradient trapezoid unwrap."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import asarray
+from lamina.numpy.promotion import (
+    Array,
+    ArrayLike,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    literal,
+    pick,
+    promote_args_inexact,
+    promote_inexact,
+)  # fmt: skip
+
+
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+         append: ArrayLike | None = None) -> Array:  # fmt: skip
+    """The n-th differences of neighbours along an axis, with values put before or after it."""
+    from lamina.numpy.joining import concatenate
+    from lamina.numpy.logic import not_equal
+
+    check_arraylike("diff", a)
+    x = asarray(a)
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if not x.shape:
+        raise ValueError(f"diff requires input that is at least one dimensional; got {a}")
+    at = canonical_axis(axis, len(x.shape))
+    if n == 0:
+        return x
+
+    def edge(value: ArrayLike) -> Array:
+        check_arraylike("diff", value)
+        v = asarray(value)
+        shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
+        return lax.broadcast_in_dim(v, shape, ()) if not v.shape else v
+
+    parts = [
+        *([] if prepend is None else [edge(prepend)]),
+        x,
+        *([] if append is None else [edge(append)]),
+    ]
+    x = concatenate(parts, at) if len(parts) > 1 else x
+    step = not_equal if x.dtype == np.bool_ else lax.sub
+    for _ in range(n):
+        size = x.shape[at]
+        x = step(lax.slice_in_dim(x, min(1, size), size, axis=at),
+                 lax.slice_in_dim(x, 0, max(size - 1, 0), axis=at))  # fmt: skip
+    return x
+
+
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
+    """The differences of neighbours in the flattened array, with values around them."""
+    from lamina.numpy.joining import concatenate
+    from lamina.numpy.manipulation import ravel
+
+    out = diff(ravel(ary))
+    parts = [ravel(p) for p in (to_begin,) if p is not None] + [out]
+    parts += [ravel(p) for p in (to_end,) if p is not None]
+    return convert(concatenate(parts), out.dtype) if len(parts) > 1 else out
+
+
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """The integral of samples y, at positions x or dx apart, by the trapezoid rule."""
+    from lamina.numpy.arithmetic import multiply
+    from lamina.numpy.manipulation import moveaxis
+    from lamina.numpy.reductions import sum as sum_
+
+    check_arraylike("trapezoid", y)
+    if x is None:
+        y, dx = promote_args_inexact("trapezoid", y, dx)
+        width: Any = dx
+    else:
+        y, x = promote_args_inexact("trapezoid", y, x)
+        width = diff(x) if len(x.shape) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
+    y = moveaxis(y, axis, -1)
+    n = y.shape[-1]
+    last = len(y.shape) - 1
+    pairs = lax.add(
+        lax.slice_in_dim(y, min(1, n), n, axis=last),
+        lax.slice_in_dim(y, 0, max(n - 1, 0), axis=last),
+    )
+    return lax.mul(literal(y, 0.5), sum_(multiply(width, pairs), -1))
+
+
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
+             edge_order: int | None = None) -> Any:  # fmt: skip
+    """The derivative of samples by central differences, one-sided at the ends: an array for each
+    axis, or one array for one axis.
+
+    varargs are the distances of samples (one for all axes, or one each) or their coordinates.
+    """
+    if edge_order is not None:
+        raise NotImplementedError(
+            "The 'edge_order' argument to lamina.numpy.gradient is not supported."
+        )
+    check_arraylike("gradient", f, *varargs)
+    f, *spacings = (asarray(x) for x in promote_inexact(f, *varargs))
+    axes = canonical_axes(axis, len(f.shape))
+    if min([f.shape[i] for i in axes], default=2) < 2:
+        raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 "
+                         "elements are required.")  # fmt: skip
+    if len(spacings) == 1:
+        spacings = spacings * len(axes)
+        if spacings[0].shape and len(axes) != 1:
+            raise TypeError("coordinates must be given for each axis")
+    if len(spacings) not in (0, len(axes)):
+        raise TypeError(f"Invalid number of spacing arguments {len(spacings)} for axis={axis}")
+    for h, i in zip(spacings, axes, strict=False):
+        if len(h.shape) > 1:
+            raise ValueError("Spacing arrays must be 1D arrays or scalars.")
+        if h.shape and h.shape[0] != f.shape[i]:
+            raise ValueError("Spacing arrays must have the same length as the dimension along "
+                             "which the gradient is calculated.")  # fmt: skip
+    out = _gradient(f, spacings, axes=axes)
+    return out[0] if len(axes) == 1 else out
+
+
+@compiled(static=("axes",))
+def _gradient(f: Any, spacings: list[Any], *, axes: tuple[int, ...]) -> list[Array]:
+    return [
+        _slope(f, spacings[k] if spacings else literal(f, 1), i) for k, i in enumerate(axes)
+    ]
+
+
+def _slope(f: Any, h: Any, axis: int) -> Array:
+    n = f.shape[axis]
+
+    def part(start: int, stop: int) -> Array:
+        return lax.slice_in_dim(f, start, stop, axis=axis)
+
+    if not get_aval(h).shape:
+        inner = lax.div(lax.sub(part(2, n), part(0, n - 2)), lax.mul(literal(f, 2), h))
+        first, last = (lax.div(lax.sub(part(i + 1, i + 2), part(i, i + 1)), h) for i in (0, n - 2))
+        return lax.concatenate([first, inner, last], axis)
+    shape = tuple(-1 if i == axis else 1 for i in range(len(f.shape)))
+    widths = diff(h)
+    slopes = lax.div(
+        lax.sub(part(1, n), part(0, n - 1)), _spread(widths, part(1, n).shape, shape)
+    )
+    left, right = lax.slice(widths, (0,), (n - 2,)), lax.slice(widths, (1,), (n - 1,))
+    inside = part(1, n - 1).shape
+    # Each neighbour's slope counts by the width of the other side: exact for parabolas.
+    total = lax.add(left, right)
+    by_right = _spread(lax.div(left, total), inside, shape)
+    by_left = _spread(lax.div(right, total), inside, shape)
+    inner = lax.add(
+        lax.mul(by_left, lax.slice_in_dim(slopes, 0, n - 2, axis=axis)),
+        lax.mul(by_right, lax.slice_in_dim(slopes, 1, n - 1, axis=axis)),
+    )
+    ends = [lax.slice_in_dim(slopes, i, i + 1, axis=axis) for i in (0, n - 2)]
+    return lax.concatenate([ends[0], inner, ends[1]], axis)
+
+
+def _spread(h: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    return lax.broadcast_in_dim(h, shape, (dims.index(-1),))
+
+
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
+           period: ArrayLike = 2 * np.pi) -> Array:  # fmt: skip
+    """p with multiples of the period added so that neighbours differ by at most half of one, where
+    they differ by more than discont (half a period)."""
+    check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
+    x = asarray(p)
+    if discont is None:
+        x, period = promote_inexact(x, period) if not dtypes.is_integer(x.dtype) or (
+            isinstance(period, float)) else (x, convert(period, x.dtype))  # fmt: skip
+    at = canonical_axis(axis, len(x.shape))
+    return _unwrap(asarray(x), period, discont, axis=at)
+
+
+@compiled(static=("axis",))
+def _unwrap(x: Any, period: Any, discont: Any, *, axis: int) -> Array:
+    from lamina.numpy.arithmetic import floor_divide, remainder
+    from lamina.numpy.cumulative import cumsum
+
+    if dtypes.is_integer(get_aval(x).dtype):
+        half = floor_divide(period, 2)
+        ambiguous = lax.eq(remainder(period, 2), literal(period, 0))
+    else:
+        half, ambiguous = lax.div(period, literal(period, 2)), np.True_
+    discont = half if discont is None else discont
+    jump = diff(x, axis=axis)
+    low = lax.neg(half)
+    folded = lax.add(remainder(lax.sub(jump, low), period), low)
+    # A jump of exactly half a period keeps its direction.
+    up = lax.bitwise_and(lax.eq(folded, low), lax.gt(jump, literal(jump, 0)))
+    folded = pick(lax.bitwise_and(ambiguous, up), half, folded)
+    correction = lax.sub(folded, jump)
+    from lamina.numpy.logic import less
+
+    correction = pick(less(lax.abs(jump), discont), literal(correction, 0), correction)
+    n = x.shape[axis]
+    rest = lax.add(lax.slice_in_dim(x, 1, n, axis=axis), cumsum(correction, axis))
+    return lax.concatenate([lax.slice_in_dim(x, 0, min(n, 1), axis=axis), rest], axis)

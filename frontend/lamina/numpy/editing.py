@@ -1,0 +1,364 @@
+"""Arrays with elements taken out, put in or replaced: insert delete resize trim_zeros compress put
+place put_along_axis fill_diagonal."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.core.trace import Tracer, get_aval
+from lamina.numpy._eager import compiled
+from lamina.numpy.creation import as_shape, asarray
+from lamina.numpy.indexing import take
+from lamina.numpy.logic import truth
+from lamina.numpy.promotion import (
+    Array,
+    ArrayLike,
+    broadcast_to_shape,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    concrete_or_error,
+    convert,
+    refuse_out,
+)  # fmt: skip
+
+
+def _along(x: Array, axis: int | None) -> tuple[Array, int]:
+    """x and its axis; without one the flattened x."""
+    if axis is None:
+        return lax.reshape(x, (x.size,)), 0
+    if not x.shape:
+        return lax.reshape(x, (1,)), 0
+    return x, canonical_axis(axis, len(x.shape))
+
+
+# ---- out and in --------------------------------------------------------------------------------
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
+           assume_unique_indices: bool = False) -> Array:  # fmt: skip
+    """arr without the slices that obj (an integer, a slice, integers or a mask) names.
+
+    A traced obj must be an array of integers of which assume_unique_indices promises that no two
+    name the same slice. IndexError or ValueError for static indices out of bounds.
+    """
+    if isinstance(obj, slice):
+        check_arraylike("delete", arr)
+    else:
+        check_arraylike("delete", arr, obj)
+    x, at = _along(asarray(arr), axis)
+    n = x.shape[at]
+    if isinstance(obj, slice):
+        gone = np.zeros(n, bool)
+        gone[obj] = True
+        return take(x, np.flatnonzero(~gone).astype(np.int32), at, mode="clip")
+    aval = get_aval(obj)
+    if aval.dtype == np.bool_ and aval.shape not in ((n,), (1,)):
+        raise ValueError("lamina.numpy.delete(arr, obj): for boolean indices, obj must be one-"
+                         f"dimensional with length matching specified axis, got {aval.shape}")  # fmt: skip
+    if assume_unique_indices and dtypes.is_integer(aval.dtype):
+        count = math.prod(aval.shape)
+        if count == 0:
+            return x
+        return _delete_unique(x, asarray(obj), axis=at)
+    known = concrete_or_error(obj, "'obj' array argument of lamina.numpy.delete(): pass "
+                                   "assume_unique_indices=True for a traced one")  # fmt: skip
+    if not (dtypes.is_integer(aval.dtype) or aval.dtype == np.bool_):
+        raise ValueError(f"np.delete(arr, obj): for integer arrays, obj got {aval.dtype.name}")
+    if known.ndim == 0 and not -n <= int(known) < n:
+        raise ValueError(f"axis {int(known)} is out of bounds for array of dimension {n}")
+    kept = np.delete(np.arange(n, dtype=np.int32), known)
+    return take(x, kept, at, mode="clip")
+
+
+@compiled(static=("axis",))
+def _delete_unique(x: Any, index: Any, *, axis: int) -> Array:
+    from lamina.numpy.indexing import normalized
+    from lamina.numpy.reductions import sum as sum_
+
+    n = x.shape[axis]
+    flat = lax.reshape(index, (math.prod(index.shape),))
+    places = lax.sort(normalized(flat, n, np.dtype(np.int32)), dimension=0)
+    count = places.shape[0]
+    # Result j comes from behind all removed slices k with place[k] - k <= j.
+    lowered = lax.sub(places, lax.iota(np.int32, count))
+    j = lax.iota(np.int32, max(n - count, 0))
+    behind = lax.le(lax.expand_dims(lowered, (0,)), lax.expand_dims(j, (1,)))
+    return take(x, lax.add(j, sum_(behind, 1, dtype=np.int32)), axis, mode="clip")
+
+
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+    """arr with values put in before the positions obj (an integer, a slice or integers, all counted
+    in arr; those out of bounds are moved to the ends)."""
+    if isinstance(obj, slice):
+        check_arraylike("insert", arr, 0, values)
+    else:
+        check_arraylike("insert", arr, obj, values)
+    x, at = _along(asarray(arr), axis)
+    n = x.shape[at]
+    v = convert(asarray(values), x.dtype)
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(n), dtype=np.int32)
+    if get_aval(obj).dtype == np.bool_:
+        obj = np.flatnonzero(concrete_or_error(obj, "'obj' mask of lamina.numpy.insert"))
+        obj = obj.astype(np.int32)
+    index = asarray(obj)
+    if not dtypes.is_integer(index.dtype):
+        raise IndexError(f"insert: obj must be of integer type, got {index.dtype.name}")
+    scalar = not index.shape
+    if not scalar:
+        index = lax.reshape(index, (index.size,))
+    elif v.shape:
+        # As in NumPy: for a scalar position the first axis of values goes along `axis`.
+        v = asarray(v)
+        if len(v.shape) < len(x.shape):
+            v = lax.reshape(v, (1,) * (len(x.shape) - len(v.shape)) + tuple(v.shape))
+        order = [*range(1, at + 1), 0, *range(at + 1, len(v.shape))]
+        v = lax.transpose(v, order) if axis is not None else v
+    count = index.size
+    if scalar:
+        count = v.shape[at] if len(np.shape(v)) == len(x.shape) else 1
+        index = lax.broadcast_in_dim(index, (count,), ())
+    v = broadcast_to_shape(v, tuple(count if i == at else s for i, s in enumerate(x.shape)))
+    return _insert(x, index, v, axis=at)
+
+
+@compiled(static=("axis",))
+def _insert(x: Any, index: Any, values: Any, *, axis: int) -> Array:
+    from lamina.numpy.indexing import normalized
+    from lamina.numpy.sorting import argsort
+
+    n, count = x.shape[axis], index.shape[0]
+    index = normalized(index, n, np.dtype(np.int32))
+    index = lax.clamp(np.int32(0), index, np.int32(n))
+    order = argsort(index)
+    ranks = lax.iota(np.int32, count)
+    # The k-th in order of position moves k further, past those before it.
+    at = lax.add(index[order], ranks)
+    source = lax.full((n + count,), 0, np.int32).at[at].set(lax.add(order, np.int32(n + 1)))
+    # Positions that nothing was put into take the elements of x in order.
+    own = lax.eq(source, np.int32(0))
+    running = lax.cumsum(lax.convert_element_type(own, np.int32), 0)
+    source = lax.select(own, lax.sub(running, np.int32(1)), lax.sub(source, np.int32(1)))
+    return take(lax.concatenate([x, values], axis), source, axis, mode="clip")
+
+
+def resize(a: ArrayLike, new_shape: Any) -> Array:
+    """The elements of a, repeated as often as needed, in another shape; zeros if a has none."""
+    check_arraylike("resize", a)
+    x = asarray(a)
+    shape = as_shape(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    size = math.prod(shape)
+    if x.size == 0 or size == 0:
+        return lax.full(shape, 0, x.dtype)
+    return _resize(x, shape=shape)
+
+
+@compiled(static=("shape",))
+def _resize(x: Any, *, shape: tuple[int, ...]) -> Array:
+    from lamina.numpy.manipulation import tile
+
+    size = math.prod(shape)
+    flat = tile(lax.reshape(x, (x.size,)), -(-size // x.size))
+    return lax.reshape(lax.slice(flat, (0,), (size,)), shape)
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
+    """filt, which must not be traced, without the zeros at the front ("f") and back ("b") of the
+    axes named (all)."""
+    check_arraylike("trim_zeros", filt)
+    x = asarray(filt)
+    known = concrete_or_error(x, "Error arose in the `filt` argument of trim_zeros()")
+    axes = canonical_axes(axis, len(x.shape))
+    starts, limits = [0] * len(x.shape), list(x.shape)
+    for i in axes:
+        others = tuple(j for j in range(known.ndim) if j != i)
+        places = np.flatnonzero((known != 0).any(axis=others))
+        if "f" in trim:
+            starts[i] = int(places[0]) if places.size else x.shape[i]
+        if "b" in trim:
+            limits[i] = int(places[-1]) + 1 if places.size else starts[i]
+    return lax.slice(x, starts, [max(s, n) for s, n in zip(starts, limits, strict=True)])
+
+
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
+             size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:  # fmt: skip
+    """The slices of a for which the vector condition holds.
+
+    A traced condition needs size, the number of slices, filled up with fill_value.
+    """
+    from lamina.numpy.searching import flatnonzero
+
+    refuse_out("compress", out)
+    check_arraylike("compress", condition, a, fill_value)
+    mask = truth(asarray(condition))
+    if len(mask.shape) != 1:
+        raise ValueError("condition must be a 1D array")
+    x, at = _along(asarray(a), axis)
+    n = x.shape[at]
+    if mask.shape[0] > n:
+        if not isinstance(mask, Tracer) and np.asarray(mask)[n:].any():
+            raise ValueError("condition contains entries that are out of bounds")
+        mask = lax.slice(mask, (0,), (n,))
+    if size is None:
+        return take(x, flatnonzero(mask), at, mode="clip")
+    # Where nothing is left the index lies behind the axis, and take fills.
+    index = flatnonzero(mask, size=size, fill_value=n)
+    found = lax.lt(index, np.asarray(n).astype(index.dtype)[()])
+    shape = tuple(size if i == at else s for i, s in enumerate(x.shape))
+    taken = take(x, index, at, mode="clip")
+    fill = broadcast_to_shape(convert(fill_value, x.dtype), shape)
+    return lax.select(lax.broadcast_in_dim(found, shape, (at,)), taken, fill)
+
+
+# ---- replaced ----------------------------------------------------------------------------------
+def _refuse_inplace(name: str, inplace: bool, kind: type[Exception] = ValueError) -> None:
+    if inplace:
+        raise kind(
+            f"lamina.numpy.{name} cannot modify arrays in-place, because lamina's arrays are "
+            "immutable. Pass inplace=False to instead return an updated array."
+        )
+
+
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
+        inplace: bool = True) -> Array:  # fmt: skip
+    """a with v (repeated as often as needed) at the flat indices ind.
+
+    mode "clip" or "wrap" says what indices out of bounds mean; by default they change nothing.
+    """
+    _refuse_inplace("put", inplace)
+    check_arraylike("put", a, ind, v)
+    x, index, values = asarray(a), asarray(ind), asarray(v)
+    index, values = (lax.reshape(t, (t.size,)) for t in (index, values))
+    if not x.size or not index.size or not values.size:
+        return x
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to lamina.numpy.put is not supported.")
+    if mode not in (None, "clip", "wrap"):
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
+    values = _resize(values, shape=index.shape) if values.shape != index.shape else values
+    if mode == "clip":
+        top = np.asarray(x.size - 1).astype(index.dtype)[()]
+        index = lax.clamp(np.zeros((), index.dtype)[()], index, top)
+    flat = lax.reshape(x, (x.size,))
+    return lax.reshape(flat.at[index].set(values, mode=mode), x.shape)
+
+
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
+    """arr with vals, one after another and over again, where mask holds."""
+    _refuse_inplace("place", inplace)
+    check_arraylike("place", arr, mask, vals)
+    x, where_, values = asarray(arr), truth(asarray(mask)), asarray(vals)
+    if where_.size != x.size:
+        raise ValueError("place: arr and mask must be the same size")
+    if not values.size:
+        raise ValueError("Cannot place values from an empty array")
+    return x if not x.size else _place(x, where_, values)
+
+
+@compiled
+def _place(x: Any, mask: Any, values: Any) -> Array:
+    flat = lax.reshape(mask, (x.size,))
+    order = lax.sub(lax.cumsum(lax.convert_element_type(flat, np.int32), 0), np.int32(1))
+    which = lax.rem(lax.max(order, np.int32(0)), np.int32(values.size))
+    new = take(lax.reshape(values, (values.size,)), which, mode="clip")
+    new = lax.convert_element_type(new, x.dtype)
+    return lax.reshape(lax.select(flat, new, lax.reshape(x, (x.size,))), x.shape)
+
+
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
+                   inplace: bool = True, *, mode: str | None = None) -> Array:  # fmt: skip
+    """arr with values at indices along an axis, other axes going together: what take_along_axis
+    reads."""
+    _refuse_inplace("put_along_axis", inplace)
+    check_arraylike("put_along_axis", arr, indices, values)
+    x, index, v = asarray(arr), asarray(indices), asarray(values)
+    shape = x.shape
+    x, at = _along(x, axis)
+    if axis is None:
+        index = lax.reshape(index, (index.size,))
+    if len(index.shape) != len(x.shape):
+        raise ValueError(f"put_along_axis: indices must have {len(x.shape)} dimension(s), "
+                         f"got {len(index.shape)}")  # fmt: skip
+    full = tuple(
+        n if i == at or n != 1 else x.shape[i] for i, n in enumerate(index.shape)
+    )
+    index = broadcast_to_shape(index, full)
+    where_ = tuple(
+        index if i == at else lax.broadcasted_iota(np.int32, tuple(
+            n if j == i else 1 for j, n in enumerate(full)), i)
+        for i in range(len(full))
+    )  # fmt: skip
+    if axis is None and v.shape:
+        v = lax.reshape(v, (v.size,)) if v.size == index.size else v
+    return lax.reshape(x.at[where_].set(v, mode=mode), shape)
+
+
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """a with val on its main diagonal: a scalar, or values that are repeated along it."""
+    _refuse_inplace("fill_diagonal", inplace, NotImplementedError)
+    if wrap:
+        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+    check_arraylike("fill_diagonal", a, val)
+    x, v = asarray(a), asarray(val)
+    if len(x.shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(x.shape) > 2 and len(set(x.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    n = min(x.shape)
+    if v.shape:
+        v = _resize(lax.reshape(v, (v.size,)), shape=(n,)) if n and v.size else v
+    i = np.arange(n, dtype=np.int32)
+    return x.at[(i,) * len(x.shape)].set(v) if n else x
+
+
+# ---- indices of parts --------------------------------------------------------------------------
+def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:  # fmt: skip
+    """The indices of the elements of an n x n matrix that mask_func(ones, k) leaves nonzero."""
+    from lamina.numpy.creation import ones
+    from lamina.numpy.searching import nonzero
+
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
+
+
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+    """The indices of the main diagonal of arr, whose axes must be equally long."""
+    from lamina.numpy.creation import diag_indices
+
+    check_arraylike("diag_indices_from", arr)
+    shape = get_aval(arr).shape
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], ndim=len(shape))
+
+
+def _matrix_shape(arr: Any) -> tuple[int, int]:
+    shape = tuple(arr.shape if hasattr(arr, "shape") else get_aval(arr).shape)
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape  # type: ignore[return-value]
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The indices of the lower triangle of a matrix of arr's shape."""
+    from lamina.numpy.creation import tril_indices
+
+    rows, columns = _matrix_shape(arr)
+    return tril_indices(rows, operator.index(k), columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The indices of the upper triangle of a matrix of arr's shape."""
+    from lamina.numpy.creation import triu_indices
+
+    rows, columns = _matrix_shape(arr)
+    return triu_indices(rows, operator.index(k), columns)

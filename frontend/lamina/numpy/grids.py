@@ -1,0 +1,151 @@
+"""Objects that are indexed to make arrays: mgrid ogrid r_ c_ s_ index_exp, and the function ix_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.numpy.creation import arange, array, asarray, linspace, meshgrid
+from lamina.numpy.joining import concatenate, stack
+from lamina.numpy.manipulation import moveaxis
+from lamina.numpy.promotion import (
+    Array,
+    ArrayLike,
+    check_arraylike,
+    concrete_or_error,
+    promote_dtypes,
+)
+
+
+def _range(s: slice, name: str) -> Array:
+    """start:stop:step as arange; an imaginary step is the number of points from start to stop."""
+    start, stop, step = (
+        None if part is None else concrete_or_error(part, f"slice {word} of lamina.numpy.{name}")[()]
+        for part, word in ((s.start, "start"), (s.stop, "stop"), (s.step, "step"))
+    )
+    start, step = 0 if start is None else _plain(start), 1 if step is None else _plain(step)
+    if stop is None:
+        raise ValueError(f"lamina.numpy.{name}: a slice needs a stop, got {s}")
+    if isinstance(step, complex):
+        return linspace(start, _plain(stop), int(abs(step)))
+    return arange(start, _plain(stop), step)
+
+
+def _plain(x: Any) -> Any:
+    return x.item() if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+class _Grid:
+    def __init__(self, name: str, sparse: bool) -> None:
+        self._name, self._sparse = name, sparse
+
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Any:
+        """The grid of these ranges: start:stop:step, or start:stop:nj for n points."""
+        if isinstance(key, slice):
+            return _range(key, self._name)
+        axes = [_range(k, self._name) for k in key]
+        axes = [asarray(a) for a in promote_dtypes(*axes)] if axes else []
+        grid = meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        if self._sparse:
+            return list(grid)
+        return stack(grid) if grid else lax.full((0,), 0, dtypes.canonicalize(int))
+
+    def __repr__(self) -> str:
+        return f"lamina.numpy.{self._name}"
+
+
+mgrid = _Grid("mgrid", sparse=False)
+ogrid = _Grid("ogrid", sparse=True)
+
+
+class _IndexExpression:
+    """Gives back how it is indexed: s_[1:2, ...] is (slice(1, 2), Ellipsis)."""
+
+    def __init__(self, always_tuple: bool) -> None:
+        self._always_tuple = always_tuple
+
+    def __getitem__(self, item: Any) -> Any:
+        return (item,) if self._always_tuple and not isinstance(item, tuple) else item
+
+
+s_ = _IndexExpression(always_tuple=False)
+index_exp = _IndexExpression(always_tuple=True)
+
+
+class _Concatenation:
+    """r_ and c_: concatenation by indexing.
+
+    A string in front directs: "axis,ndim,trans" names the axis to join along, the least number of
+    axes of each item, and where the axes of items with fewer begin; "r" and "c" make matrices.
+    """
+
+    def __init__(self, name: str, axis: int, ndim: int, trans: int) -> None:
+        self._name, self._default = name, (axis, ndim, trans)
+
+    def __getitem__(self, key: Any) -> Array:
+        items = key if isinstance(key, tuple) else (key,)
+        axis, ndim, trans = self._default
+        as_matrix = ""
+        if items and isinstance(items[0], str):
+            directive, items = items[0], items[1:]
+            if directive in ("r", "c"):
+                as_matrix = directive
+            else:
+                axis, ndim, trans = self._directed(directive)
+        if as_matrix:
+            axis, ndim, trans = 0, 0, -1
+        parts = [self._item(item, ndim, trans) for item in items]
+        out = concatenate(parts, axis)
+        if as_matrix and len(out.shape) < 2:
+            out = lax.expand_dims(out, (0,) if as_matrix == "r" else (1,))
+        return out
+
+    def _directed(self, directive: str) -> tuple[int, int, int]:
+        given = directive.split(",")
+        axis, ndim, trans = self._default
+        try:
+            numbers = [int(g) for g in given]
+            if not 1 <= len(numbers) <= 3:
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"could not understand directive {directive!r}") from None
+        rest = (axis, ndim, trans)[len(numbers) :]
+        return (*numbers, *rest)  # type: ignore[return-value]
+
+    def _item(self, item: Any, ndim: int, trans: int) -> Array:
+        if isinstance(item, str):
+            raise ValueError("string directive must be placed at the beginning")
+        x = _range(item, self._name) if isinstance(item, slice) else asarray(item)
+        own = len(x.shape) if not isinstance(item, slice) else 1
+        x = array(x, ndmin=max(ndim, 1))
+        missing = ndim - own
+        if trans != -1 and missing > 0:
+            # The item's own axes, which array(ndmin=) put last, begin at `trans`.
+            at = trans if trans >= 0 else max(missing + trans + 1, 0)
+            ends = range(missing, missing + own)
+            x = moveaxis(x, tuple(ends), tuple(range(at, at + own)))
+        return x
+
+
+r_ = _Concatenation("r_", 0, 1, -1)
+c_ = _Concatenation("c_", -1, 2, 0)
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """Vectors as arrays that broadcast to a grid: x[ix_(rows, columns)] takes the sub-matrix."""
+    check_arraylike("ix_", *args)
+    out = []
+    for i, a in enumerate(args):
+        x = asarray(a)
+        if len(x.shape) != 1:
+            raise ValueError("Arguments to lamina.numpy.ix_ must be 1-dimensional, got shape "
+                             f"{tuple(x.shape)}")  # fmt: skip
+        if x.dtype == np.bool_:
+            raise NotImplementedError("Boolean arguments to lamina.numpy.ix_ are not implemented")
+        if x.shape[0] == 0:
+            x = lax.convert_element_type(x, dtypes.canonicalize(int))
+        out.append(lax.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))
+    return tuple(out)

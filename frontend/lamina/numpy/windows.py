@@ -1,0 +1,86 @@
+"""Window functions of M samples: bartlett blackman hamming hanning kaiser."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import dtypes
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import Array, ArrayLike, concrete_or_error, convert, literal
+
+
+def _size(name: str, M: int) -> int:
+    n = operator.index(concrete_or_error(M, f"M argument of lamina.numpy.{name}")[()])
+    if n < 0:
+        raise ValueError(f"{name}: the number of samples must be non-negative, got {n}")
+    return n
+
+
+@compiled(static=("n", "coefficients"))
+def _cosines(n: int, coefficients: Sequence[float]) -> Array:
+    """The sum of c_k cos(2 pi k i / (n - 1))."""
+    to = dtypes.canonicalize(float)
+    i = lax.iota(to, n)
+    out = lax.full((n,), coefficients[0], to)
+    for k, c in enumerate(coefficients[1:], 1):
+        angle = lax.mul(i, literal(i, 2 * np.pi * k / (n - 1)))
+        out = lax.add(out, lax.mul(literal(i, c), lax.cos(angle)))
+    return out
+
+
+def _cosine_window(name: str, M: int, *coefficients: float) -> Array:
+    n = _size(name, M)
+    if n <= 1:
+        return lax.full((n,), 1, dtypes.canonicalize(float))
+    return _cosines(n=n, coefficients=coefficients)
+
+
+def blackman(M: int) -> Array:
+    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    return _cosine_window("blackman", M, 0.42, -0.5, 0.08)
+
+
+def hamming(M: int) -> Array:
+    """The Hamming window: 0.54 - 0.46 cos."""
+    return _cosine_window("hamming", M, 0.54, -0.46)
+
+
+def hanning(M: int) -> Array:
+    """The Hann window: 0.5 - 0.5 cos."""
+    return _cosine_window("hanning", M, 0.5, -0.5)
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window, 0 at both ends."""
+    n = _size("bartlett", M)
+    to = dtypes.canonicalize(float)
+    return lax.full((n,), 1, to) if n <= 1 else _bartlett(n=n)
+
+
+@compiled(static=("n",))
+def _bartlett(n: int) -> Array:
+    i = lax.iota(dtypes.canonicalize(float), n)
+    distance = lax.abs(lax.sub(lax.mul(literal(i, 2), i), literal(i, n - 1)))
+    return lax.sub(literal(i, 1), lax.div(distance, literal(i, n - 1)))
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """The Kaiser window: i0(beta sqrt(1 - t^2)) / i0(beta) for t from -1 to 1."""
+    n = _size("kaiser", M)
+    to = dtypes.canonicalize(float)
+    return lax.full((n,), 1, to) if n <= 1 else _kaiser(convert(beta, to), n=n)
+
+
+@compiled(static=("n",))
+def _kaiser(beta: ArrayLike, *, n: int) -> Array:
+    from lamina.numpy.exponents import i0
+
+    i = lax.iota(dtypes.canonicalize(float), n)
+    half = literal(i, 0.5 * (n - 1))
+    t = lax.div(lax.sub(i, half), half)
+    inside = lax.max(lax.sub(literal(i, 1), lax.square(t)), literal(i, 0))
+    return lax.div(i0(lax.mul(beta, lax.sqrt(inside))), i0(beta))
