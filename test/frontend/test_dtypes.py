@@ -1,6 +1,7 @@
 """Dtypes: canonical widths, names, kinds, and the promotion lattice, which must be JAX's."""
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +19,10 @@ ALL = [d for d in dtypes._SHORT if d != dtypes.float0]
 WEAK = [np.dtype(t) for t in ("int32", "float32", "complex64", "int64", "float64", "complex128")]
 
 
-def _jax_value(dtype: np.dtype, weak: bool) -> jax.Array:
-    # A weakly typed array of a given dtype; JAX's public functions make only the default ones.
-    return _convert_element_type(jnp.zeros((), dtype), dtype, weak_type=weak)
+def _jax_value(dtype: np.dtype, weak: bool) -> Any:
+    # A weakly typed array of a given dtype; JAX's public functions make only the default ones. A
+    # dtype stands for strong ones: XLA has no arrays of all.
+    return dtype if not weak else _convert_element_type(jnp.zeros((), dtype), dtype, weak_type=weak)
 
 
 def _nodes(x64: bool) -> list[tuple[np.dtype, bool]]:

@@ -22,16 +22,17 @@ from lamina.numpy.promotion import (
 
 def _range(s: slice, name: str) -> Array:
     """start:stop:step as arange; an imaginary step is the number of points from start to stop."""
-    start, stop, step = (
+    given = (
         None if part is None else concrete_or_error(part, f"slice {word} of lamina.numpy.{name}")[()]
         for part, word in ((s.start, "start"), (s.stop, "stop"), (s.step, "step"))
     )
-    start, step = 0 if start is None else _plain(start), 1 if step is None else _plain(step)
+    start, stop, step = (_plain(part) for part in given)
+    start, step = 0 if start is None else start, 1 if step is None else step
     if stop is None:
         raise ValueError(f"lamina.numpy.{name}: a slice needs a stop, got {s}")
     if isinstance(step, complex):
-        return linspace(start, _plain(stop), int(abs(step)))
-    return arange(start, _plain(stop), step)
+        return linspace(start, stop, int(abs(step)))
+    return arange(start, stop, step)
 
 
 def _plain(x: Any) -> Any:

@@ -145,7 +145,7 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any]
     if len(get_aval(x).shape) != 1 or a.shape != b.shape:
         raise ValueError("histogram2d: x and y must be vectors of equal length, got shapes "
                          f"{get_aval(x).shape} and {get_aval(y).shape}")  # fmt: skip
-    if np.iterable(bins) and len(bins) not in (1, 2):
+    if hasattr(bins, "__len__") and len(bins) not in (1, 2):
         edges = asarray(bins)
         bins = [edges, edges]
     a, b = (asarray(t) for t in promote_dtypes(a, b))

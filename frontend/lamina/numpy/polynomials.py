@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import operator
 from typing import Any
@@ -25,6 +26,10 @@ from lamina.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
+
+
+def _linalg() -> Any:
+    return importlib.import_module("lamina.numpy.linalg")
 
 
 def _vectors(name: str, inexact: bool, *args: ArrayLike) -> list[Array]:
@@ -174,9 +179,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     (x,) = promote_inexact(seq_of_zeros)
     x = asarray(x)
     if len(x.shape) == 2 and x.shape[0] == x.shape[1] and x.shape[0]:
-        from lamina.numpy.linalg import eigvals
-
-        x = eigvals(x)
+        x = _linalg().eigvals(x)
     if not x.shape:
         x = lax.reshape(x, (1,))
     if len(x.shape) != 1:
@@ -219,14 +222,12 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 
 def _companion_roots(p: Array) -> Array:
-    from lamina.numpy.linalg import eigvals
-
     n = p.shape[0] - 1
     if n == 0:
         return lax.full((0,), 0, dtypes.complex_dtype(p.dtype))
     top = lax.neg(lax.div(lax.slice(p, (1,), (n + 1,)), lax.index_in_dim(p, 0, keepdims=False)))
     below = asarray(np.eye(n - 1, n).astype(p.dtype))
-    return eigvals(lax.concatenate([lax.expand_dims(top, (0,)), below], 0))
+    return _linalg().eigvals(lax.concatenate([lax.expand_dims(top, (0,)), below], 0))
 
 
 def _roots_with_leading_zeros(p: Array) -> Array:
@@ -286,7 +287,6 @@ def polyfit(
     With full also (residuals, rank, singular values, rcond); with cov also the covariance matrix
     of the coefficients, scaled by chi squared over the degrees of freedom unless cov="unscaled".
     """
-    from lamina.numpy.linalg import inv, lstsq
     from lamina.numpy.products import dot
     from lamina.numpy.products import outer as outer_
     from lamina.numpy.reductions import sum as sum_
@@ -322,14 +322,14 @@ def polyfit(
         right = lax.mul(right, w if len(y.shape) == 1 else broadcast_to_shape(column, y.shape))
     # Columns of equal length condition the problem best.
     scale = lax.sqrt(sum_(lax.square(powers), 0))
-    c, residuals, rank, singular = lstsq(powers / scale, right, rcond)
+    c, residuals, rank, singular = _linalg().lstsq(powers / scale, right, rcond)
     c = c / (scale if len(c.shape) == 1 else lax.expand_dims(scale, (1,)))
     if full:
         return c, residuals, rank, singular, asarray(rcond)
     if not cov:
         return c
     scaled = powers / scale
-    base = inv(dot(scaled.T, scaled))
+    base = _linalg().inv(dot(scaled.T, scaled))
     base = base / outer_(scale, scale)
     if cov == "unscaled":
         factor: Any = literal(base, 1)
