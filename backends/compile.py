@@ -15,11 +15,11 @@ from typing import Any
 from lamina.backends import cost
 from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry, entry_imports
 from lamina.backends.cpu.kernel import KernelObject
+from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.kernels import compiled_kernels
 from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.stages import (
     Stages,
-    kernel_functions,
     run_fuse,
     run_optimize,
     run_plan,
@@ -90,7 +90,7 @@ def compile_module(
         run_fuse(work, watch)
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
         run_plan(work, watch)
-        kernels = compiled_kernels(kernel_functions(work), target, store)
+        kernels = compiled_kernels(kernels_of(work), target, store)
         symbols = {function: kernel.symbol for function, kernel in kernels.items()}
         entry = build_entry(work, symbols, target)
 
@@ -210,7 +210,7 @@ def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[d
 
     ir.SymbolTable(planned.operation)["main"].operation.walk(count)
     rows = []
-    for name, function in kernel_functions(planned).items():
+    for name, function in kernels_of(planned).items():
         attributes = function.attributes
         ops = [
             op.operation.name.split(".", 1)[1] for op in function.regions[0].blocks[0].operations
@@ -218,7 +218,7 @@ def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[d
         rows.append(
             {
                 "name": name,
-                "symbol": kernels[name].symbol,
+                "symbol": kernels[name].symbol if name in kernels else None,
                 "calls": calls[name],
                 "ops": [op for op in ops if op not in ("return", "constant")],
                 **{

@@ -203,7 +203,7 @@ class _Printer:
         block = kernel.regions[0].blocks[0]
         computing = [o.operation for o in block.operations][:-1]
         single = [o for o in computing if o.name != "stablehlo.constant"]
-        if len(single) == 1 and len(computing) == 1:
+        if len(single) == 1 and len(computing) == 1 and kind != "control":
             only = single[0]
             inner = dict(zip(block.arguments, (inside.names[v] for v in op.operands)))
             self._op(inside, only, ", ".join(inner[value] for value in only.operands))
@@ -213,6 +213,9 @@ class _Printer:
         if callee not in self.computations:
             name = self.computations[callee] = self._unique("fused_computation")
             self._function(name, block, [f"param_{i}" for i in range(len(block.arguments))])
+        if kind == "control":
+            self._define(inside, op, "call", operands, [f"to_apply=%{self.computations[callee]}"])
+            return
         notes = [f"kind={_KINDS.get(kind, 'kLoop')}", f"calls=%{self.computations[callee]}"]
         self._define(inside, op, "fusion", operands, notes)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from lamina.backends.cpu.kernel import KernelObject, emit_kernel, kernel_symbol, lower_kernel
+from lamina.backends.cpu.program_text import is_scalar
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.dialects.vendors import ir
@@ -22,11 +23,16 @@ _KIND = "kernel"
 def compiled_kernels(
     kernels: Mapping[str, ir.Operation], target: Target, store: Store | None
 ) -> dict[str, KernelObject]:
-    """Name -> object for each kernel function, from the store where it is there.
+    """Name -> object for each kernel function that is code of its own, from the store where it is
+    there.
 
     Raises CompileError naming the op that can't be compiled.
     """
-    symbols = {name: kernel_symbol(kernel, target) for name, kernel in kernels.items()}
+    symbols = {
+        name: kernel_symbol(kernel, target)
+        for name, kernel in kernels.items()
+        if not is_scalar(kernel)
+    }
     distinct = {symbol: kernels[name] for name, symbol in symbols.items()}
     objects = {symbol: _stored(store, symbol) for symbol in distinct}
     missing = [symbol for symbol, found in objects.items() if found is None]

@@ -43,6 +43,7 @@ STABLEHLO_FUSE = (
     "stablehlo-lay-out-contractions",
     "stablehlo-raise-views",
     "stablehlo-cse",
+    "stablehlo-outline-control",
     "stablehlo-fuse",
 )
 
@@ -50,6 +51,14 @@ STABLEHLO_FUSE = (
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
     "stablehlo-plan-buffers",
+)
+
+# A loop that is one kernel is a program of its own: the small buffers of its plan go on the stack,
+# and the kernels in it are inlined.
+CPU_CONTROL = (
+    "stablehlo-fuse",
+    "stablehlo-legalize-control-flow",
+    "stablehlo-plan-buffers{own-place=4096}",
 )
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
@@ -145,6 +154,7 @@ ALL_PIPELINES = {
     "optimize": STABLEHLO_OPTIMIZE,
     "fuse": STABLEHLO_FUSE,
     "plan": STABLEHLO_PLAN,
+    "control": CPU_CONTROL,
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,

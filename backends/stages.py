@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from lamina.backends.cost import note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.cpu.program_text import is_scalar, kernels_of
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     STABLEHLO_FUSE,
@@ -108,15 +109,6 @@ def run_plan(module: ir.Module, watch: Instrumentation) -> None:
     _dump(watch, "planned", module, STABLEHLO_PLAN)
 
 
-def kernel_functions(planned: ir.Module) -> dict[str, ir.Operation]:
-    """Name -> function for the kernels of a planned module."""
-    nested = ir.SymbolTable(planned.operation)["kernels"].operation
-    return {
-        op.attributes["sym_name"].value: op.operation
-        for op in nested.regions[0].blocks[0].operations
-    }
-
-
 @functools.cache
 def _pipeline(passes: tuple[str, ...]) -> Pipeline:
     return Pipeline.of(*passes)
@@ -180,7 +172,9 @@ class Stages:
         symbols: dict[str, str] = {}
         comment = {"linalg": "//", "llvm": ";", "asm": "#"}[stage]
         with instrumentation.off():
-            for name, kernel in kernel_functions(planned).items():
+            for name, kernel in kernels_of(planned).items():
+                if is_scalar(kernel):
+                    continue
                 compiled = compile_kernel(kernel, target, keep_texts=True)
                 if compiled.symbol not in symbols.values():
                     parts.append(f"{comment} kernel {name}\n{compiled.texts[stage]}")

@@ -13,19 +13,19 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
+from lamina.backends.cpu.control import control_kernel
+from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
 from lamina.backends.pipelines import (
+    CPU_CONTROL,
     CPU_KERNEL_LINALG,
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
     CPU_KERNEL_PREPARE,
 )
 from lamina.backends.target import Target
-from lamina.dialects.vendors import ir, llvm
-from lamina.passes.base import CompileError
-from lamina.passes.llvm.finish_kernel import FinishKernel
-from lamina.passes.pipeline import Pipeline
+from lamina.dialects.vendors import ir
 
 _SYMBOL_DIGITS = 16
 _CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.convolution")
@@ -76,20 +76,26 @@ def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False)
     """MLIR's half of `compile_kernel`."""
     source = _text_without_name(kernel)
     symbol = _symbol(source, target)
-    texts: dict[str, str] = {}
+    texts: dict[str, str] | None = {} if keep_texts else None
     with kernel.context, ir.Location.unknown():
         module = _module_of(kernel, symbol)
-        written = library_kernel(module.body.operations[0].operation, symbol, target)
-        if written is None:
-            written = _generate(module, source, symbol, target, texts if keep_texts else None)
-        elif keep_texts:
+        function = module.body.operations[0].operation
+        is_control = _kind(function) == "control"
+        written = library_kernel(function, symbol, target)
+        if is_control:
+            written = control_kernel(module, symbol, target, texts)
+        elif written is None:
+            generated = generate(module, source, target, texts, symbol)
+            written = generated.llvm_ir, generated.scratch_bytes[symbol]
+        elif texts is not None:
             texts["linalg"] = str(module)
         text, scratch = written
-    # Small contractions live by unrolling, unless they are blocked by now; for all else it only
-    # makes more code to compile.
-    unroll = any(word in source for word in _CONTRACTIONS) and "@llvm.fmuladd.v" not in text
+    # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
+    # for all else it only makes more code to compile.
+    contracts = any(word in source for word in _CONTRACTIONS)
+    unroll = is_control or (contracts and "@llvm.fmuladd.v" not in text)
     codegen = CodegenOptions(level=2, unroll=unroll)
-    return LoweredKernel(symbol, text, scratch, codegen, texts)
+    return LoweredKernel(symbol, text, scratch, codegen, texts or {})
 
 
 def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False) -> KernelObject:
@@ -110,34 +116,9 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     )
 
 
-def _generate(
-    module: ir.Module, source: str, symbol: str, target: Target, texts: dict[str, str] | None
-) -> tuple[str, int]:
-    """LLVM IR of the kernel in a module, and the bytes of scratch it needs."""
-    _check_shapes(module)
-    _pipeline(_preparing(source) + CPU_KERNEL_LINALG).run(module)
-    _check_lowered(module, ("stablehlo.", "chlo."))
-    if texts is not None:
-        texts["linalg"] = str(module)
-    _pipeline(_for_target(CPU_KERNEL_LOOPS, target)).run(module)
-    scratch = _scratch_bytes(module, symbol)
-    _pipeline(CPU_KERNEL_LLVM).run(module)
-    FinishKernel(target.vector_bits, symbol).run(module)
-    _check_only_llvm(module)
-    return llvm.translate_module_to_llvmir(module.operation), scratch
-
-
 def _symbol(source: str, target: Target) -> str:
     digest = hashlib.sha256("\0".join((source, repr(target), _code_version())).encode())
     return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
-
-
-def _preparing(source: str) -> tuple[str, ...]:
-    return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
-
-
-def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    return tuple(stage.replace("VECTOR_BITS", str(target.vector_bits)) for stage in stages)
 
 
 def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
@@ -150,55 +131,9 @@ def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
     return module
 
 
-def _check_shapes(module: ir.Module) -> None:
-    """Refuse sizes that are not known: nothing below may assume that they are."""
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for result in op.results:
-            if isinstance(result.type, ir.RankedTensorType) and not result.type.has_static_shape:
-                dynamic.append(op)
-        return ir.WalkResult.ADVANCE
-
-    dynamic: list[ir.Operation] = []
-    module.operation.walk(visit)
-    if dynamic:
-        raise CompileError.at(dynamic[0], f"a result of dynamic size {dynamic[0].results[0].type}")
-
-
-def _check_lowered(module: ir.Module, dialects: tuple[str, ...]) -> None:
-    left = _ops(module, lambda name: name.startswith(dialects) and name != "stablehlo.return")
-    if left:
-        raise CompileError.at(left[0], "the CPU backend has no lowering for this op here")
-
-
-def _check_only_llvm(module: ir.Module) -> None:
-    """Translation to LLVM IR crashes on other dialects, so none may be left."""
-    left = _ops(module, lambda name: not name.startswith("llvm.") and name != "builtin.module")
-    if left:
-        raise CompileError.at(left[0], "not lowered to the llvm dialect")
-
-
-def _ops(module: ir.Module, wanted) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if wanted(op.name):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
-def _scratch_bytes(module: ir.Module, symbol: str) -> int:
-    for op in module.body.operations:
-        if (
-            op.operation.name == "func.func"
-            and ir.StringAttr(op.attributes["sym_name"]).value == symbol
-        ):
-            arguments = op.regions[0].blocks[0].arguments
-            return ir.MemRefType(arguments[len(arguments) - 1].type).shape[0]
-    raise AssertionError("the kernel function is gone")
+def _kind(function: ir.Operation) -> str:
+    attributes = function.attributes
+    return attributes["lamina.kind"].value if "lamina.kind" in attributes else ""
 
 
 def _imports(text: str) -> tuple[str, ...]:
@@ -221,10 +156,11 @@ def _code_version() -> str:
     """What else decides the code: the pipelines and the versions of MLIR and LLVM."""
     from importlib.metadata import version
 
-    pipelines = (CPU_KERNEL_PREPARE, CPU_KERNEL_LINALG, CPU_KERNEL_LOOPS, CPU_KERNEL_LLVM)
+    pipelines = (
+        CPU_CONTROL,
+        CPU_KERNEL_PREPARE,
+        CPU_KERNEL_LINALG,
+        CPU_KERNEL_LOOPS,
+        CPU_KERNEL_LLVM,
+    )
     return repr((pipelines, CodegenOptions(), version("torch-mlir"), version("llvmlite")))
-
-
-@functools.cache
-def _pipeline(stages: tuple[str, ...]) -> Pipeline:
-    return Pipeline.of(*stages)

@@ -2,8 +2,8 @@
 
 Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since
 an argument that shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`.
-All functions but the public one become internal, and those that nothing can call from outside may
-be inlined.
+All functions but the public one become internal; with `inline`, they are inlined wherever they are
+called.
 
 example: test/passes/llvm/finish_kernel.mlir
 """
@@ -22,6 +22,7 @@ class FinishKernel(Pass):
 
     vector_bits: int = 256
     public: str = ""
+    inline: bool = False
 
     def run(self, module: ir.Module) -> None:
         noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
@@ -38,3 +39,5 @@ class FinishKernel(Pass):
             if ir.StringAttr(function.attributes["sym_name"]).value != self.public:
                 function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
                 function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+                if self.inline:
+                    function.attributes["always_inline"] = ir.UnitAttr.get()

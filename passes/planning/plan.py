@@ -7,7 +7,7 @@ from typing import Literal
 
 from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
 from lamina.passes.planning.liveness import Liveness, analyse
-from lamina.passes.planning.offsets import assign_offsets
+from lamina.passes.planning.offsets import aligned, assign_offsets
 from lamina.passes.planning.order import sink_updates
 from lamina.passes.planning.program import (
     Block,
@@ -78,6 +78,8 @@ class Plan:
     unused_donations: list[int]
     sharing: Sharing
     offsets: dict[int, int]
+    own_bytes: int
+    """How much of the arena, from its beginning, is small buffers with a place of their own."""
 
     def slot(self, value: int) -> Slot:
         """Where a value (or a temporary named by a CopyStep) is."""
@@ -91,22 +93,49 @@ class Plan:
         return intervals[0][0], intervals[-1][1]
 
 
-def make_plan(program: Program) -> Plan:
-    """Order, storage and copies for `program`, whose blocks may be reordered on the way."""
+def make_plan(program: Program, own_place: int = 0) -> Plan:
+    """Order, storage and copies for `program`, whose blocks may be reordered on the way.
+
+    Buffers of up to `own_place` bytes each get a place of their own, before all others.
+    """
     sink_updates(program)
     live = analyse(program)
     sharing = coalesce(program, live)
     # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
     steps = _StepWriter(program, live, sharing).write()
-    offsets, arena_bytes = assign_offsets(
+    own, own_bytes = _own_places(sharing, own_place)
+    offsets, shared_bytes = assign_offsets(
         {
             name: (group.bytes, group.intervals[0][0], group.intervals[-1][1])
             for name, group in sharing.groups.items()
-            if group.place is None
+            if group.place is None and name not in own
         }
     )
+    offsets = own | {name: own_bytes + offset for name, offset in offsets.items()}
     unused = sorted(set(program.donated) - set(sharing.alias_of.values()))
-    return Plan(steps, arena_bytes, sharing.alias_of, unused, sharing, offsets)
+    return Plan(
+        steps, own_bytes + shared_bytes, sharing.alias_of, unused, sharing, offsets, own_bytes
+    )
+
+
+_OWN_TOTAL = 1 << 16  # bytes of small buffers: they may be put on a stack
+
+
+def _own_places(sharing: Sharing, limit: int) -> tuple[dict[int, int], int]:
+    """Offsets for the buffers of up to `limit` bytes, smallest first, and where they end."""
+    small = [
+        (group.bytes, -name)
+        for name, group in sharing.groups.items()
+        if group.place is None and 0 < group.bytes <= limit
+    ]
+    offsets: dict[int, int] = {}
+    end = 0
+    for size, negative in sorted(small):
+        if end + aligned(size) > _OWN_TOTAL:
+            break
+        offsets[-negative] = end
+        end += aligned(size)
+    return offsets, end
 
 
 class _StepWriter:

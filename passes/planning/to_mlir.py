@@ -71,12 +71,17 @@ class Writer:
                 "arg_attrs": ir.ArrayAttr.get([ir.DictAttr.get(note) for note in notes]),
                 "lamina.arguments": _i64(len(body.arguments)),
                 "lamina.arena_bytes": _i64(self.plan.arena_bytes),
+                **self._own_bytes(),
                 "lamina.unused_donations": ir.DenseI64ArrayAttr.get(self.plan.unused_donations),
             },
             regions=1,
         )
         new.regions[0].blocks.append(*inputs)
         return new
+
+    def _own_bytes(self) -> dict[str, ir.Attribute]:
+        own = self.plan.own_bytes
+        return {"lamina.own_bytes": _i64(own)} if own else {}
 
     def _global(self, number: int) -> None:
         """Declare the data of a constant, before @main."""

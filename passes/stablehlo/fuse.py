@@ -11,12 +11,14 @@ function with a kind and a reason:
 
 | kind | content |
 |---|---|
+| scalar | a few element-wise ops on scalars, done by whoever calls it |
 | loop | element-wise and index-moving ops, all results of one shape |
 | input | reductions over one domain with what makes their operands and follows their results |
 | rows | reductions over one domain, and loops over it that read their results along the way |
 | output | any other op, a small contraction with the element-wise ops after it |
 | library | one op that a library does, named by `lamina.library` |
 | update | an op that overwrites its first operands, marked `lamina.inout` |
+| control | a loop or branch of small steps, made before by `stablehlo-outline-control` |
 
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
@@ -64,7 +66,7 @@ class Fuse(Pass):
                     self._block(region.blocks[0], kernels, effects)
             elif len(op.regions):
                 _sink_captured_constants(op)
-            elif op.name == "func.call":
+            elif op.name == "func.call" and op.attributes["callee"].value not in kernels:
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if op.name in fuse_ops.UPDATES:
                 _give_buffers(op)
@@ -91,7 +93,7 @@ def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
     return any_found
 
 
-_ORDERLESS = frozenset((fuse_ops.BARRIER, "func.return", "stablehlo.rng"))
+_ORDERLESS = frozenset((fuse_ops.BARRIER, "func.call", "func.return", "stablehlo.rng"))
 
 
 def _sink_captured_constants(op: ir.Operation) -> None:

@@ -13,6 +13,7 @@ from lamina.passes.stablehlo.fuse_graph import OUTER, Group, Place
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_reasons import reason
 from lamina.passes.stablehlo.keys import attributes_key, region_key
+from lamina.passes.stablehlo.scalar_work import is_scalar_op
 
 Member = tuple[int, Place]
 
@@ -29,6 +30,15 @@ class Kernels:
             if "sym_name" in op.operation.attributes
         }
         self._next: dict[str, int] = {}
+        self._given = {
+            op.operation.attributes["sym_name"].value
+            for op in module.body.operations
+            if "lamina.kind" in op.operation.attributes
+        }
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a function was a kernel before."""
+        return name in self._given
 
     def __len__(self) -> int:
         return len(self._names)
@@ -202,7 +212,7 @@ class Outliner:
                 "", [v.type for v in arguments], [v.type for v in stored], "private"
             )
         attributes = function.attributes
-        attributes["lamina.kind"] = ir.StringAttr.get(group.kind)
+        attributes["lamina.kind"] = ir.StringAttr.get(self._kind(group, arguments))
         if group.library:
             attributes["lamina.library"] = ir.StringAttr.get(group.library)
         attributes["lamina.reason"] = ir.StringAttr.get(reason(group, self._ops))
@@ -215,6 +225,12 @@ class Outliner:
         if any(each):
             attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(given) for given in each])
         return self._kernels.add(function, root.name.split(".")[-1])
+
+    def _kind(self, group: Group, arguments: list[ir.Value]) -> str:
+        if group.kind != "loop" or any(value.type.shape for value in arguments):
+            return group.kind
+        ops = (self._ops[position] for position, _ in group.members)
+        return "scalar" if all(map(is_scalar_op, ops)) else group.kind
 
     def _fill(
         self, block: ir.Block, group: Group, given: dict[ir.Value, ir.Value]

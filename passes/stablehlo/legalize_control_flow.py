@@ -6,7 +6,7 @@
                           an index out of range takes it
 
 Runs after fusion: what is inside the regions is calls, views and constants, and stays as it is.
-Leaves everything else alone, regions of reductions and the like included.
+Leaves everything else alone: regions of reductions and the like, and kernels (`lamina.kind`).
 example: test/passes/stablehlo/legalize_control_flow.mlir
 """
 
@@ -32,7 +32,9 @@ class LegalizeControlFlow(Pass):
             return ir.WalkResult.ADVANCE
 
         # Inner ones first, so that a region is moved when all in it is done.
-        module.operation.walk(visit, ir.WalkOrder.POST_ORDER)
+        for view in module.body.operations:
+            if "lamina.kind" not in view.operation.attributes:
+                view.operation.walk(visit, ir.WalkOrder.POST_ORDER)
         for op in found:
             self.count(op.name.removeprefix("stablehlo."))
             with op.location, ir.InsertionPoint(op):

@@ -18,7 +18,8 @@ memrefs, a declaration for each kernel, and the kernels' bodies in a module `@ke
 Buffers are reused, loops update their carries in place, and what is donated (`tf.aliasing_output`,
 `jax.buffer_donor`) is overwritten. `lamina.inout` on a kernel's argument says that it overwrites
 it; where that pays, a kernel with `lamina.may_alias` gets a variant that does. How the decisions
-are made is told in passes/planning.
+are made is told in passes/planning. With `own-place=n`, buffers of up to n bytes share no memory
+and lie at the arena's beginning, `lamina.own_bytes` of it: a backend may put them on the stack.
 example: test/passes/stablehlo/plan_buffers.mlir
 """
 
@@ -37,6 +38,8 @@ from lamina.passes.planning.to_mlir import Writer
 class PlanBuffers(Pass):
     """See the module's docstring."""
 
+    own_place: int = 0
+
     def run(self, module: ir.Module) -> None:
         functions = {
             op.attributes["sym_name"].value: op.operation
@@ -48,7 +51,7 @@ class PlanBuffers(Pass):
             raise CompileError("builtin.module", None, "there is no function @main to plan")
         reader = Reader(functions)
         program = reader.read(main)
-        plan = make_plan(program)
+        plan = make_plan(program, self.own_place)
         Writer(main, reader, program, plan).write()
         self.count("arena bytes", plan.arena_bytes)
         self.count("donations unused", len(plan.unused_donations))

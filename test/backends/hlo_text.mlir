@@ -10,17 +10,20 @@
 // CHECK:   %exponential.{{[0-9]+}} = f32[8,4]{1,0} exponential(%param_0), metadata={op_name="jit(f)/exp" source_file="model.py" source_line=7}
 // CHECK:   ROOT %reduce.{{[0-9]+}} = f32[8]{0} reduce(%exponential.{{[0-9]+}}, %constant.{{[0-9]+}}), dimensions={1}, to_apply=%region
 
-// CHECK: %[[COND:region.*]] (arg_tuple: (s32[], f32[8,4], f32[4,4])) -> pred[] {
+// CHECK: %[[COND:region.*]] (arg_tuple: (s32[], f32[8,4], s32[], s32[], f32[4,4])) -> pred[] {
 // CHECK:   ROOT %{{.*}} = pred[]
-// CHECK: %[[BODY:region.*]] (arg_tuple: (s32[], f32[8,4], f32[4,4])) -> (s32[], f32[8,4], f32[4,4]) {
-// CHECK:   %get-tuple-element.{{[0-9]+}} = f32[4,4]{1,0} get-tuple-element(%arg_tuple), index=2
+// CHECK: %[[BODY:region.*]] (arg_tuple: (s32[], f32[8,4], s32[], s32[], f32[4,4])) -> (s32[], f32[8,4], s32[], s32[], f32[4,4]) {
+// CHECK:   %get-tuple-element.{{[0-9]+}} = f32[4,4]{1,0} get-tuple-element(%arg_tuple), index=4
 // CHECK:   f32[8,4]{1,0} dot(%{{.*}}, %{{.*}}), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 // CHECK:   ROOT %tuple
 
+// CHECK: %[[LOOP:fused_computation.*]] (param_0: f32[8,4], param_1: f32[4,4]) -> f32[8,4] {
+// CHECK:   while(%tuple.{{[0-9]+}}), condition=%[[COND]], body=%[[BODY]]
+// CHECK:   conditional(%param_0, %tuple.{{[0-9]+}}, %tuple.{{[0-9]+}}), true_computation=%region{{.*}}, false_computation=%region
+
 // CHECK: ENTRY %main (Arg_0: f32[8,4], Arg_1: f32[4,4], Arg_2: pred[]) -> (f32[8], f32[8,4]) {
 // CHECK:   fusion(%Arg_0), kind=kInput, calls=%fused_computation
-// CHECK:   while(%tuple.{{[0-9]+}}), condition=%[[COND]], body=%[[BODY]]
-// CHECK:   conditional(%Arg_2, %tuple.{{[0-9]+}}, %tuple.{{[0-9]+}}), true_computation=%region{{.*}}, false_computation=%region
+// CHECK:   call(%Arg_0, %Arg_1), to_apply=%[[LOOP]]
 // CHECK:   ROOT %tuple
 module @jit_f {
   func.func public @main(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>, %p: tensor<i1>) -> (tensor<8xf32>, tensor<8x4xf32>) {

@@ -112,10 +112,12 @@ def test_the_fused_form_is_what_is_promised(size):
                     assert set(names) <= MAIN_OPS
                     continue
                 kind = function.attributes["lamina.kind"].value
-                assert kind in ("loop", "input", "output", "library", "update")
+                assert kind in ("scalar", "loop", "input", "output", "library", "update")
                 assert function.attributes["lamina.reason"].value
                 assert not {"func.call", *CONTROL} & set(names)
                 shapes = [str(t) for t in function.attributes["function_type"].value.results]
+                if kind == "scalar":
+                    assert all("x" not in shape for shape in shapes)
                 if kind == "loop":
                     assert len({s[: s.rindex("x") if "x" in s else 0] for s in shapes}) == 1
                 if kind == "update":

@@ -1,0 +1,323 @@
+"""A planned program as LLVM text: calls of kernels, copies, control flow and scalar work.
+
+It is written straight from the planned module, one line or two for each step: a program has
+thousands of steps. Where buffers are is the caller's to say; the entry of a program (`entry`) and
+a loop that is one kernel (`control`) say it differently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from lamina.backends.cpu.scalar_text import ScalarText
+from lamina.dialects import constants
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+
+_PATTERN_BYTES = 64
+
+
+class ProgramText:
+    """Writes the steps of a planned module; `symbols` maps its kernels to functions that take
+    their buffers and then scratch memory. Kernels of kind `scalar` are written where they are
+    called."""
+
+    def __init__(self, planned: ir.Module, symbols: Mapping[str, str]) -> None:
+        self.symbols = symbols
+        self.kernels = kernels_of(planned)
+        self.may_fail = {
+            name
+            for name, kernel in self.kernels.items()
+            if "lamina.library" in kernel.attributes
+            and kernel.attributes["lamina.library"].value == PYTHON_CALLBACK
+        }
+        """Kernels after which the program ends, at label `failed`, if one says so."""
+        self.globals: dict[str, ir.Operation] = {}
+        for op in planned.body.operations:
+            operation = op.operation
+            if operation.name == "memref.global":
+                self.globals[operation.attributes["sym_name"].value] = operation
+            elif operation.name == "func.func" and op.attributes["sym_name"].value == "main":
+                self.main = operation
+        self.header = [
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        ]
+        self.data: dict[str, np.ndarray] = {}
+        self.declared: set[str] = set()
+        self.emitted: set[str] = set()
+        self.lines: list[str] = []
+        self.pointers: dict[ir.Value, str] = {}
+        self.offsets: dict[ir.Value, int] = {}
+        self.scalars: dict[ir.Value, tuple[str, str]] = {}
+        self.global_of: dict[ir.Value, str] = {}
+        self.stack_sizes: dict[int, int] = {}
+        self.names = 0
+
+    def steps(self, pointers: list[str], scratch: str, arena: str, stack: int = 0) -> str:
+        """The lines of @main, given the names of its arguments' and results' buffers.
+
+        Places below offset `stack` of the arena are on the stack, the others in `arena`.
+        """
+        block = self.main.regions[0].blocks[0]
+        self.pointers.update(zip(block.arguments, pointers))
+        self.scratch, self.arena, self.stack = scratch, arena, stack
+        self._block(block)
+        allocas = [
+            f"  %stack{offset} = alloca [{size} x i8], align 64"
+            for offset, size in self.stack_sizes.items()
+        ]
+        return "\n".join([*allocas, *self.lines])
+
+    def _name(self) -> str:
+        self.names += 1
+        return f"%v{self.names}"
+
+    def _label(self) -> str:
+        self.names += 1
+        return f"b{self.names}"
+
+    def _line(self, instruction: str) -> str:
+        name = self._name()
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def _begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+
+    def _branch(self, label: str) -> None:
+        self.lines.append(f"  br label %{label}")
+
+    def _block(self, block: ir.Block) -> None:
+        """Write the steps of a block."""
+        for view in block.operations:
+            op = view.operation
+            match op.name:
+                case "func.call":
+                    self._call(op)
+                case "memref.view":
+                    self._view(op)
+                case "memref.reinterpret_cast":
+                    tables: tuple[dict[ir.Value, Any], ...] = (
+                        self.pointers,
+                        self.offsets,
+                        self.global_of,
+                    )
+                    for known in tables:
+                        if op.operands[0] in known:
+                            known[op.results[0]] = known[op.operands[0]]
+                case "memref.get_global":
+                    self.global_of[op.results[0]] = op.attributes["name"].value
+                case "memref.copy":
+                    self._copy(op)
+                case "memref.load":
+                    self._load(op)
+                case "arith.constant":
+                    self.offsets[op.results[0]] = op.attributes["value"].value
+                case "arith.index_cast":
+                    self.scalars[op.results[0]] = self.scalars[op.operands[0]]
+                case "scf.while":
+                    self._while(op)
+                case "scf.if":
+                    self._if(op)
+                case "scf.index_switch":
+                    self._switch(op)
+                case "scf.yield" | "scf.condition" | "func.return":
+                    pass
+                case name:
+                    raise NotImplementedError(f"{name} in a planned program")
+
+    def _view(self, op: ir.Operation) -> None:
+        offset = self.offsets[op.results[0]] = self.offsets[op.operands[1]]
+        if offset < self.stack:
+            size = _bytes(op.results[0].type)
+            self.stack_sizes[offset] = max(size, self.stack_sizes.get(offset, 1))
+
+    # Addresses are computed where they are used: they are one instruction, and names that live
+    # across thousands of calls would only be spilled.
+    def _pointer(self, value: ir.Value) -> str:
+        offset = self.offsets.get(value)
+        if offset is not None and offset < self.stack:
+            return f"%stack{offset}"
+        if offset is not None:
+            return self._line(f"getelementptr i8, ptr {self.arena}, i64 {offset - self.stack}")
+        name = self.global_of.get(value)
+        return self.pointers[value] if name is None else self._global(name)
+
+    def _call(self, op: ir.Operation) -> None:
+        callee = op.attributes["callee"].value
+        if is_scalar(self.kernels.get(callee)):
+            given = [self._pointer(value) for value in op.operands]
+            ScalarText(self.kernels[callee], self._line, self.lines.append).write(given)
+            return
+        symbol = self.symbols[callee]
+        count = len(op.operands)
+        if symbol not in self.declared:
+            self.declared.add(symbol)
+            self.header.append(f"declare void @{symbol}({', '.join(['ptr'] * (count + 1))})")
+        given = [*(self._pointer(value) for value in op.operands), self.scratch]
+        self.lines.append(f"  call void @{symbol}({', '.join('ptr ' + p for p in given)})")
+        if callee in self.may_fail:
+            self._leave_if_failed()
+
+    def _leave_if_failed(self) -> None:
+        if "lamina_failed" not in self.declared:
+            self.declared.add("lamina_failed")
+            self.header.append("declare i32 @lamina_failed()")
+        failed = self._line("call i32 @lamina_failed()")
+        after = self._label()
+        self.lines.append(f"  switch i32 {failed}, label %failed [ i32 0, label %{after} ]")
+        self._begin(after)
+
+    # Copies and constants
+
+    def _copy(self, op: ir.Operation) -> None:
+        source, target = op.operands
+        of = source.type
+        size = _bytes(of)
+        if size == 0:
+            return
+        name = self.global_of.get(source)
+        if name is not None and not any(self._array(name).strides):
+            self._fill(self._array(name), size, self._pointer(target))
+            return
+        read = self._pointer(source)
+        self._memcpy(self._pointer(target), read, size)
+
+    def _memcpy(self, target: str, source: str, size: int) -> None:
+        self.lines.append(
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
+        )
+
+    def _fill(self, splat: np.ndarray, size: int, target: str) -> None:
+        """Write one element's bytes over and over."""
+        element = splat.reshape(-1)[:1].tobytes()
+        if len(set(element)) == 1:
+            self.lines.append(
+                f"  call void @llvm.memset.p0.i64("
+                f"ptr {target}, i8 {element[0]}, i64 {size}, i1 false)"
+            )
+            return
+        pattern = f"pattern_{element.hex()}"
+        self._define(pattern, element * (_PATTERN_BYTES // len(element)))
+        whole, rest = divmod(size, _PATTERN_BYTES)
+        if whole:
+            before, loop, after = self._label(), self._label(), self._label()
+            self._branch(before)
+            self._begin(before)
+            data = self._line(f"load <{_PATTERN_BYTES} x i8>, ptr @{pattern}, align 64")
+            self._branch(loop)
+            self._begin(loop)
+            index, following = self._name(), self._name()
+            self.lines.append(f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{loop} ]")
+            place = self._line(f"getelementptr [{_PATTERN_BYTES} x i8], ptr {target}, i64 {index}")
+            self.lines.append(f"  store <{_PATTERN_BYTES} x i8> {data}, ptr {place}, align 1")
+            self.lines.append(f"  {following} = add i64 {index}, 1")
+            more = self._line(f"icmp ult i64 {following}, {whole}")
+            self.lines.append(f"  br i1 {more}, label %{loop}, label %{after}")
+            self._begin(after)
+        if rest:
+            end = self._line(f"getelementptr i8, ptr {target}, i64 {size - rest}")
+            self._memcpy(end, f"@{pattern}", rest)
+
+    def _array(self, name: str) -> np.ndarray:
+        if name not in self.data:
+            op = self.globals[name]
+            of = op.attributes["type"].value
+            self.data[name] = constants.array_in(op, "initial_value", of)
+        return self.data[name]
+
+    def _global(self, name: str) -> str:
+        self._define(name, self._array(name).tobytes())
+        return f"@{name}"
+
+    def _define(self, name: str, data: bytes) -> None:
+        if name not in self.emitted:
+            self.emitted.add(name)
+            value = f'c"{_escaped(data)}"' if any(data) else "zeroinitializer"
+            self.header.append(f"@{name} = internal constant [{len(data)} x i8] {value}, align 64")
+
+    # Control flow
+
+    def _load(self, op: ir.Operation) -> None:
+        """One element that decides: booleans are bytes, as everywhere in memory."""
+        of = op.results[0].type
+        width = max(of.width, 8)
+        value = self._line(f"load i{width}, ptr {self._pointer(op.operands[0])}")
+        if of.width == 1:
+            value = self._line(f"icmp ne i8 {value}, 0")
+        self.scalars[op.results[0]] = (f"i{of.width if of.width == 1 else width}", value)
+
+    def _while(self, op: ir.Operation) -> None:
+        again, body, after = self._label(), self._label(), self._label()
+        self._branch(again)
+        self._begin(again)
+        condition = op.regions[0].blocks[0]
+        self._block(condition)
+        leave = condition.operations[len(condition.operations) - 1]
+        kind, predicate = self.scalars[leave.operands[0]]
+        self.lines.append(f"  br {kind} {predicate}, label %{body}, label %{after}")
+        self._begin(body)
+        self._block(op.regions[1].blocks[0])
+        self._branch(again)
+        self._begin(after)
+
+    def _if(self, op: ir.Operation) -> None:
+        kind, predicate = self.scalars[op.operands[0]]
+        labels = [self._label() for _ in range(3)]
+        self.lines.append(f"  br {kind} {predicate}, label %{labels[0]}, label %{labels[1]}")
+        self._branches(op, labels)
+
+    def _switch(self, op: ir.Operation) -> None:
+        kind, index = self.scalars[op.operands[0]]
+        labels = [self._label() for _ in range(len(op.regions) + 1)]
+        cases = " ".join(
+            f"{kind} {case}, label %{label}"
+            for case, label in zip(op.attributes["cases"], labels[1:])
+        )
+        self.lines.append(f"  switch {kind} {index}, label %{labels[0]} [ {cases} ]")
+        self._branches(op, labels)
+
+    def _branches(self, op: ir.Operation, labels: list[str]) -> None:
+        for region, label in zip(op.regions, labels):
+            self._begin(label)
+            for block in _blocks(region):
+                self._block(block)
+            self._branch(labels[-1])
+        self._begin(labels[-1])
+
+
+def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
+    """Name -> function for the kernels of a planned module."""
+    for op in planned.body.operations:
+        if op.operation.name == "builtin.module":
+            inner = op.operation.regions[0].blocks[0].operations
+            return {f.attributes["sym_name"].value: f.operation for f in inner}
+    return {}
+
+
+def is_scalar(kernel: ir.Operation | None) -> bool:
+    """Whether a kernel is a few instructions that its callers do themselves."""
+    return kernel is not None and ir.StringAttr(kernel.attributes["lamina.kind"]).value == "scalar"
+
+
+def _bytes(of: ir.Type) -> int:
+    return math.prod(of.shape) * dtype_of(of).itemsize
+
+
+def _blocks(region: ir.Region) -> Iterator[ir.Block]:
+    yield from region.blocks  # an `else` that does nothing has no block
+
+
+_ESCAPES = [
+    chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in range(256)
+]
+
+
+def _escaped(data: bytes) -> str:
+    return "".join(map(_ESCAPES.__getitem__, data))

@@ -1,0 +1,145 @@
+"""Make one kernel of each loop or branch whose steps are too small to be worth calls.
+
+    %0:2 = stablehlo.while(...)          %0 = call @fused_while_0(%x)
+    ... uses of %0#1               ->
+                                         func.func private @fused_while_0(%x) attributes {
+                                           lamina.kind = "control", lamina.reason = "..."}
+
+The kernel holds the whole op with its regions; the backend fuses and plans it by itself and
+generates one function, so that a step makes no calls, counters live in registers and small arrays
+on the stack. Arrays that a loop carries are marked `lamina.inout`: it updates them in place.
+Constants go in, other values from outside become arguments.
+
+An op qualifies when none of its inner ops is estimated to take more than `max_cost` nanoseconds
+(work worth threads of its own, or a library's), when there are no more than `max_ops` of them and
+none has an effect or is a custom call. Otherwise the reason is left on the op, and what is inside it
+is looked at. `max-cost=0` turns the pass off.
+
+example: test/passes/stablehlo/outline_control.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
+from lamina.passes.stablehlo.fuse_outline import Kernels
+from lamina.passes.stablehlo.step_cost import Refusal, Step, step_of
+
+_WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
+
+
+@dataclass(frozen=True)
+class OutlineControl(Pass):
+    """See the module's docstring."""
+
+    max_cost: float = 20_000.0
+    max_ops: int = 256
+
+    def run(self, module: ir.Module) -> None:
+        if not self.max_cost:
+            return
+        kernels = Kernels(module)
+        for op in [inner.operation for inner in module.body.operations]:
+            if op.name == "func.func" and op.regions[0].blocks:
+                if "lamina.kind" not in op.attributes:
+                    self._block(op.regions[0].blocks[0], kernels)
+        self.count("kernels", len(kernels))
+
+    def _block(self, block: ir.Block, kernels: Kernels) -> None:
+        for op in [inner.operation for inner in block.operations]:
+            if op.name not in CONTROL:
+                continue
+            try:
+                step = step_of(op, self.max_cost, self.max_ops)
+            except Refusal as refusal:
+                op.attributes["lamina.reason"] = ir.StringAttr.get(str(refusal))
+                for region in op.regions:
+                    self._block(region.blocks[0], kernels)
+            else:
+                _outline(op, kernels, _reason(op, step))
+
+
+def _reason(op: ir.Operation, step: Step) -> str:
+    what = op.name.removeprefix("stablehlo.")
+    often = ""
+    if "lamina.trip_count" in op.attributes:
+        often = f", {op.attributes['lamina.trip_count'].value} times"
+    of = "step" if what == "while" else "branch"
+    ops = "1 op" if step.ops == 1 else f"{step.ops} ops"
+    return (
+        f"{what} of {ops}, about {max(1, round(step.cost))} ns a {of}{often}: too small for calls"
+    )
+
+
+def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
+    """Replace an op by a call of a kernel that holds it."""
+    updated = {
+        number: value
+        for number, value in enumerate(op.operands)
+        if op.name == "stablehlo.while" and size_of(value.type) >= _WORTH_UPDATING
+        and not _goes_in(value)
+    }  # fmt: skip
+    returned = [
+        number
+        for number, result in enumerate(op.results)
+        if number in updated or next(iter(result.uses), None) is not None
+    ]
+    others = [value for number, value in enumerate(op.operands) if number not in updated]
+    others = list(dict.fromkeys([*others, *fuse_ops.captured(op)]))
+    read = [value for value in others if not _goes_in(value)]
+    arguments = [*updated.values(), *read]
+    results = [op.results[number] for number in returned]
+    with kernels.insertion_point(), op.location:
+        function, block = hlo.function(
+            "", [v.type for v in arguments], [v.type for v in results], "private"
+        )
+    attributes = function.attributes
+    attributes["lamina.kind"] = ir.StringAttr.get("control")
+    attributes["lamina.reason"] = ir.StringAttr.get(reason)
+    if updated:
+        marks = [{"lamina.inout": _i32(returned.index(number))} for number in updated]
+        marks += [{} for _ in read]
+        attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(mark) for mark in marks])
+    with ir.InsertionPoint(block) as end, op.location:
+        inside = dict(zip(read, list(block.arguments)[len(updated) :]))
+        for value in others:
+            if value not in inside:
+                inside[value] = value.owner.operation.clone(end).operation.results[0]
+        moved = op.clone(end).operation
+        for number, argument in zip(updated, block.arguments):
+            moved.operands[number] = argument
+        _read_instead(moved, inside)
+        hlo.return_([moved.results[number] for number in returned])
+    callee = kernels.add(function, op.name.removeprefix("stablehlo."))
+    with ir.InsertionPoint(op), op.location:
+        call = hlo.call(callee, arguments, [v.type for v in results])
+    for old, new in zip(results, call):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+def _goes_in(value: ir.Value) -> bool:
+    """Whether a value is a constant that the kernel makes itself."""
+    constant = made_by(value, CONSTANT)
+    return constant is not None and fuse_ops.is_clonable_constant(constant)
+
+
+def _read_instead(op: ir.Operation, inside: dict[ir.Value, ir.Value]) -> None:
+    """Let an op and all in it read the values of the function that it is in."""
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        for number, value in enumerate(inner.operands):
+            if value in inside:
+                inner.operands[number] = inside[value]
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+
+
+def _i32(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)

@@ -1,0 +1,54 @@
+"""Which ops are scalar work: a few instructions on scalars that whoever needs them does himself.
+
+`stablehlo-fuse` gives kernels that hold nothing else the kind `scalar`; they are not compiled, but
+written into their callers.
+"""
+
+from __future__ import annotations
+
+from lamina.dialects.vendors import ir
+
+_SCALAR_OPS = frozenset(
+    f"stablehlo.{name}"
+    for name in "add and clamp compare convert maximum minimum multiply negate not or reshape "
+    "select subtract xor constant".split()
+)
+
+
+def is_scalar_op(op: ir.Operation) -> bool:
+    """Whether an op is one whose instructions are known here for its types."""
+    if op.name not in _SCALAR_OPS:
+        return False
+    values = [*op.operands, *op.results]
+    if not all(isinstance(v.type, ir.RankedTensorType) and not v.type.shape for v in values):
+        return False
+    kinds = [kind_of(v.type) for v in values]
+    if None in kinds:
+        return False
+    name = op.name.removeprefix("stablehlo.")
+    if name in ("maximum", "minimum", "clamp", "not", "and", "or", "xor"):
+        return all(kind in ("signed", "unsigned", "boolean") for kind in kinds)
+    if name in ("add", "subtract", "multiply", "negate"):
+        return "boolean" not in kinds
+    if name == "convert":  # out-of-range floats need more than an instruction
+        return kinds[0] != "float"
+    if name == "compare":
+        return "TOTALORDER" not in str(_compare_type(op))
+    return True
+
+
+def _compare_type(op: ir.Operation) -> object:
+    return op.attributes["compare_type"] if "compare_type" in op.attributes else ""
+
+
+def kind_of(of: ir.Type) -> str | None:
+    """How a tensor's elements are computed with: "float", "signed", "unsigned", "boolean"; None where
+    no instruction does it."""
+    element = of.element_type
+    if isinstance(element, (ir.F32Type, ir.F64Type)):
+        return "float"
+    if not isinstance(element, ir.IntegerType) or element.width not in (1, 8, 16, 32, 64):
+        return None
+    if element.width == 1:
+        return "boolean"
+    return "unsigned" if element.is_unsigned else "signed"
