@@ -394,7 +394,8 @@ bitwise_xor = _named(bitwise_xor, identity=0)
 logaddexp = _named(logaddexp, identity=-inf)
 logaddexp2 = _named(logaddexp2, identity=-inf)
 
-# Chapters that are loaded when one of their names is first used.
+# Parts and chapters that are loaded when one of their names is first used.
+_MODULES = frozenset({"fft", "linalg"})
 _LAZY = {
     "bit_packing": ("packbits", "unpackbits"),
     "editing": ("compress", "delete", "diag_indices_from", "fill_diagonal", "insert",
@@ -417,14 +418,14 @@ _NUMPYS = frozenset({
 
 
 def __getattr__(name: str) -> object:
-    import importlib
-
+    if name in _MODULES:
+        return _importlib.import_module(f"lamina.numpy.{name}")
     if name in _HOME:
-        value = getattr(importlib.import_module(f"lamina.numpy.{_HOME[name]}"), name)
+        value = getattr(_importlib.import_module(f"lamina.numpy.{_HOME[name]}"), name)
     elif name in _NUMPYS:
-        value = getattr(importlib.import_module("numpy"), name)
+        value = getattr(_importlib.import_module("numpy"), name)
     elif name == "ComplexWarning":
-        value = importlib.import_module("numpy.exceptions").ComplexWarning
+        value = _importlib.import_module("numpy.exceptions").ComplexWarning
     else:
         raise AttributeError(f"module 'lamina.numpy' has no attribute {name!r}")
     globals()[name] = value
@@ -432,7 +433,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_NUMPYS, "ComplexWarning"})
+    return sorted({*globals(), *_MODULES, *_HOME, *_NUMPYS, "ComplexWarning"})
 
 
 class _ArrayMeta(type):
@@ -446,13 +447,3 @@ class ndarray(metaclass=_ArrayMeta):
     def __new__(cls, *args: object, **kwargs: object) -> "ndarray":
         raise TypeError("lamina.numpy.ndarray() should not be instantiated explicitly. Use "
                         "lamina.numpy.array, or lamina.numpy.zeros instead.")  # fmt: skip
-
-
-# Loaded when first named.
-_MODULES = frozenset({"fft", "linalg"})
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return _importlib.import_module(f"lamina.numpy.{name}")
-    raise AttributeError(f"module 'lamina.numpy' has no attribute {name!r}")
