@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -199,6 +200,15 @@ def _memory(
     }
 
 
+_NAMED = re.compile(r'loc\("([^"(]+)/[^"/]*"')
+
+
+def _scope(function: ir.Operation) -> dict[str, str]:
+    """The named_scopes around the op that a kernel is named after."""
+    found = _NAMED.match(str(function.location))
+    return {"scope": found[1]} if found and not found[1].startswith("/") else {}
+
+
 def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[dict[str, Any]]:
     """What each kernel does and why it is one, in the order in which they are first called."""
     calls: Counter[str] = Counter()
@@ -221,6 +231,7 @@ def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[d
                 "symbol": kernels[name].symbol if name in kernels else None,
                 "calls": calls[name],
                 "ops": [op for op in ops if op not in ("return", "constant")],
+                **_scope(function),
                 **{
                     word: attributes[f"lamina.{word}"].value
                     for word in ("kind", "reason", "library")

@@ -21,6 +21,7 @@ _EXAMPLES = os.environ.get("LAMINA_TEST_EXAMPLES")
 for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
     del os.environ[_name]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
+os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 

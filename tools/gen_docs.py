@@ -1,4 +1,5 @@
-"""Generates the tables of docs/ from the code: docs/primitives.md, docs/passes.md.
+"""Generates the tables of docs/ from the code: docs/primitives.md, docs/passes.md,
+docs/configuration.md.
 
 `python -m lamina.tools.gen_docs` writes them; with --check it writes nothing and fails if one of
 them is not what it would write.
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from lamina import control_flow, lax
+from lamina import callbacks, config, control_flow, lax
 from lamina.core import primitive as markers
 from lamina.core.primitive import Primitive
 from lamina.passes import registry
@@ -46,7 +47,7 @@ def primitives_in(module: ModuleType) -> list[Primitive]:
 def families() -> Iterator[tuple[ModuleType, list[Primitive]]]:
     """Each file of primitives with those that it makes."""
     seen: set[Primitive] = set()
-    for package in (lax, control_flow):
+    for package in (lax, control_flow, callbacks):
         for module in _modules(package):
             found = [p for p in primitives_in(module) if p not in seen]
             seen.update(found)
@@ -90,9 +91,37 @@ def passes_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def configuration_page() -> str:
+    """Every setting, and the environment variables that are read elsewhere."""
+    lines = [
+        "# Configuration",
+        "",
+        _NOTE,
+        "`lamina.config.update(name, value)` sets a setting for the process, its environment variable "
+        "does so from the start, and `with lamina.config.<name>(value):` sets it for a block in the "
+        "current thread. `lamina.config.read(name)` gives its value. Names may have the prefix "
+        "`jax_` or `lamina_`.",
+        "",
+        "| setting | variable | default | values | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    for name, option in sorted(config.options().items()):
+        values = ", ".join(option.values) or type(option.default).__name__.replace(
+            "frozenset", "words"
+        )
+        default = (
+            " ".join(option.default) if isinstance(option.default, frozenset) else option.default
+        )
+        lines.append(f"| `{name}` | `{option.variable}` | {default} | {values} | {option.doc} |")
+    lines += ["", "| variable | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {text} |" for name, text in config.ELSEWHERE.items()]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "primitives.md": primitives_page,
     "passes.md": passes_page,
+    "configuration.md": configuration_page,
 }
 
 

@@ -31,9 +31,21 @@ from lamina.api import vjp as vjp
 from lamina.api import vmap as vmap
 from lamina.array import Array as Array
 from lamina.config import check_tracer_leaks as checking_leaks
+from lamina.config import debug_infs as debug_infs
+from lamina.config import debug_nans as debug_nans
+from lamina.config import default_matmul_precision as default_matmul_precision
+from lamina.config import default_prng_impl as default_prng_impl
 from lamina.config import disable_jit as disable_jit
+from lamina.config import enable_checks as enable_checks
 from lamina.config import enable_x64 as enable_x64
+from lamina.config import explain_cache_misses as explain_cache_misses
+from lamina.config import log_compiles as log_compiles
+from lamina.config import numpy_dtype_promotion as numpy_dtype_promotion
+from lamina.config import numpy_rank_promotion as numpy_rank_promotion
+from lamina.config import threefry_partitionable as threefry_partitionable
+from lamina.config import transfer_guard as transfer_guard
 from lamina.control_flow import custom_jvp as custom_jvp
+from lamina.core.source_info import named_scope as named_scope
 
 _connect()
 

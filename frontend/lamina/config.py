@@ -32,10 +32,12 @@ class Option(Generic[T]):
         doc: str,
         *,
         parse: Callable[[str], T],
+        check: Callable[[Any], None] | None = None,
         affects_trace: bool = False,
+        values: tuple[str, ...] = (),
     ) -> None:
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
-        self.default = default
+        self.default, self.check, self.values = default, check, values
         text = os.environ.get(self.variable)
         try:
             self._global: T = parse(text) if text is not None else default
@@ -54,13 +56,22 @@ class Option(Generic[T]):
         return getattr(self._local, "value", self._global)
 
     def set(self, value: T) -> None:
-        """Sets the process-wide value."""
+        """Sets the process-wide value; ValueError where it is none that the setting takes."""
+        self._checked(value)
         self._global = value
         if self.affects_trace:
             _changed("process")
 
+    def _checked(self, value: Any) -> None:
+        try:
+            if self.check is not None:
+                self.check(value)
+        except ValueError as e:
+            raise ValueError(f"config option {self.name}: {e}") from None
+
     @contextmanager
     def __call__(self, value: T = True) -> Iterator[None]:  # type: ignore[assignment]
+        self._checked(value)
         had = hasattr(self._local, "value")
         old = getattr(self._local, "value", None)
         self._local.value = value
@@ -103,22 +114,46 @@ def trace_key() -> tuple[Any, ...]:
     return tuple(o.value for o in _options.values() if o.affects_trace)
 
 
+def _option(name: str) -> Option:
+    short = name.removeprefix("jax_").removeprefix("lamina_")
+    if short in _options:
+        return _options[short]
+    import difflib
+
+    close = difflib.get_close_matches(short, _options, 3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    raise AttributeError(
+        f"Unrecognized config option: {name}.{hint} Known options: {', '.join(sorted(_options))}"
+    )
+
+
 def update(name: str, value: Any) -> None:
     """Sets a setting by name; `jax_` and `lamina_` prefixes are accepted.
 
-    Raises AttributeError for an unknown name, listing the known ones.
+    Raises AttributeError for an unknown name, with suggestions; ValueError for a value that the
+    setting does not take.
     """
-    short = name.removeprefix("jax_").removeprefix("lamina_")
-    if short not in _options:
-        raise AttributeError(
-            f"Unrecognized config option: {name}; known options: {', '.join(sorted(_options))}"
-        )
-    _options[short].set(value)
+    _option(name).set(value)
+
+
+def read(name: str) -> Any:
+    """The value of a setting, by name as in update."""
+    return _option(name).value
+
+
+def values() -> dict[str, Any]:
+    """The values of all settings by name."""
+    return {name: option.value for name, option in _options.items()}
 
 
 def options() -> dict[str, Option]:
     """All settings by name."""
     return dict(_options)
+
+
+def logs(topic: str) -> bool:
+    """Whether a topic (retrace, compile, cache) is to be logged."""
+    return topic in log.value or (topic in _LOGGING_FLAGS and _LOGGING_FLAGS[topic].value)
 
 
 def __getattr__(name: str) -> Any:
@@ -149,50 +184,115 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(w for w in text.replace(",", " ").split() if w)
 
 
-enable_x64 = Option(
+def _is_boolean(value: Any) -> None:
+    if not isinstance(value, (bool, int)):
+        raise ValueError(f"expected a boolean, got {value!r}")
+
+
+def _flag(name: str, default: bool, doc: str, *, affects_trace: bool = False) -> Option[bool]:
+    return Option(
+        name, default, doc, parse=_boolean, check=_is_boolean, affects_trace=affects_trace
+    )
+
+
+def _choice(
+    name: str, values: tuple[str, ...], doc: str, *, affects_trace: bool = False
+) -> Option[str]:
+    """A setting that is one of these words, by default the first."""
+
+    def check(value: Any) -> None:
+        if value not in values:
+            raise ValueError(f"expected one of {', '.join(values)}; got {value!r}")
+
+    def parse(text: str) -> str:
+        check(text)
+        return text
+
+    return Option(
+        name, values[0], doc, parse=parse, check=check, affects_trace=affects_trace, values=values
+    )
+
+
+enable_x64 = _flag(
     "enable_x64",
     False,
     "64-bit integers, floats and complex numbers are kept.",
-    parse=_boolean,
     affects_trace=True,
 )
-threefry_partitionable = Option(
-    "threefry_partitionable",
-    True,
-    "Random bits are computed by JAX's partitionable scheme.",
-    parse=_boolean,
-    affects_trace=True,
-)
-numpy_rank_promotion = Option(
+numpy_rank_promotion = _choice(
     "numpy_rank_promotion",
-    "allow",
-    "What broadcasting arrays of different rank does: allow, warn, raise.",
-    parse=str,
+    ("allow", "warn", "raise"),
+    "What broadcasting arrays of different rank does.",
     affects_trace=True,
 )
-default_matmul_precision = Option(
+numpy_dtype_promotion = _choice(
+    "numpy_dtype_promotion",
+    ("standard", "strict"),
+    "strict: arrays of different dtypes do not combine; Python scalars take the array's.",
+    affects_trace=True,
+)
+default_matmul_precision: Option[str | None] = Option(
     "default_matmul_precision",
     "default",
     "Precision of dots that name none: default, high, highest.",
     parse=str,
     affects_trace=True,
 )
-disable_jit = Option(
-    "disable_jit",
-    False,
-    "jit runs its function eagerly, op by op.",
-    parse=_boolean,
+threefry_partitionable = _flag(
+    "threefry_partitionable",
+    True,
+    "Random bits are computed by JAX's partitionable scheme.",
     affects_trace=True,
 )
-check_tracer_leaks = Option(
-    "check_tracer_leaks",
-    False,
-    "Raise when a tracer outlives the trace that made it.",
-    parse=_boolean,
+default_prng_impl = _choice(
+    "default_prng_impl", ("threefry2x32",), "The generator of new random keys."
 )
-enable_checks = Option(
-    "enable_checks", False, "Type-check every jaxpr that is made.", parse=_boolean
+disable_jit = _flag(
+    "disable_jit", False, "jit runs its function eagerly, op by op.", affects_trace=True
+)
+debug_nans = _flag(
+    "debug_nans",
+    False,
+    "A program that gives a NaN is run again op by op; FloatingPointError names the op and the line.",
+    affects_trace=True,
+)
+debug_infs = _flag("debug_infs", False, "The same for infinities.", affects_trace=True)
+check_tracer_leaks = _flag(
+    "check_tracer_leaks", False, "Raise when a tracer outlives the trace that made it."
+)
+enable_checks = _flag("enable_checks", False, "Type-check every jaxpr that is made.")
+traceback_filtering = _choice(
+    "traceback_filtering",
+    ("auto", "hide_frames", "off"),
+    "auto, hide_frames: errors out of jit show the user's frames only. off: lamina's, too.",
 )
 log: Option[frozenset[str]] = Option(
     "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_words
 )
+log_compiles = _flag("log_compiles", False, "Log each compilation, as the topic compile does.")
+explain_cache_misses = _flag(
+    "explain_cache_misses",
+    False,
+    "Log why a function is traced again, as the topic retrace does.",
+)
+transfer_guard = _choice(
+    "transfer_guard",
+    ("allow", "log", "disallow", "log_explicit", "disallow_explicit"),
+    "Accepted for JAX's programs: on a CPU nothing is transferred.",
+)
+softmax_custom_jvp = _flag(
+    "softmax_custom_jvp",
+    True,
+    "Accepted for JAX's programs: the derivative of softmax is the same either way.",
+)
+
+_LOGGING_FLAGS = {"compile": log_compiles, "retrace": explain_cache_misses}
+
+ELSEWHERE = {
+    "LAMINA_CACHE": "0, off: no disk cache.",
+    "LAMINA_CACHE_DIR": "The folder of the disk cache; by default `$XDG_CACHE_HOME/lamina`.",
+    "LAMINA_DUMP": "A folder for each program's form at every stage.",
+    "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
+    "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
+}
+"""Environment variables that the compiler and the runtime read themselves."""

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina import config, stages
+from lamina import config, stages, value_checks
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
 from lamina.core import tree
@@ -19,6 +19,7 @@ from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.interpreters.staging import is_staging, trace_to_jaxpr
 from lamina.runtime import CompiledFunction
+from lamina.tracebacks import FilteredTracebacks
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -230,7 +231,7 @@ def trace_call(
     found = memory.get(key)
     if found is not None:
         return found, leaves
-    if memory and "retrace" in config.log.value:
+    if memory and config.logs("retrace"):
         _explain_retrace(options, key, memory)
     traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
     if not any(isinstance(c, Tracer) for c in traced.closed.consts):
@@ -335,8 +336,11 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return options.fun(*args, **kwargs), None
     if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
         return _bind(options, args, kwargs), None
-    traced, leaves = trace_call(options, args, kwargs)
-    entry = _program(traced).entry(traced.out_tree)
+    with FilteredTracebacks():
+        traced, leaves = trace_call(options, args, kwargs)
+        entry = _program(traced).entry(traced.out_tree)
+        if value_checks.active():
+            return value_checks.checked(options.name, entry, leaves, traced.closed), None
     # Containers and leaves that the fast path can't read come through here on each call.
     return entry(leaves), entry
 

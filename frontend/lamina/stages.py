@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamina import config
+from lamina import config, value_checks
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, dce_jaxpr
@@ -308,7 +308,7 @@ def _compilation_of(artifact: Any) -> Any:
 
 
 def _log(topic: str, text: str) -> None:
-    if topic in config.log.value:
+    if config.logs(topic):
         print(f"lamina: {text}", file=sys.stderr)
 
 
@@ -325,7 +325,10 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             from lamina.interpreters.staging import raise_leaked
 
             raise_leaked(x)
-    return _jaxpr_entry(closed, name)(args)
+    entry = _jaxpr_entry(closed, name)
+    if value_checks.active():
+        return value_checks.checked(name, entry, args, closed)
+    return entry(args)
 
 
 def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
@@ -346,6 +349,8 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
         entry = compile_program(closed, primitive.name).entry(tree.structure(out))
+        if value_checks.active():
+            return value_checks.checked_primitive(primitive, params, entry, list(args)), None
         return entry(list(args)), entry
 
     return CompiledFunction(miss)

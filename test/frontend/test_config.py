@@ -22,7 +22,9 @@ def python(code: str, **env: str) -> subprocess.CompletedProcess:
     ("1", True), ("true", True), ("ON", True), ("yes", True), ("0", False), ("False", False), ("", False),
 ])  # fmt: skip
 def test_environment_variables_set_booleans(value, expected):
-    done = python("from lamina import config; print(config.enable_x64.value)", LAMINA_ENABLE_X64=value)
+    done = python(
+        "from lamina import config; print(config.enable_x64.value)", LAMINA_ENABLE_X64=value
+    )
     assert done.stdout.strip() == str(expected), done.stderr
 
 
@@ -58,12 +60,28 @@ def test_update_takes_jax_s_spelling_too():
         config.update("enable_x64", False)
 
 
-def test_unknown_names_list_the_known_ones():
-    with pytest.raises(AttributeError, match="Unrecognized config option: jax_nonsense; known options:.*"
-                                             "enable_x64"):  # fmt: skip
+def test_unknown_names_are_refused_with_suggestions():
+    with pytest.raises(AttributeError, match="option: jax_nonsense. Known options:.*enable_x64"):
         config.update("jax_nonsense", 1)
+    with pytest.raises(AttributeError, match="Did you mean debug_nans"):
+        config.update("jax_debug_nan", True)
     with pytest.raises(AttributeError, match="has no attribute 'jax_nonsense'"):
         config.jax_nonsense  # noqa: B018
+
+
+def test_values_are_checked_and_read():
+    with pytest.raises(ValueError, match="config option enable_x64: expected a boolean"):
+        config.update("enable_x64", "foo")
+    with pytest.raises(
+        ValueError, match="numpy_rank_promotion: expected one of allow, warn, raise"
+    ):
+        with lamina.numpy_rank_promotion("maybe"):
+            pass
+    with lamina.numpy_rank_promotion("raise"):
+        assert config.read("jax_numpy_rank_promotion") == "raise"
+        assert config.values()["numpy_rank_promotion"] == "raise"
+    done = python("import lamina", LAMINA_TRANSFER_GUARD="never")
+    assert "LAMINA_TRANSFER_GUARD='never': expected one of allow" in done.stderr
 
 
 def test_context_managers_nest_and_restore():

@@ -271,6 +271,10 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
     return outs, [0] * len(outs)
 
 
+def _in_python(index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]) -> None:
+    jaxpr_as_fun(branches[min(max(int(index), 0), len(branches) - 1)])(*operands)
+
+
 cond_p = Primitive(
     "cond",
     multiple_results=True,
@@ -281,4 +285,5 @@ cond_p = Primitive(
     batching=_batching,
     partial_eval=partial_eval,
     dce=dce,
+    in_python=_in_python,
 )

@@ -247,6 +247,23 @@ def _shown(params: dict[str, Any]) -> dict[str, Any]:
     return {k: params[k] for k in order}
 
 
+def _in_python(
+    *args: Any,
+    reverse: bool,
+    length: int,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **_: Any,
+) -> None:
+    from lamina import lax
+
+    consts, carry, xs = split(args, num_consts, num_carry)
+    for i in reversed(range(length)) if reverse else range(length):
+        x = [lax.index_in_dim(v, i, keepdims=False) for v in xs]
+        carry = jaxpr_as_fun(jaxpr)(*consts, *carry, *x)[:num_carry]
+
+
 scan_p = Primitive(
     "scan",
     multiple_results=True,
@@ -257,5 +274,6 @@ scan_p = Primitive(
     batching=_batching,
     partial_eval=partial_eval,
     dce=_dce,
+    in_python=_in_python,
     shown=_shown,
 )

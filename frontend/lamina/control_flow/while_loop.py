@@ -341,6 +341,18 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     )
 
 
+def _in_python(
+    *args: Any,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+) -> None:
+    cond_consts, body_consts, carry = _split_args(args, cond_nconsts, body_nconsts)
+    while jaxpr_as_fun(cond_jaxpr)(*cond_consts, *carry)[0]:
+        carry = jaxpr_as_fun(body_jaxpr)(*body_consts, *carry)
+
+
 while_p = Primitive(
     "while",
     multiple_results=True,
@@ -351,4 +363,5 @@ while_p = Primitive(
     batching=_batching,
     partial_eval=_partial_eval,
     dce=_dce,
+    in_python=_in_python,
 )

@@ -7,7 +7,7 @@ a type of their own category; any integer with any float gives that float.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -309,9 +309,25 @@ def _promote(types: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dt
     return _canonicalize(node, x64), False
 
 
+def _check_strict(types: Sequence[tuple[np.dtype, bool]]) -> None:
+    strong = {d for d, weak in types if not weak}
+    if strong and (
+        len(strong) > 1 or _promote(tuple(types), config.enable_x64.value)[0] not in strong
+    ):
+        names = tuple(d.name for d in dict.fromkeys(d for d, _ in types))
+        raise TypePromotionError(
+            f"Input dtypes {names} have no available implicit dtype promotion path when "
+            "jax_numpy_dtype_promotion=strict. Try explicitly casting inputs to the desired output "
+            "type, or set jax_numpy_dtype_promotion=standard."
+        )
+
+
 def promote_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     """Joins (dtype, weak_type) pairs; gives the common (dtype, weak_type).
 
-    Raises TypePromotionError where there is no implicit path (float8 with anything, say).
+    Raises TypePromotionError where there is no implicit path (float8 with anything, say), or where
+    only values with equal dtypes may be combined.
     """
+    if config.numpy_dtype_promotion.value == "strict":
+        _check_strict(types)
     return _promote(types, config.enable_x64.value)

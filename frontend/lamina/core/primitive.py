@@ -52,6 +52,8 @@ class Primitive:
                     is not it.
     effects         (params) -> effects. Without it an operation has those of the jaxprs in its
                     parameters.
+    in_python       (*args, **params): evaluates the equations inside one by one, in a Python loop or
+                    branch, for higher-order primitives: how debug_nans finds the one at fault.
     shown           (params) -> params: what of its parameters a printed jaxpr shows.
     """
 
@@ -66,6 +68,7 @@ class Primitive:
     dce: Rule | None = None
     impl: Rule | None = None
     effects: Rule | None = None
+    in_python: Rule | None = None
     shown: Rule | None = None
     multiple_results: bool = False
 

@@ -50,12 +50,13 @@ class Frame(NamedTuple):
 
 
 class SourceInfo:
-    """A stack of user frames, kept as code objects and offsets until someone asks."""
+    """A stack of user frames, kept as code objects and offsets until someone asks, and the
+    named_scopes around."""
 
-    __slots__ = ("_frames", "raw")
+    __slots__ = ("_frames", "raw", "scope")
 
-    def __init__(self, raw: tuple[tuple[CodeType, int], ...]) -> None:
-        self.raw = raw
+    def __init__(self, raw: tuple[tuple[CodeType, int], ...], scope: str = "") -> None:
+        self.raw, self.scope = raw, scope
         self._frames: tuple[Frame, ...] | None = None
 
     @property
@@ -92,6 +93,7 @@ def is_internal(code: CodeType) -> bool:
 
 class _Place(threading.local):
     info: SourceInfo | None = None
+    scope = ""  # a/b/
 
 
 _place = _Place()
@@ -112,6 +114,20 @@ def at_places() -> Iterator[Callable[[SourceInfo | None], None]]:
         _place.info = outside
 
 
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Puts `name/` before the names of the operations made in the block, in StableHLO's locations
+    and in the manifest's kernels. Also a decorator. Raises TypeError where name is not a string."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}")
+    outside = _place.scope
+    _place.scope = f"{outside}{name}/"
+    try:
+        yield
+    finally:
+        _place.scope = outside
+
+
 def current() -> SourceInfo:
     """The place of the equation that is being evaluated, or else the user frames of the caller."""
     if _place.info is not None:
@@ -129,7 +145,7 @@ def current() -> SourceInfo:
             if len(raw) == _MAX_FRAMES:
                 break
         frame = frame.f_back  # type: ignore[assignment]
-    return SourceInfo(tuple(raw))
+    return SourceInfo(tuple(raw), _place.scope)
 
 
 def _resolve(code: CodeType, lasti: int) -> Frame:

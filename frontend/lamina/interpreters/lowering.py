@@ -43,10 +43,12 @@ class ModuleContext:
 
     def location(self, primitive: str, source: SourceInfo) -> ir.Location:
         """A location with the user's call stack, innermost frame first."""
-        key = (primitive, source.raw)
+        key = (primitive, source.scope, source.raw)
         loc = self.locations.get(key)
         if loc is None:
-            loc = self.locations[key] = ir.Location.name(primitive, self._stack(source))
+            loc = self.locations[key] = ir.Location.name(
+                source.scope + primitive, self._stack(source)
+            )
         return loc
 
     def callback_index(self, callback: Any) -> int:

@@ -1,0 +1,41 @@
+"""Tracebacks of errors in user code, without the frames of lamina in between."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from lamina import config
+from lamina.core.source_info import is_internal
+
+_NOTE = "lamina's own frames are left out; LAMINA_TRACEBACK_FILTERING=off shows them."
+
+
+def without_internal_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback of the user's frames alone."""
+    frames = []
+    while traceback is not None:
+        if not is_internal(traceback.tb_frame.f_code):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    kept: TracebackType | None = None
+    for frame in reversed(frames):
+        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+class FilteredTracebacks:
+    """Errors leave the block with the user's frames only, where there are any."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or config.traceback_filtering.value == "off":
+            return
+        kept = without_internal_frames(traceback)
+        if kept is None:
+            return
+        if _NOTE not in getattr(error, "__notes__", ()):
+            error.add_note(_NOTE)
+        error.__traceback__ = kept
