@@ -1,5 +1,6 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-Fourier transforms as code generated for their lengths, Python callbacks as calls of the runtime.
+Fourier transforms as code generated for their lengths, sorts and Python callbacks as calls of the
+runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -18,6 +19,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.sort_order import SortOrder
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _TASK_FLOPS = 200_000  # the least work worth a task of its own
@@ -177,32 +179,71 @@ def _addresses(product: Gemm, element: _Element) -> str:
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class _Pointers:
+    """The addresses of an op's operands and results in its kernel; null for a result that nobody
+    reads."""
+
+    parameters: str
+    operands: list[str]
+    results: list[str]
+
+    @classmethod
+    def of(cls, function: ir.Operation, op: ir.Operation) -> _Pointers:
+        block = function.regions[0].blocks[0]
+        places = {argument: f"%p{number}" for number, argument in enumerate(block.arguments)}
+        returned = list(block.operations[len(block.operations) - 1].operation.operands)
+        stored = {value: f"%p{len(places) + number}" for number, value in enumerate(returned)}
+        return cls(
+            ", ".join(f"ptr %p{i}" for i in range(len(places) + len(returned) + 1)),
+            [places[operand] for operand in op.operands],
+            [stored.get(result, "null") for result in op.results],
+        )
+
+    def arrays(self) -> str:
+        """Instructions that put them into the arrays `%operands` and `%results`."""
+        lines: list[str] = []
+        for name, given in (("operands", self.operands), ("results", self.results)):
+            lines.append(f"  %{name} = alloca [{max(len(given), 1)} x ptr]")
+            for number, pointer in enumerate(given):
+                lines.append(f"  %{name}{number} = getelementptr ptr, ptr %{name}, i64 {number}")
+                lines.append(f"  store ptr {pointer}, ptr %{name}{number}")
+        return "\n".join(lines)
+
+
 def _python_callback(
     function: ir.Operation, call: ir.Operation, symbol: str, target: Target
 ) -> tuple[str, int]:
-    """Hands the addresses of arguments and results to the runtime, which calls Python. The address
-    of a result that nobody reads is null."""
-    block = function.regions[0].blocks[0]
-    places = {argument: f"%p{number}" for number, argument in enumerate(block.arguments)}
-    returned = list(block.operations[len(block.operations) - 1].operation.operands)
-    stored = {value: f"%p{len(places) + number}" for number, value in enumerate(returned)}
-    lines: list[str] = []
-    for name, given in (
-        ("args", [places[operand] for operand in call.operands]),
-        ("results", [stored.get(result, "null") for result in call.results]),
-    ):
-        lines.append(f"  %{name} = alloca [{max(len(given), 1)} x ptr]")
-        for number, pointer in enumerate(given):
-            lines.append(f"  %{name}{number} = getelementptr ptr, ptr %{name}, i64 {number}")
-            lines.append(f"  store ptr {pointer}, ptr %{name}{number}")
+    """Hands the addresses of arguments and results to the runtime, which calls Python."""
+    pointers = _Pointers.of(function, call)
     index = ir.DictAttr(call.attributes["backend_config"])["index"].value
-    body = "\n".join(lines)
-    parameters = ", ".join(f"ptr %p{i}" for i in range(len(places) + len(returned) + 1))
     return (
         "declare void @lamina_python_callback(i64, ptr, ptr)\n"
-        f"define void @{symbol}({parameters}) {{\n{body}\n"
-        f"  call void @lamina_python_callback(i64 {index}, ptr %args, ptr %results)\n"
+        f"define void @{symbol}({pointers.parameters}) {{\n{pointers.arrays()}\n"
+        f"  call void @lamina_python_callback(i64 {index}, ptr %operands, ptr %results)\n"
         "  ret void\n}\n",
+        0,
+    )
+
+
+def _sort(
+    function: ir.Operation, sort: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    """The runtime's radix sort, with what it needs to know as a constant."""
+    order = SortOrder.of(sort) if sort.name == "stablehlo.sort" else None
+    if order is None:
+        raise CompileError.at(sort, "not a sort by the order of numbers")
+    pointers = _Pointers.of(function, sort)
+    keys = [(key.operand, key.kind, int(key.descending)) for key in order.keys]
+    words = [
+        order.outer, order.length, order.inner, len(order.widths), len(keys), *order.widths,
+        *(word for key in keys for word in key),
+    ]  # fmt: skip
+    plan = f"[{len(words)} x i64] [{', '.join(f'i64 {word}' for word in words)}]"
+    return (
+        f"declare void @lamina_sort(ptr, ptr, ptr)\n@plan = private constant {plan}\n"
+        f"define void @{symbol}({pointers.parameters}) {{\n{pointers.arrays()}\n"
+        "  call void @lamina_sort(ptr @plan, ptr %operands, ptr %results)\n  ret void\n}\n",
         0,
     )
 
@@ -211,4 +252,5 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
     "openblas.gemm": _gemm,
     "lamina.fft": _fft,
     PYTHON_CALLBACK: _python_callback,
+    "lamina.sort": _sort,
 }

@@ -19,6 +19,7 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key
+from lamina.passes.stablehlo.sort_order import SortOrder
 
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
@@ -110,6 +111,8 @@ def library_of(op: ir.Operation) -> str | None:
         return "lamina.fft"
     if op.name == "stablehlo.custom_call":
         return op.attributes["call_target_name"].value
+    if op.name == "stablehlo.sort":
+        return None if SortOrder.of(op) is None else "lamina.sort"
     if op.name != "stablehlo.dot_general":
         return None
     gemm = Gemm.of(op)

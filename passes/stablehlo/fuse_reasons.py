@@ -9,6 +9,7 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import Group
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.sort_order import SortOrder
 
 _MAX_STOPS = 3
 
@@ -35,6 +36,11 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
             return f"{group.library} does transforms of {ints(members[0], 'fft_length')}"
         if members[0].name == "stablehlo.custom_call":
             return f"a call of {group.library}"
+        if members[0].name == "stablehlo.sort":
+            order = SortOrder.of(members[0])
+            assert order is not None
+            rows = f"{order.outer * order.inner} rows of {order.length}"
+            return f"{group.library} sorts {rows} by {len(order.keys)} of {len(order.widths)}"
         gemm = Gemm.of(members[0])
         assert gemm is not None
         batch = f"{gemm.batch} batches of " if gemm.batch else ""

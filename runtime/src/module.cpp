@@ -16,10 +16,8 @@
 #include "gemm.h"
 #include "leaf.h"
 #include "signature.h"
+#include "sort.h"
 #include "threads.h"
-
-extern "C" void lamina_sort(int64_t n, int64_t* permutation,
-                            bool (*less)(void* ctx, int64_t i, int64_t j), void* ctx);
 
 namespace nb = nanobind;
 

@@ -1,4 +1,4 @@
-"""The thread pool: every iteration once, nesting, settings, fork; and the sort built on it."""
+"""The thread pool: every iteration once, nesting, settings, fork."""
 
 import collections
 import ctypes
@@ -13,7 +13,6 @@ import pytest
 from lamina import runtime
 
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-Less = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def parallel_for(task, n, grain):
@@ -22,16 +21,6 @@ def parallel_for(task, n, grain):
         None, Task, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
     )(address)  # fmt: skip
     function(Task(task), None, n, grain)
-
-
-def sort(keys, less=None):
-    keys = list(keys)
-    permutation = np.zeros(len(keys), np.int64)
-    address = runtime.symbols()["lamina_sort"]
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, Less, ctypes.c_void_p)
-    compare = Less(less or (lambda _, i, j: keys[i] < keys[j]))
-    function(address)(len(keys), permutation.ctypes.data, compare, None)
-    return permutation.tolist()
 
 
 @pytest.fixture(autouse=True)
@@ -175,15 +164,3 @@ def test_workers_compute_with_the_callers_rounding_and_flushing():
 
     parallel_for(task, 4, 1)
     assert len(results) == 4 and all(value > 0 for value in results)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 100, 1000, 40_000])
-def test_sort_is_right_and_stable(n):
-    runtime.set_num_threads(2)
-    keys = np.random.default_rng(n).integers(0, max(n // 3, 1), n).tolist()
-    assert sort(keys) == sorted(range(n), key=lambda i: keys[i])
-
-
-def test_sort_survives_a_comparator_that_contradicts_itself():
-    for answer in (lambda *_: True, lambda *_: False, lambda _, i, j: (i * 7 + j) % 3 == 0):
-        assert sorted(sort(range(500), answer)) == list(range(500))
