@@ -19,7 +19,7 @@ def drawn(dtype, shape):
         x = RNG.standard_normal(shape).astype(dtype)
         special = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0], dtype)
         return np.where(RNG.random(shape) < 0.3, RNG.choice(special, shape), x)
-    if dtype == bool:
+    if dtype.kind == "b":
         return RNG.random(shape) < 0.5
     info = np.iinfo(dtype)
     x = RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
