@@ -178,14 +178,14 @@ class _Comparator:
         inner = None if outer is None else made_by(outer.operands[2], "stablehlo.select")
         if outer is None or inner is None:
             return None
-        place = self.places.get(inner.operands[2])
-        tests = [made_by(op.operands[0], "stablehlo.compare") for op in (outer, inner)]
-        if place is None or any(test is None for test in tests):
-            return None
-        (is_nan, is_zero) = tests
-        nan, zero = (_constant(op.operands[1]) for op in (outer, inner))
         argument = inner.operands[2]
-        if nan is None or zero is None or nan == nan or zero != 0:
+        place = self.places.get(argument)
+        is_nan = made_by(outer.operands[0], "stablehlo.compare")
+        is_zero = made_by(inner.operands[0], "stablehlo.compare")
+        nan, zero = (_constant(op.operands[1]) for op in (outer, inner))
+        if place is None or is_nan is None or is_zero is None:
+            return None
+        if nan is None or nan == nan or zero != 0:
             return None
         if _enum(is_nan, "comparison_direction") != "NE" or list(is_nan.operands) != [argument] * 2:
             return None
