@@ -16,6 +16,7 @@ from lamina import tree_util as tree_util
 from lamina._connect import connect as _connect
 from lamina.api import ShapeDtypeStruct as ShapeDtypeStruct
 from lamina.api import eval_shape as eval_shape
+from lamina.api import fwd_and_bwd as fwd_and_bwd
 from lamina.api import grad as grad
 from lamina.api import hessian as hessian
 from lamina.api import jacfwd as jacfwd

@@ -1,8 +1,8 @@
-"""Differentiation: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
+"""Differentiation: jvp, linearize, vjp, linear_transpose. gradients.py and jacobians.py are made of
+these."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,8 +21,8 @@ from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 from lamina.interpreters.transpose import backward_pass
-from lamina.lax.checks import scalar_of
 from lamina.lax.convert import convert
+from lamina.tree_util import Partial
 
 
 def jvp(
@@ -122,27 +122,38 @@ def _flat_fun(
     return flat, out
 
 
-def _linearize(fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> Any:
-    leaves, in_tree = tree.flatten(tuple(primals))
-    flat, out = _flat_fun(fun, in_tree, has_aux)
-    active = [dtypes.is_inexact(get_aval(x).dtype) for x in leaves]
-    outs, linear, nonzero = linearize_flat(flat, leaves, active)
-    return leaves, in_tree, active, outs, linear, nonzero, out
+class _LinearMap:
+    """What linearising a function found, without the values: equal to itself alone, so that trees
+    that hold it can be arguments and results of jitted functions."""
 
+    def __init__(self, fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> None:
+        leaves, self.in_tree = tree.flatten(tuple(primals))
+        flat, out = _flat_fun(fun, self.in_tree, has_aux)
+        self.in_avals = [get_aval(x) for x in leaves]
+        self.active = [dtypes.is_inexact(a.dtype) for a in self.in_avals]
+        self.outs, linear, self.nonzero = linearize_flat(flat, leaves, self.active)
+        self.jaxpr, self.residuals = linear.jaxpr, linear.consts
+        self.out_tree, n = out.tree, out.n
+        self.out_avals = [get_aval(x) for x in self.outs[:n]]
+        self.main = tree.unflatten(out.tree, self.outs[:n])
+        self.aux = tree.unflatten(out.aux_tree, self.outs[n:]) if has_aux else None
 
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """fun(*primals), and a function of tangents that gives the out tangents without running fun
-    again (the values it needs are kept)."""
-    leaves, in_tree, active, outs, linear, nonzero, out = _linearize(fun, primals, has_aux)
+    def with_residuals(self, apply: Callable[..., Any]) -> Partial:
+        """A function of tangents or cotangents, whose residuals are leaves of a tree."""
+        kept = self.residuals
+        # The map must not keep values alive that are somebody else's, or traced.
+        del self.outs, self.residuals, self.main, self.aux
+        return Partial(apply, kept)
 
-    def apply(*tangents: Any) -> Any:
+    def push(self, residuals: Sequence[Any], *tangents: Any) -> Any:
+        """The out tangents."""
         ts, t_tree = tree.flatten(tuple(tangents))
-        if t_tree != in_tree:
+        if t_tree != self.in_tree:
             raise TypeError(
-                f"the tangents have structure {t_tree}, the linearised function takes {in_tree}"
+                f"the tangents have structure {t_tree}, the linearised function takes {self.in_tree}"
             )
-        for p, t in zip(leaves, ts, strict=True):
-            want, got = get_aval(p).to_tangent(), _tangent_aval(t)
+        for aval, t in zip(self.in_avals, ts, strict=True):
+            want, got = aval.to_tangent(), _tangent_aval(t)
             if want.shape != got.shape or want.dtype != got.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
@@ -150,61 +161,124 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                 )
         given = iter(
             eval_jaxpr(
-                linear.jaxpr, linear.consts, *[t for t, a in zip(ts, active, strict=True) if a]
+                self.jaxpr, residuals, *[t for t, a in zip(ts, self.active, strict=True) if a]
             )
         )
         dots = [
-            next(given) if nz else instantiate_zero(Zero(get_aval(o).to_tangent()))
-            for o, nz in zip(outs, nonzero, strict=True)
+            next(given) if nz else instantiate_zero(Zero(a.to_tangent()))
+            for a, nz in zip(self.out_avals, self.nonzero, strict=False)
         ]
-        return tree.unflatten(out.tree, dots[: out.n])
+        return tree.unflatten(self.out_tree, dots)
 
-    main = tree.unflatten(out.tree, outs[: out.n])
-    if has_aux:
-        return main, apply, tree.unflatten(out.aux_tree, outs[out.n :])
-    return main, apply
+    def pull(self, residuals: Sequence[Any], cotangents: Any) -> Any:
+        """The cotangents of the primals."""
+        cts, ct_tree = tree.flatten(cotangents)
+        if ct_tree != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{ct_tree}, but expected to match {self.out_tree}"
+            )
+        for ct, aval in zip(cts, self.out_avals, strict=True):
+            want, got = aval.to_tangent(), _tangent_aval(ct)
+            if want.shape != got.shape or want.dtype != got.dtype:
+                raise ValueError(
+                    "unexpected type (e.g. shape/dtype) for argument to vjp function: got "
+                    f"{got.str_short()}, but expected {want.str_short()}"
+                )
+        given = [ct for ct, nz in zip(cts, self.nonzero, strict=False) if nz]
+        # Aux results that depend on the primals have no cotangent.
+        given += [Zero(v.aval) for v in self.jaxpr.outvars[len(given) :]]
+        operands = [UndefinedPrimal(v.aval) for v in self.jaxpr.invars]
+        back = iter(backward_pass(self.jaxpr, residuals, operands, given))
+        return tree.unflatten(
+            self.in_tree,
+            [
+                _array(next(back), aval.weak_type)
+                if active
+                else np.zeros(aval.shape, dtypes.float0)
+                for aval, active in zip(self.in_avals, self.active, strict=True)
+            ],
+        )
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """fun(*primals), and a function of tangents that gives the out tangents without running fun
+    again (the values it needs are kept).
+
+    has_aux  fun gives (out, aux); the result is (out, function of tangents, aux).
+    """
+    linear = _LinearMap(fun, primals, has_aux)
+    main, aux = linear.main, linear.aux
+    apply = linear.with_residuals(linear.push)
+    return (main, apply, aux) if has_aux else (main, apply)
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """fun(*primals), and a function from the result's cotangents to those of the primals.
+    """fun(*primals), and a function from the result's cotangents to those of the primals. That
+    function is a tree of the values it keeps, so jitted functions may take and give it.
 
     has_aux  fun gives (out, aux); the result is (out, vjp function, aux).
     Cotangents of integer primals have dtype float0.
     """
-    leaves, in_tree, active, outs, linear, nonzero, out = _linearize(fun, primals, has_aux)
+    linear = _LinearMap(fun, primals, has_aux)
+    main, aux = linear.main, linear.aux
+    apply = linear.with_residuals(linear.pull)
+    return (main, apply, aux) if has_aux else (main, apply)
 
-    def apply(cotangents: Any) -> Any:
-        cts, ct_tree = tree.flatten(cotangents)
-        if ct_tree != out.tree:
-            raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{ct_tree}, but expected to match {out.tree}"
-            )
-        for ct, o in zip(cts, outs, strict=False):
-            want, got = get_aval(o).to_tangent(), _tangent_aval(ct)
-            if want.shape != got.shape or want.dtype != got.dtype:
-                raise ValueError(
-                    f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got "
-                    f"{got.str_short()}, but expected {want.str_short()}".replace("JAX ", "")
-                )
-        flags = nonzero[: out.n]
-        given = [ct for ct, nz in zip(cts, flags, strict=True) if nz]
-        # Aux results that depend on the primals have no cotangent.
-        given += [Zero(v.aval) for v in linear.jaxpr.outvars[len(given) :]]
-        operands = [UndefinedPrimal(v.aval) for v in linear.jaxpr.invars]
-        back = iter(backward_pass(linear.jaxpr, linear.consts, operands, given))
-        result = [
-            _array(next(back), get_aval(x).weak_type)
-            if a
-            else np.zeros(get_aval(x).shape, dtypes.float0)
-            for x, a in zip(leaves, active, strict=True)
-        ]
-        return tree.unflatten(in_tree, result)
 
-    main = tree.unflatten(out.tree, outs[: out.n])
-    if has_aux:
-        return main, apply, tree.unflatten(out.aux_tree, outs[out.n :])
-    return main, apply
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two passes of reverse mode as functions: fwd(*args, **kwargs) -> (out, residuals), or
+    (out, residuals, aux); bwd(residuals, cotangent) -> cotangents of the arguments at argnums.
+
+    jitted  compile both.
+    """
+
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        of_active, active = as_function_of(fun, argnums, args, kwargs)
+        return vjp(of_active, *active, has_aux=has_aux)
+
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        grads = residuals(cotangent)
+        return grads[0] if isinstance(argnums, int) else grads
+
+    if not jitted:
+        return fwd, bwd
+    from lamina.jit import jit
+
+    return jit(fwd), jit(bwd)
+
+
+def as_function_of(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """fun as a function of the arguments at some positions only, and those arguments.
+
+    Raises TypeError where the call has no such positions.
+    """
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if positions and (max(positions) >= len(args) or min(positions) < -len(args)):
+        needed = max(p + 1 if p >= 0 else -p for p in positions)
+        raise TypeError(
+            f"differentiating with respect to argnums={argnums} requires at least {needed} "
+            "positional arguments to be passed by the caller, but got only "
+            f"{len(args)} positional arguments."
+        )
+
+    def of_active(*active: Any) -> Any:
+        full = list(args)
+        for p, x in zip(positions, active, strict=True):
+            full[p] = x
+        return fun(*full, **kwargs)
+
+    return of_active, tuple(args[p] for p in positions)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
@@ -239,244 +313,3 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         )
 
     return apply
-
-
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    """A function that gives (fun(...), gradient).
-
-    fun         a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
-    argnums     the position, or positions, of the arguments to differentiate; for a tuple of
-                positions the gradient is a tuple.
-    holomorphic fun is holomorphic: inputs and result are complex.
-    allow_int   integer arguments are allowed; their gradient has dtype float0.
-    Raises TypeError where the result is no scalar or an argument is not of a floating type.
-    """
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        if positions and max(positions) >= len(args) or any(p < -len(args) for p in positions):
-            raise TypeError(
-                f"differentiating with respect to argnums={argnums} requires at least "
-                f"{max(p + 1 for p in positions)} positional arguments to be passed by the caller, but "
-                f"got only {len(args)} positional arguments."
-            )
-        where = [p % len(args) for p in positions]
-
-        of_active, active = _as_function_of(fun, where, args, kwargs)
-        for x in tree.leaves(active):
-            _check_input(x, holomorphic, allow_int)
-        result = vjp(of_active, *active, has_aux=has_aux)
-        value, back = result[0], result[1]
-        _check_scalar(value, holomorphic)
-        grads = back(scalar_of(get_aval(value), 1))
-        grads = grads[0] if isinstance(argnums, int) else grads
-        return ((value, result[2]), grads) if has_aux else (value, grads)
-
-    try:
-        return functools.update_wrapper(value_and_grad_f, fun)
-    except AttributeError:
-        return value_and_grad_f
-
-
-def _as_function_of(
-    fun: Callable[..., Any], positions: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """fun as a function of the arguments at some positions only, and those arguments."""
-
-    def of_active(*active: Any) -> Any:
-        full = list(args)
-        for p, x in zip(positions, active, strict=True):
-            full[p] = x
-        return fun(*full, **kwargs)
-
-    return of_active, tuple(args[p] for p in positions)
-
-
-def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
-    aval = get_aval(x)
-    if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise TypeError(
-            "grad with holomorphic=True requires inputs with complex dtype, but got "
-            f"{aval.dtype.name}."
-        )
-    if not holomorphic and dtypes.is_complex(aval.dtype):
-        return
-    if not dtypes.is_inexact(aval.dtype) and not allow_int:
-        raise TypeError(
-            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-            f"np.inexact), but got {aval.dtype.name}. If you want to use Boolean- or integer-valued "
-            "inputs, use vjp or set allow_int to True."
-        )
-
-
-def _check_scalar(value: Any, holomorphic: bool) -> None:
-    try:
-        aval = get_aval(value)
-    except TypeError:
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was {value}."
-        ) from None
-    if aval.shape:
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
-        )
-    if holomorphic:
-        if not dtypes.is_complex(aval.dtype):
-            raise TypeError(
-                "grad with holomorphic=True requires outputs with complex dtype, but got "
-                f"{aval.dtype.name}."
-            )
-    elif not dtypes.is_float(aval.dtype):
-        hint = (
-            " For holomorphic differentiation, pass holomorphic=True."
-            if dtypes.is_complex(aval.dtype)
-            else ""
-        )
-        raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but "
-            f"got {aval.dtype.name}.{hint}"
-        )
-
-
-def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    """A function that gives the gradient of a scalar function; see value_and_grad.
-
-    With has_aux the result is (gradient, aux).
-    """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
-
-    def grad_f(*args: Any, **kwargs: Any) -> Any:
-        value, g = both(*args, **kwargs)
-        return (g, value[1]) if has_aux else g
-
-    try:
-        return functools.update_wrapper(grad_f, fun)
-    except AttributeError:
-        return grad_f
-
-
-def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian, by one forward pass per input element (vectorised): out shape + in shape."""
-    from lamina.vmap import vmap
-
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    def jacfun(*args: Any, **kwargs: Any) -> Any:
-        of_active, active = _as_function_of(fun, positions, args, kwargs)
-        basis = _basis(active)
-        aux: list[Any] = []
-
-        def push(*tangent: Any) -> Any:
-            out = jvp(of_active, active, tangent, has_aux=has_aux)
-            return out[1:] if has_aux else out[1]
-
-        result = vmap(push, out_axes=(-1, None) if has_aux else -1)(*basis)
-        if has_aux:
-            result, aux_value = result
-            aux.append(aux_value)
-        jac = tree.map(lambda y: _unravel(y, active, -1, positions, argnums), result)
-        return (jac, aux[0]) if has_aux else jac
-
-    return functools.update_wrapper(jacfun, fun)
-
-
-def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian, by one reverse pass per output element (vectorised): out shape + in shape."""
-    from lamina.vmap import vmap
-
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    def jacfun(*args: Any, **kwargs: Any) -> Any:
-        of_active, active = _as_function_of(fun, positions, args, kwargs)
-        for x in tree.leaves(active):
-            _check_input(x, False, False)
-        result = vjp(of_active, *active, has_aux=has_aux)
-        outs, out_tree = tree.flatten(result[0])
-        (basis,) = _basis((result[0],))
-        rows = vmap(result[1])(basis)  # a tuple over active, each leaf: (n outputs, *in shape)
-        rows = rows[0] if isinstance(argnums, int) else rows
-        jac = _split_rows(rows, outs, out_tree)
-        return (jac, result[2]) if has_aux else jac
-
-    return functools.update_wrapper(jacfun, fun)
-
-
-def jacobian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian in reverse mode: jacrev."""
-    return jacrev(fun, argnums, has_aux)
-
-
-def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """Second derivatives: forward over reverse."""
-    return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
-
-
-def _basis(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """For each element of all the values together, the unit vector in its direction."""
-    leaves, treedef = tree.flatten(values)
-    sizes = [get_aval(x).size for x in leaves]
-    total = sum(sizes)
-    out, start = [], 0
-    for x, size in zip(leaves, sizes, strict=True):
-        aval = get_aval(x)
-        block = np.zeros((total, size), aval.dtype)
-        block[start : start + size] = np.eye(size, dtype=aval.dtype)
-        out.append(convert(block.reshape(total, *aval.shape), aval.dtype, aval.weak_type))
-        start += size
-    return tree.unflatten(treedef, out)
-
-
-def _unravel(
-    y: Any, active: tuple[Any, ...], axis: int, positions: tuple[int, ...], argnums: Any
-) -> Any:
-    """Columns of a Jacobian, along the last axis, as the structure of the inputs."""
-    from lamina import lax
-
-    leaves, treedef = tree.flatten(active)
-    out, start = [], 0
-    lead = get_aval(y).shape[:-1]
-    for x in leaves:
-        aval = get_aval(x)
-        part = lax.slice_in_dim(y, start, start + aval.size, axis=len(lead))
-        out.append(lax.reshape(part, (*lead, *aval.shape)))
-        start += aval.size
-    parts = tree.unflatten(treedef, out)
-    return parts[0] if isinstance(argnums, int) else parts
-
-
-def _split_rows(rows: Any, outs: list[Any], out_tree: Any) -> Any:
-    from lamina import lax
-
-    result, start = [], 0
-    for o in outs:
-        aval = get_aval(o)
-        stop = start + aval.size
-
-        def part(r: Any, start: int = start, stop: int = stop, aval: Any = aval) -> Any:
-            return lax.reshape(
-                lax.slice_in_dim(r, start, stop, axis=0), (*aval.shape, *get_aval(r).shape[1:])
-            )
-
-        result.append(tree.map(part, rows))
-        start = stop
-    return tree.unflatten(out_tree, result)

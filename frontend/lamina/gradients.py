@@ -1,0 +1,122 @@
+"""grad and value_and_grad: derivatives of scalar functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.autodiff import as_function_of, vjp
+from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray
+from lamina.core.trace import get_aval
+from lamina.lax.checks import scalar_of
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives (fun(...), gradient).
+
+    fun         a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
+    argnums     the position, or positions, of the arguments to differentiate; for a tuple of
+                positions the gradient is a tuple.
+    holomorphic fun is holomorphic: inputs and result are complex.
+    allow_int   integer arguments are allowed; their gradient has dtype float0.
+    Raises TypeError where the result is no scalar or an argument is not of a floating type.
+    """
+
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
+        of_active, active = as_function_of(fun, argnums, args, kwargs)
+        for x in tree.leaves(active):
+            check_input("grad", x, holomorphic, allow_int)
+        result = vjp(of_active, *active, has_aux=has_aux)
+        value, back = result[0], result[1]
+        _check_scalar(value, holomorphic)
+        grads = back(scalar_of(get_aval(value), 1))
+        grads = grads[0] if isinstance(argnums, int) else grads
+        return ((value, result[2]), grads) if has_aux else (value, grads)
+
+    try:
+        return functools.update_wrapper(value_and_grad_f, fun)
+    except AttributeError:
+        return value_and_grad_f
+
+
+def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
+    """Raises TypeError where reverse mode can't differentiate by an array of x's type."""
+    aval = get_aval(x)
+    if holomorphic and not dtypes.is_complex(aval.dtype):
+        raise TypeError(
+            f"{what} with holomorphic=True requires inputs with complex dtype, but got "
+            f"{aval.dtype.name}."
+        )
+    if not holomorphic and dtypes.is_complex(aval.dtype):
+        return
+    if not dtypes.is_inexact(aval.dtype) and not allow_int:
+        raise TypeError(
+            f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+            f"np.inexact), but got {aval.dtype.name}. If you want to use Boolean- or integer-valued "
+            "inputs, use vjp or set allow_int to True."
+        )
+
+
+def check_output(what: str, aval: ShapedArray, holomorphic: bool) -> None:
+    """Raises TypeError where reverse mode can't differentiate a result of this type."""
+    if holomorphic:
+        if not dtypes.is_complex(aval.dtype):
+            raise TypeError(
+                f"{what} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{aval.dtype.name}."
+            )
+    elif not dtypes.is_float(aval.dtype):
+        hint = (
+            " For holomorphic differentiation, pass holomorphic=True."
+            if dtypes.is_complex(aval.dtype)
+            else ""
+        )
+        raise TypeError(
+            f"{what} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            f"but got {aval.dtype.name}.{hint}"
+        )
+
+
+def _check_scalar(value: Any, holomorphic: bool) -> None:
+    try:
+        aval = get_aval(value)
+    except TypeError:
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output was {value}."
+        ) from None
+    if aval.shape:
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+        )
+    check_output("grad", aval, holomorphic)
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the gradient of a scalar function; see value_and_grad.
+
+    With has_aux the result is (gradient, aux).
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    def grad_f(*args: Any, **kwargs: Any) -> Any:
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    try:
+        return functools.update_wrapper(grad_f, fun)
+    except AttributeError:
+        return grad_f
