@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.ad_checkpoint
+import jax.custom_batching
+import jax.custom_derivatives
 import numpy as np
 
 import lamina
@@ -16,6 +19,8 @@ LAMINA = types.SimpleNamespace(
     **{n: getattr(lamina, n) for n in (
         "jit", "grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "vmap",
         "jacfwd", "jacrev", "jacobian", "hessian", "make_jaxpr", "eval_shape", "custom_jvp", "lax",
+        "checkpoint", "checkpoint_policies", "custom_vjp", "custom_gradient", "closure_convert",
+        "custom_batching", "custom_derivatives", "ad_checkpoint", "fwd_and_bwd", "float0",
         "tree_util", "ShapeDtypeStruct", "Array",
     )}, np=lamina.numpy, name="lamina", module=lamina,
 )  # fmt: skip

@@ -46,6 +46,7 @@ from lamina.config import numpy_rank_promotion as numpy_rank_promotion
 from lamina.config import threefry_partitionable as threefry_partitionable
 from lamina.config import transfer_guard as transfer_guard
 from lamina.control_flow import custom_jvp as custom_jvp
+from lamina.core import ensure_compile_time_eval as ensure_compile_time_eval
 from lamina.core.source_info import named_scope as named_scope
 
 _connect()

@@ -33,6 +33,8 @@ class JitOptions:
     donate_argnames: tuple[str, ...]
     keep_unused: bool
     inline: bool
+    in_shardings: Any = None
+    out_shardings: Any = None
 
     @property
     def name(self) -> str:
@@ -52,6 +54,11 @@ def jit(
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """The same function, compiled: traced when called with new shapes, dtypes or static values.
 
@@ -62,6 +69,9 @@ def jit(
     donate_argnames  the same by name.
     keep_unused      pass on arguments that the program does not read.
     inline           within another traced function: write out the body instead of a call.
+    in_shardings, out_shardings  how arguments and results lie on devices: of one device, as they are.
+    device, backend  what to run on: the CPU, or None.
+    compiler_options  accepted; the compiler's settings are lamina.config's.
 
     The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
     Raises TypeError where fun is not callable; ValueError for positions or names that fun does not
@@ -76,6 +86,11 @@ def jit(
             donate_argnames=donate_argnames,
             keep_unused=keep_unused,
             inline=inline,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            device=device,
+            backend=backend,
+            compiler_options=compiler_options,
         )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
@@ -85,6 +100,8 @@ def jit(
     ):
         if found:
             raise TypeError(f"Expected a function, got a {kind} function: {fun}")
+    if backend not in (None, "cpu"):
+        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu'].")
     nums, names = _complete(fun, "static", static_argnums, static_argnames)
     donate_nums, donate_names = _complete(fun, "donate", donate_argnums, donate_argnames)
     if set(nums) & set(donate_nums) or set(names) & set(donate_names):
@@ -92,7 +109,9 @@ def jit(
             f"static arguments cannot be donated, but static_argnums={nums} and "
             f"donate_argnums={donate_nums} intersect: a static value has no buffer."
         )
-    options = JitOptions(fun, nums, names, donate_nums, donate_names, keep_unused, inline)
+    options = JitOptions(
+        fun, nums, names, donate_nums, donate_names, keep_unused, inline, in_shardings, out_shardings
+    )
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.
     wrapped: Any = CompiledFunction(miss, nums, names)

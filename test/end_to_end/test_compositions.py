@@ -27,6 +27,29 @@ def _custom(m, x):
     return f(x)
 
 
+def _custom_vjp(m, x, y):
+    @m.custom_vjp
+    def f(a, b):
+        return m.np.sin(a) * b
+
+    f.defvjp(
+        lambda a, b: (m.np.sin(a) * b, (m.np.cos(a), m.np.sin(a), b)),
+        lambda res, g: (res[0] * g * res[2] * 1.5, res[1] * g),
+    )
+    return f(x, y)
+
+
+def _checkpointed_scan(m, x, y):
+    step = m.checkpoint(lambda c, r: (m.np.sin(c) * r + c, m.np.cos(r)))
+    carry, ys = m.lax.scan(step, x, m.np.stack([x, y]))
+    return carry * ys[0]
+
+
+def _dots(m, x, y):
+    policy = m.checkpoint_policies.dots_saveable
+    return m.checkpoint(lambda a, b: m.np.tanh(a @ W) * m.np.sin(b @ W), policy=policy)(x, y)
+
+
 STEPS: dict[str, Callable[..., Any]] = {
     "sin": lambda m, x, y: m.np.sin(x),
     "tanh": lambda m, x, y: m.np.tanh(x) * 1.5,
@@ -63,6 +86,20 @@ STEPS: dict[str, Callable[..., Any]] = {
     "fori": lambda m, x, y: m.lax.fori_loop(0, 3, lambda i, c: m.np.sin(c) + 0.1 * i * y, x),
     "scan": _scan,
     "custom_jvp": lambda m, x, y: _custom(m, x),
+    "checkpoint": lambda m, x, y: m.checkpoint(lambda a, b: m.np.sin(m.np.cos(a) * b))(x, y),
+    "checkpointed_scan": _checkpointed_scan,
+    "checkpointed_cond": lambda m, x, y: m.checkpoint(lambda a: m.lax.cond(
+        m.np.sum(a) > 0, lambda v: m.np.sin(v) * v, lambda v: m.np.exp(-v * v), a))(x),
+    "dots": _dots,
+}  # fmt: skip
+REVERSE_ONLY = {
+    "custom_vjp": _custom_vjp,
+    "custom_vjp_in_scan": lambda m, x, y: m.lax.scan(
+        lambda c, r: (_custom_vjp(m, c, r), None), x, m.np.stack([x, y]))[0],
+    "custom_vjp_in_cond": lambda m, x, y: m.lax.cond(
+        m.np.sum(y) > 0, lambda a: _custom_vjp(m, a, y), lambda a: a * y, x),
+    "checkpointed_custom_vjp": lambda m, x, y: m.checkpoint(
+        lambda a: _custom_vjp(m, a, m.np.sin(y)) + _custom_vjp(m, y, a))(x),
 }  # fmt: skip
 FORWARD_ONLY = {
     "while": lambda m, x, y: m.lax.while_loop(
@@ -89,10 +126,12 @@ REVERSE: dict[str, Callable[..., Any]] = {
     "hvp": lambda m, f: lambda x: m.jvp(m.grad(lambda v: m.np.sum(f(v) ** 2)), (x,), (x,))[1],
 }
 ALL = {**FORWARD, **REVERSE}
+# What never differentiates forwards.
+BACKWARD = {k: ALL[k] for k in ("jit", "vmap", "vmap1", "grad", "value_and_grad", "vjp", "jacrev")}
 
 
 def build(m: Any, steps: Any, transforms: Any) -> Callable[[Any], Any]:
-    table = {**STEPS, **FORWARD_ONLY}
+    table = {**STEPS, **FORWARD_ONLY, **REVERSE_ONLY}
 
     def f(x):
         values = [x]
@@ -119,10 +158,18 @@ def _steps(names: list[str]) -> Any:
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
-@settings(max_examples=110)
+@settings(max_examples=70)
 @example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
 @example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
 def test_compiled_compositions(steps, transforms):
+    agree(steps, [*transforms, "jit"])
+
+
+@given(_steps([*STEPS, *REVERSE_ONLY]), st.lists(st.sampled_from(sorted(BACKWARD)), min_size=1, max_size=3))
+@settings(max_examples=25)
+@example([("custom_vjp_in_scan", 0, 0), ("checkpointed_custom_vjp", 1, 0)], ["grad", "vmap", "grad"])
+@example([("checkpointed_custom_vjp", 0, 0), ("custom_vjp_in_cond", 1, 0)], ["vjp", "vmap1", "jit"])
+def test_compiled_reverse_compositions(steps, transforms):
     agree(steps, [*transforms, "jit"])
 
 
@@ -135,7 +182,7 @@ def test_compiled_forward_compositions(steps, transforms):
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=2))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_eager_compositions(steps, transforms):
     agree(steps, transforms)
 

@@ -6,6 +6,7 @@ from lamina.core import source_info as source_info
 from lamina.core import tree as tree
 from lamina.core.avals import ShapedArray as ShapedArray
 from lamina.core.avals import same_type as same_type
+from lamina.core.jaxpr import Atom as Atom
 from lamina.core.jaxpr import ClosedJaxpr as ClosedJaxpr
 from lamina.core.jaxpr import Jaxpr as Jaxpr
 from lamina.core.jaxpr import JaxprEqn as JaxprEqn
@@ -24,6 +25,7 @@ from lamina.core.tangents import is_undefined_primal as is_undefined_primal
 from lamina.core.trace import Trace as Trace
 from lamina.core.trace import Tracer as Tracer
 from lamina.core.trace import current_trace as current_trace
+from lamina.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from lamina.core.trace import get_aval as get_aval
 from lamina.core.trace import is_array_like as is_array_like
 from lamina.core.trace import set_current_trace as set_current_trace

@@ -15,6 +15,13 @@ class Zero:
     def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
+    @staticmethod
+    def from_primal_value(x: Any) -> Zero:
+        """The zero tangent of an array."""
+        from lamina.core.trace import get_aval
+
+        return Zero(get_aval(x).to_tangent())
+
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 

@@ -96,6 +96,12 @@ def set_current_trace(trace: Trace | None) -> Iterator[None]:
                 observer(old is not None)
 
 
+def ensure_compile_time_eval() -> Any:
+    """Within this block operations run at once, also while a function is being traced: on values
+    that do not depend on its arguments. Others raise UnexpectedTracerError."""
+    return set_current_trace(None)
+
+
 def swap_trace(trace: Trace | None) -> Trace | None:
     """set_current_trace without the context manager, for the interpreters' hot paths, which go
     from one non-evaluating trace to its parent and back."""

@@ -1,1 +1,3 @@
 """What libraries that define primitives of their own build on."""
+
+from lamina.extend import core as core

@@ -147,3 +147,13 @@ def batch_jaxpr(
 def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
     """The batch size of a batching rule's arguments."""
     return next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+
+
+# What libraries import from here, beside the transformation itself.
+from lamina.interpreters.batching_rules import bdim_at_front as bdim_at_front  # noqa: E402
+from lamina.interpreters.batching_rules import broadcast as broadcast  # noqa: E402
+from lamina.interpreters.batching_rules import defbroadcasting as defbroadcasting  # noqa: E402
+from lamina.interpreters.batching_rules import defvectorized as defvectorized  # noqa: E402
+from lamina.interpreters.batching_rules import moveaxis as moveaxis  # noqa: E402
+from lamina.interpreters.batching_rules import not_mapped as not_mapped  # noqa: E402
+from lamina.interpreters.batching_rules import primitive_batchers as primitive_batchers  # noqa: E402

@@ -80,6 +80,11 @@ class LoweringContext:
     avals_out: Sequence[ShapedArray]
 
     @property
+    def module_context(self) -> ModuleContext:
+        """`module`, as JAX's rules call it."""
+        return self.module
+
+    @property
     def aval_out(self) -> ShapedArray:
         return self.avals_out[0]
 

@@ -1,0 +1,33 @@
+"""Jaxprs and primitives, for libraries that read the former and define the latter."""
+
+from lamina.core.avals import ShapedArray as ShapedArray
+from lamina.core.jaxpr import Atom as Atom
+from lamina.core.jaxpr import ClosedJaxpr as ClosedJaxpr
+from lamina.core.jaxpr import DebugInfo as DebugInfo
+from lamina.core.jaxpr import DropVar as DropVar
+from lamina.core.jaxpr import Jaxpr as Jaxpr
+from lamina.core.jaxpr import JaxprEqn as JaxprEqn
+from lamina.core.jaxpr import Literal as Literal
+from lamina.core.jaxpr import Var as Var
+from lamina.core.jaxpr import eval_jaxpr as eval_jaxpr
+from lamina.core.jaxpr import jaxpr_as_fun as jaxpr_as_fun
+from lamina.core.jaxpr_checker import check_jaxpr as check_jaxpr
+from lamina.core.rule_tables import UserPrimitive as Primitive
+from lamina.core.trace import Trace as Trace
+from lamina.core.trace import Tracer as Tracer
+from lamina.core.trace import is_array_like as valid_jaxtype
+from lamina.errors import JaxprTypeError as JaxprTypeError
+from lamina.extend.core import primitives as primitives
+from lamina.extend.core.jaxprs import jaxprs_in_params as jaxprs_in_params
+from lamina.extend.core.jaxprs import mapped_aval as mapped_aval
+from lamina.extend.core.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
+from lamina.extend.core.jaxprs import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
+from lamina.extend.core.jaxprs import subjaxprs as subjaxprs
+from lamina.extend.core.jaxprs import unmapped_aval as unmapped_aval
+
+__all__ = [
+    "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
+    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr", "eval_jaxpr", "jaxpr_as_fun",
+    "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "primal_dtype_to_tangent_dtype", "primitives",
+    "subjaxprs", "unmapped_aval", "valid_jaxtype",
+]  # fmt: skip

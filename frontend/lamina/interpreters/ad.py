@@ -1,0 +1,107 @@
+"""Differentiation rules of primitives, as libraries register them (JAX's names)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lamina.core.primitive import Primitive
+from lamina.core.rule_tables import RuleTable
+from lamina.core.tangents import UndefinedPrimal as UndefinedPrimal
+from lamina.core.tangents import Zero as Zero
+from lamina.core.tangents import is_undefined_primal as is_undefined_primal
+from lamina.core.trace import get_aval
+from lamina.interpreters.jvp import GradTracer as JVPTracer
+from lamina.interpreters.jvp import JVPTrace as JVPTrace
+from lamina.interpreters.jvp import jvp_jaxpr as jvp_jaxpr
+from lamina.interpreters.tangents import add_tangents as add_tangents
+from lamina.interpreters.tangents import instantiate_zero as instantiate_zeros
+from lamina.interpreters.tangents import zeros_like_aval as zeros_like_aval
+from lamina.interpreters.transpose import backward_pass as backward_pass
+from lamina.lax import add_any as add_jaxvals
+from lamina.lax import add_any_p as add_jaxvals_p
+
+__all__ = [
+    "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
+    "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2",
+    "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp_jaxpr",
+    "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+]  # fmt: skip
+
+Rule = Callable[..., Any]
+
+primitive_jvps = RuleTable("jvp")
+"""rule(primals, tangents, **params) -> (out, out tangent); tangents may be Zero."""
+primitive_transposes = RuleTable("transpose")
+"""rule(cotangent, *operands, **params) -> a cotangent, None or Zero for each operand."""
+
+
+def get_primitive_transpose(primitive: Primitive) -> Rule:
+    """The transpose rule; NotImplementedError where there is none."""
+    try:
+        return primitive_transposes[primitive]
+    except KeyError:
+        raise NotImplementedError(
+            f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not implemented"
+        ) from None
+
+
+def _sum_of_parts(primitive: Primitive, rules: tuple[Rule | None, ...], with_ans: bool) -> Rule:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        ans = primitive.bind(*primals, **params)
+        first = (ans, *primals) if with_ans else tuple(primals)
+        total: Any = Zero(get_aval(ans).to_tangent())
+        for rule, t in zip(rules, tangents, strict=True):
+            if rule is not None and type(t) is not Zero:
+                total = add_tangents(total, rule(t, *first, **params))
+        return ans, total
+
+    return jvp
+
+
+def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """One rule per operand: rule(tangent, *primals, **params) -> its part of the out tangent."""
+    primitive_jvps[primitive] = _sum_of_parts(primitive, jvprules, False)
+
+
+def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """One rule per operand: rule(tangent, result, *primals, **params)."""
+    primitive_jvps[primitive] = _sum_of_parts(primitive, jvprules, True)
+
+
+def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
+    """The primitive is linear in all operands: transpose_rule(cotangent, **params) -> cotangents."""
+    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
+    """As deflinear, for transpose_rule(cotangent, *operands, **params)."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+    def transpose(ct: Any, *operands: Any, **params: Any) -> Any:
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+        return transpose_rule(ct, *operands, **params)
+
+    primitive_jvps[primitive] = jvp
+    primitive_transposes[primitive] = transpose
+
+
+def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """The primitive is linear in each of two operands: lhs_rule(cotangent, x, y, **params) gives the
+    cotangent of x, rhs_rule that of y."""
+    defjvp(
+        primitive,
+        lambda g, x, y, **params: primitive.bind(g, y, **params),
+        lambda g, x, y, **params: primitive.bind(x, g, **params),
+    )
+
+    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+        if is_undefined_primal(x):
+            return [Zero(x.aval) if type(ct) is Zero else lhs_rule(ct, x, y, **params), None]
+        return [None, Zero(y.aval) if type(ct) is Zero else rhs_rule(ct, x, y, **params)]
+
+    primitive_transposes[primitive] = transpose

@@ -1,0 +1,259 @@
+"""custom_jvp, custom_vjp and their kin: everywhere, nested, to second order; and users' mistakes."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from oracle import check_all
+
+import lamina
+import lamina.numpy as jnp
+
+X = np.linspace(0.1, 1, 4)
+Y = X[::-1].copy()
+
+
+def _scaled_product(m):
+    """sin(x) * y whose derivative by x is 1.5 times what it should be."""
+
+    @m.custom_vjp
+    def f(x, y):
+        return m.np.sin(x) * y
+
+    def fwd(x, y):
+        return m.np.sin(x) * y, (m.np.cos(x), m.np.sin(x), y)
+
+    def bwd(res, g):
+        cos_x, sin_x, y = res
+        return cos_x * g * y * 1.5, sin_x * g
+
+    f.defvjp(fwd, bwd)
+    return f
+
+
+def _wide(program, **options):
+    with lamina.enable_x64(True), jax.enable_x64(True), lamina.config.enable_checks(True):
+        check_all(program, X, Y, rtol=1e-9, atol=1e-10, weak=False, **options)
+
+
+def test_custom_vjp_everywhere():
+    def program(m, x, y):
+        n, f = m.np, _scaled_product(m)
+        total = lambda h: lambda *a: n.sum(h(*a))  # noqa: E731
+        scanned = lambda x: n.sum(m.lax.scan(lambda c, t: (f(c, t), f(t, c)), x, n.stack([x, y]))[1])  # noqa: E731
+        branch = lambda x: n.sum(m.lax.cond(x[0] > 0, lambda x: f(x, x), lambda x: x, x))  # noqa: E731
+        weighted = lambda x, y: n.sum(m.vmap(f, (0, None))(x, y) * n.arange(4.0))  # noqa: E731
+        return {
+            "value": f(x, y),
+            "keyword": f(x, y=y),
+            "grad": m.grad(total(f), (0, 1))(x, y),
+            "second order": m.grad(lambda x: n.sum(m.grad(total(f))(x, y) * x))(x),
+            "hessian": m.hessian(total(f))(x, y),
+            "vmap of grad": m.vmap(m.grad(f), (0, None))(x, y[0]),
+            "grad of vmap": m.grad(weighted, (0, 1))(x, y[0]),
+            "hessian of vmap": m.hessian(lambda x: weighted(x, x[0]))(x),
+            "scan": m.grad(scanned)(x),
+            "hessian of scan": m.hessian(scanned)(x),
+            "vmap of grad of scan": m.vmap(m.grad(scanned))(n.stack([x, y])),
+            "cond": m.grad(branch)(x),
+            "vmap of cond": m.vmap(m.grad(branch))(n.stack([x, -x])),
+            "in jit": m.grad(total(m.jit(f)))(x, y),
+            "in checkpoint": m.grad(total(m.checkpoint(lambda a, b: f(f(a, b), b))))(x, y),
+            "jacrev": m.jacrev(f)(x, y),
+        }
+
+    _wide(program, jit=True)
+
+
+def test_custom_vjp_arguments():
+    """Static arguments, structures, None for zeros, symbolic zeros."""
+
+    def program(m, x, y):
+        n = m.np
+
+        @partial(m.custom_vjp, nondiff_argnums=(0, 2))
+        def static(f, a, k=2):
+            return f(a) * k
+
+        static.defvjp(lambda f, a, k=2: (static(f, a, k), a), lambda f, k, a, g: (g * k * a,))
+
+        @m.custom_vjp
+        def of_tree(d):
+            return {"o": d["a"] * d["b"][0]}
+
+        of_tree.defvjp(lambda d: (of_tree(d), d), lambda d, g: ({"a": g["o"] * 2, "b": None},))
+        seen = []
+
+        @m.custom_vjp
+        def f(a, b, i):
+            return n.sin(a) * b, a
+
+        def fwd(a, b, i):
+            seen.append([int(a.perturbed), int(b.perturbed), int(i.perturbed)])
+            return (n.sin(a.value) * b.value, a.value), (a.value, b.value)
+
+        def bwd(res, g):
+            seen.append([int(type(t) is m.custom_derivatives.SymbolicZero) for t in g])
+            return n.cos(res[0]) * res[1] * g[0], None, None
+
+        f.defvjp(fwd, bwd, symbolic_zeros=True)
+        return {
+            "static": m.grad(lambda a: n.sum(static(n.cos, a)))(x),
+            "static, by keyword": m.jit(m.grad(lambda a: n.sum(static(n.cos, a, k=5))))(x),
+            "tree": m.grad(lambda d: n.sum(of_tree(d)["o"]))({"a": x, "b": (y,)}),
+            "symbolic": m.grad(lambda a: n.sum(f(a, y, 3)[0]))(x),
+            "seen": np.concatenate(seen),
+        }
+
+    _wide(program)
+
+
+def test_custom_gradient_and_closures():
+    def program(m, x, y):
+        n = m.np
+        total = lambda h: lambda *a: n.sum(h(*a))  # noqa: E731
+
+        @m.custom_gradient
+        def f(a, b):
+            s = n.sin(a)
+            return s * b, lambda g: (g * n.cos(a) * b * 2, g * s)
+
+        @m.custom_gradient
+        def one(a):
+            return n.exp(a), lambda g: g * 3 * a
+
+        def applied(f, x):
+            converted, consts = m.closure_convert(f, x)
+            return twice(converted, x, *consts)
+
+        @partial(m.custom_vjp, nondiff_argnums=(0,))
+        def twice(f, x, *consts):
+            return f(x, *consts) * 2
+
+        def bwd(f, res, g):
+            return tuple(3 * t for t in m.vjp(f, res[0], *res[1])[1](g))
+
+        twice.defvjp(lambda f, x, *consts: (twice(f, x, *consts), (x, consts)), bwd)
+        closing = lambda a, w: n.sum(applied(lambda t: n.sin(t * w) + n.arange(4.0), a))  # noqa: E731
+        divided = lambda d, t: m.custom_derivatives.linear_call(  # noqa: E731
+            lambda r, u: u / r, lambda r, c: c / r, d, t
+        )
+        return {
+            "custom_gradient": m.grad(total(f), (0, 1))(x, y),
+            "of one": m.grad(total(one))(x),
+            "vmap": m.vmap(m.grad(f), (0, None))(x, y[0]),
+            "second": m.grad(total(m.grad(total(f))))(x, y),
+            "of vmap": m.grad(total(m.vmap(f)), 1)(x, y),
+            "closure_convert": m.grad(closing, (0, 1))(x, y),
+            "linear_call": divided(y, x),
+            "its transpose": m.linear_transpose(lambda t: divided(y, t), x)(x),
+        }
+
+    _wide(program)
+
+
+def test_linear_call_transforms():
+    """More than JAX has: it is differentiated by its linear argument, and batched."""
+    f = lambda d, t: lamina.custom_derivatives.linear_call(  # noqa: E731
+        lambda r, u: u / r, lambda r, c: 2 * c / r, d, t
+    )
+    y = Y.astype(np.float32)
+    np.testing.assert_allclose(lamina.jvp(partial(f, y), (y,), (y,))[1], np.ones(4), rtol=1e-6)
+    got = lamina.jit(lamina.vmap(lamina.grad(lambda t, d: f(d, t)), (0, None)))(y, y[0])
+    np.testing.assert_allclose(got, np.full(4, 2 / y[0]), rtol=1e-6)
+
+
+def test_custom_vmap():
+    def program(m, x, y):
+        n = m.np
+
+        @m.custom_batching.custom_vmap
+        def f(a, b):
+            return n.sin(a) * b
+
+        @f.def_vmap
+        def rule(size, in_batched, a, b):
+            return n.sin(a) * (b if in_batched[1] else b[None]) * 7, True
+
+        each = m.custom_batching.sequential_vmap(lambda a, b: (n.sin(a) * b, a))
+        return {
+            "unbatched": f(x[0], y[0]),
+            "batched": m.vmap(f)(x, y),
+            "twice": m.vmap(m.vmap(f, (0, None)), (None, 0))(x, y[:3]),
+            "jvp": m.vmap(lambda a: m.jvp(lambda t: f(t, n.asarray(2.0)), (a,), (a,)))(x),
+            "sequential": m.vmap(each, (0, None))(x, y[0]),
+        }
+
+    _wide(program, jit=True)
+
+
+def test_custom_jvp_with_symbolic_zeros():
+    def program(m, x, y):
+        n = m.np
+        f = m.custom_jvp(lambda a, b: n.sin(a) * b)
+        kinds = []
+
+        def rule(primals, tangents):
+            (a, b), (a_dot, b_dot) = primals, tangents
+            kinds.append(int(type(b_dot) is m.custom_derivatives.SymbolicZero))
+            total = n.cos(a) * b * a_dot * 2
+            return f(a, b), total if kinds[-1] else total + b_dot
+
+        f.defjvp(rule, symbolic_zeros=True)
+        return {
+            "one": m.grad(lambda a: n.sum(f(a, y)))(x),
+            "both": m.jit(m.vmap(m.grad(f, (0, 1))))(x, y),
+            "hessian": m.hessian(lambda a: n.sum(m.vmap(f, (0, None))(a, y[0])))(x),
+            "kinds": np.array(kinds[:1]),
+        }
+
+    _wide(program)
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+def _with_rules(fwd, bwd):
+    f = lamina.custom_vjp(lambda x, y: jnp.sin(x) * y)
+    f.defvjp(fwd, bwd)
+    return lambda: lamina.grad(f)(1.0, 2.0)
+
+
+GOOD_FWD = lambda x, y: (x * y, (x, y))  # noqa: E731
+GOOD_BWD = lambda res, g: (g, g)  # noqa: E731
+
+
+@pytest.mark.parametrize(("run", "error", "message"), [
+    (lambda: lamina.custom_vjp(jnp.sin)(1.0), AttributeError, "No VJP defined for custom_vjp function"),
+    (_with_rules(lambda x, y: x * y, GOOD_BWD), TypeError, "instead of a pair the fwd rule <lambda> produced"),
+    (_with_rules(lambda x, y: ((x, y), None), GOOD_BWD), TypeError, "had container/pytree structure"),
+    (_with_rules(lambda x, y: (jnp.ones(3), None), GOOD_BWD), TypeError, "had shapes/dtypes of"),
+    (_with_rules(GOOD_FWD, lambda res, g: g), TypeError, "got bwd output structure"),
+    (_with_rules(GOOD_FWD, lambda res, g: (g,)), TypeError, "got bwd output structure"),
+    (_with_rules(GOOD_FWD, lambda res, g: (jnp.ones(3), g)), ValueError, r"at output\[0\] .* float32\[3\]|f32\[3\]"),
+    (lambda: lamina.jvp(_scaled(), (1.0, 2.0), (1.0, 1.0)), TypeError, "can't apply forward-mode"),
+    (lambda: lamina.jit(lambda x: lamina.jvp(_scaled(), (x, x), (x, x)))(1.0), TypeError, "forward-mode"),
+    (lambda: lamina.grad(lambda x: _closing(x)(1.0))(2.0), Exception, "with respect to a closed-over value"),
+    (lambda: lamina.vmap(lamina.custom_batching.custom_vmap(jnp.sin))(X), AttributeError, "No batching rule"),
+])  # fmt: skip
+def test_mistakes(run, error, message):
+    with pytest.raises(error, match=message):
+        run()
+
+
+def _scaled():
+    f = lamina.custom_vjp(lambda x, y: x * y)
+    f.defvjp(GOOD_FWD, GOOD_BWD)
+    return f
+
+
+def _closing(w):
+    f = lamina.custom_vjp(lambda x: x * w)
+    f.defvjp(lambda x: (x, None), lambda res, g: (g,))
+    return f
+
+
+def test_tracers_are_no_static_arguments():
+    f = lamina.custom_vjp(lambda k, x: x * k, nondiff_argnums=(0,))
+    f.defvjp(lambda k, x: (x * k, None), lambda k, res, g: (g * k,))
+    with pytest.raises(lamina.errors.UnexpectedTracerError, match="nondiff_argnums"):
+        lamina.jit(lambda k: f(k, 1.0))(2.0)
