@@ -16,7 +16,15 @@ STABLEHLO_INPUT = (
 STABLEHLO_PREPARE = (
     (r"!quant\.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
+    (r"stablehlo\.(unary_einsum)", "func.func(stablehlo-legalize-deprecated-ops)"),
+    # What several devices, or effects in order, are where there is one device and no effect.
+    (r"!stablehlo\.token", "stablehlo-drop-tokens"),
+    (
+        r"replica_groups|collective_permute|replica_id|partition_id|@(Sharding|SPMD|annotate_)",
+        "stablehlo-expand-collectives",
+    ),
     # These become ops that fuse and that libraries do.
+    (r"stablehlo\.rng ", "stablehlo-expand-rng"),
     (r"stablehlo\.fft", "stablehlo-expand-fft"),
     (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
