@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
+    "stablehlo-expand-lanes",
     "func.func(stablehlo-legalize-composite-to-call)",
     "inline{default-pipeline=}",  # what it would simplify on the way is simplified below, once
     "symbol-dce",
@@ -68,6 +69,9 @@ CPU_CONTROL = (
     "stablehlo-legalize-control-flow",
     "stablehlo-plan-buffers{own-place=4096}",
 )
+
+# The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.
+CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768}")
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
@@ -163,6 +167,7 @@ ALL_PIPELINES = {
     "fuse": STABLEHLO_FUSE,
     "plan": STABLEHLO_PLAN,
     "control": CPU_CONTROL,
+    "lanes": CPU_LANES,
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,

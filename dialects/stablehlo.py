@@ -29,6 +29,7 @@ from lamina.dialects.builders.contractions import (
 from lamina.dialects.builders.control_flow import (
     call,
     case,
+    composite,
     function,
     if_,
     while_,
@@ -110,6 +111,7 @@ __all__ = [
     "broadcast_in_dim",
     "call",
     "case",
+    "composite",
     "cbrt",
     "ceil",
     "chlo",

@@ -12,11 +12,12 @@ import re
 from lamina.backends.cpu.generate import generate, run_pipeline
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import ProgramText, is_scalar, kernels_of
-from lamina.backends.pipelines import CPU_CONTROL
+from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
 _ALIGNMENT = 64
+_LANES = "lamina.lanes"
 _DECLARED = re.compile(r"^declare [^@]*@([\w.$]+)\(.*$", re.MULTILINE)
 
 _LOCAL = re.compile(
@@ -29,8 +30,13 @@ def control_kernel(
     module: ir.Module, symbol: str, target: Target, texts: dict[str, str] | None
 ) -> tuple[str, int]:
     """LLVM IR of the kernel in a module, exporting `symbol`, and the bytes of scratch it needs."""
-    _as_program(module)
-    run_pipeline(CPU_CONTROL, module)
+    function = module.body.operations[0].operation
+    attributes = function.attributes
+    lanes = list(attributes[_LANES]) if _LANES in attributes else None
+    _as_program(function)
+    if lanes:
+        _bound_by_arguments(function)
+    run_pipeline(CPU_LANES if lanes else CPU_CONTROL, module)
     kernels, scratch = _kernels(module, symbol, target, texts)
     program = ProgramText(module, {name: f"{symbol}_{name}" for name in kernels_of(module)})
     attributes = program.main.attributes
@@ -39,22 +45,101 @@ def control_kernel(
     pointers, parameters = _parameters(program.main)
     steps = program.steps(pointers, "%scratch", "%arena", stack)
     header = "\n".join(program.header)
+    name = f"{symbol}_steps" if lanes else symbol
     driver = (
         f"{header}\n"
-        f"define void @{symbol}({', '.join(f'ptr noalias {p}' for p in [*parameters, '%arena'])}) "
+        f"define void @{name}({', '.join(f'ptr noalias {p}' for p in [*parameters, '%arena'])}) "
         f'nounwind "prefer-vector-width"="{target.vector_bits}" {{\n'
         f"  %scratch = getelementptr i8, ptr %arena, i64 {planned}\n"
         f"{steps}\n  ret void\n}}\n"
     )
-    return _joined([*kernels, driver], symbol), planned + scratch
+    parts = [*kernels, driver]
+    if lanes:
+        count, grain = lanes
+        if planned + scratch or _copies_results(program.main):
+            grain = count  # what tasks share, only one may use
+        inputs = program.main.attributes["lamina.arguments"].value
+        parts.append(_lanes_in_tasks(symbol, parameters, inputs, count, grain))
+    return _joined(parts, symbol), planned + scratch
 
 
-def _as_program(module: ir.Module) -> None:
+def _bound_by_arguments(function: ir.Operation) -> None:
+    """Let a loop over lanes do the steps from one further argument of the function up to another,
+    instead of all."""
+    block = function.regions[0].blocks[0]
+    loop = next(op.operation for op in block.operations if op.operation.name == "stablehlo.while")
+    counter = loop.operands[0].type
+    low, high = (block.add_argument(counter, function.location) for _ in range(2))
+    type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get([*type_.inputs, counter, counter], type_.results)
+    )
+    if "arg_attrs" in function.attributes:
+        given = [*function.attributes["arg_attrs"], *[ir.DictAttr.get({})] * 2]
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
+    loop.operands[0] = low
+    condition = loop.regions[0].blocks[0]
+    leave = condition.operations[len(condition.operations) - 1].operation
+    leave.operands[0].owner.operation.operands[1] = high
+
+
+def _copies_results(main: ir.Operation) -> bool:
+    """Whether something outside of the loop over lanes writes what its steps do."""
+    given = set(main.regions[0].blocks[0].arguments)
+
+    def root(value: ir.Value) -> ir.Value:
+        while not isinstance(value.owner, ir.Block):
+            value = value.owner.operation.operands[0]
+        return value
+
+    arena = main.regions[0].blocks[0].arguments[-1]
+    targets = [
+        root(op.operation.operands[1])
+        for op in main.regions[0].blocks[0].operations
+        if op.operation.name == "memref.copy"
+    ]
+    return any(target in given and target != arena for target in targets)
+
+
+def _lanes_in_tasks(symbol: str, parameters: list[str], inputs: int, count: int, grain: int) -> str:
+    """The kernel that hands ranges of a loop's steps to the runtime's threads; the loop takes their
+    bounds as its last two inputs."""
+    low, high = f"%p{inputs - 2}", f"%p{inputs - 1}"
+    buffers = [p for p in parameters if p not in (low, high)]
+    given = [*buffers, "%arena"]
+    pack, unpack = [], []
+    for number, name in enumerate(given):
+        slot = f"getelementptr ptr, ptr %ctx, i64 {number}"
+        pack += [f"  %slot{number} = {slot}", f"  store ptr {name}, ptr %slot{number}"]
+        unpack += [f"  %slot{number} = {slot}", f"  {name} = load ptr, ptr %slot{number}"]
+    lines = "\n".join
+    takes = ", ".join(f"ptr {p}" for p in [*parameters, "%arena"])
+    return f"""declare void @lamina_parallel_for(ptr, ptr, i64, i64)
+define internal void @{symbol}_task(ptr %ctx, i64 %first, i64 %end) {{
+{lines(unpack)}
+  {low} = alloca i32
+  {high} = alloca i32
+  %first32 = trunc i64 %first to i32
+  %end32 = trunc i64 %end to i32
+  store i32 %first32, ptr {low}
+  store i32 %end32, ptr {high}
+  call void @{symbol}_steps({takes})
+  ret void
+}}
+define void @{symbol}({", ".join(f"ptr {p}" for p in given)}) {{
+  %ctx = alloca [{len(given)} x ptr]
+{lines(pack)}
+  call void @lamina_parallel_for(ptr @{symbol}_task, ptr %ctx, i64 {count}, i64 {grain})
+  ret void
+}}
+"""
+
+
+def _as_program(function: ir.Operation) -> None:
     """Let the function be @main, and each argument that it updates a donated one."""
-    function = module.body.operations[0].operation
     attributes = function.attributes
     attributes["sym_name"] = ir.StringAttr.get("main")
-    for name in ("lamina.kind", "lamina.reason"):
+    for name in ("lamina.kind", "lamina.reason", _LANES):
         if name in attributes:
             del attributes[name]
     if "arg_attrs" in attributes:

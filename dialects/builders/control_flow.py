@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lamina.dialects.builders.creation import Body, Value, add_block, create, fill
+from lamina.dialects.builders.creation import Body, Value, add_block, create, fill, i64
 from lamina.dialects.vendors import ir
 
 
@@ -36,6 +36,36 @@ def if_(
     op = create("stablehlo.if", results=list(result_types), operands=[predicate], regions=2)
     fill(op.regions[0], [], then)
     fill(op.regions[1], [], else_)
+    return list(op.results)
+
+
+def composite(
+    name: str,
+    operands: Sequence[Value],
+    result_types: Sequence[ir.Type],
+    *,
+    decomposition: str,
+    functions: Mapping[str, str],
+    integers: Mapping[str, int],
+    lists: Mapping[str, Sequence[int]],
+) -> list[Value]:
+    """An operation of a name of its own, which a function of the module spells out; its attributes
+    are names of functions, integers and lists of integers."""
+    attributes: dict[str, ir.Attribute] = {
+        **{key: ir.FlatSymbolRefAttr.get(value) for key, value in functions.items()},
+        **{key: i64(value) for key, value in integers.items()},
+        **{key: ir.DenseI64ArrayAttr.get(list(values)) for key, values in lists.items()},
+    }
+    op = create(
+        "stablehlo.composite",
+        results=list(result_types),
+        operands=list(operands),
+        attributes={
+            "name": ir.StringAttr.get(name),
+            "decomposition": ir.FlatSymbolRefAttr.get(decomposition),
+            "composite_attributes": ir.DictAttr.get(attributes),
+        },
+    )
     return list(op.results)
 
 

@@ -238,6 +238,14 @@ default_matmul_precision: Option[str | None] = Option(
     parse=str,
     affects_trace=True,
 )
+lanes = Option(
+    "lanes",
+    "auto",
+    "How vmap does a while_loop or cond whose predicate is batched: every lane does what any does "
+    "(select), each goes its own way (branch), or what costs less (auto).",
+    parse=str,
+    affects_trace=True,
+)
 threefry_partitionable = _flag(
     "threefry_partitionable",
     True,

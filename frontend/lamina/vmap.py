@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+from lamina import config
 from lamina.control_flow.tracing import arg_names, check_outputs
 from lamina.core import tree
 from lamina.core.trace import get_aval
@@ -22,6 +24,7 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    lanes: str | None = None,
 ) -> Callable[..., Any]:
     """fun over a batch dimension of its arguments, as one vectorised program.
 
@@ -30,6 +33,10 @@ def vmap(
     out_axes   where the batch dimension stands in the results; a pytree prefix; None for results
                that are the same for the whole batch.
     axis_size  the size of the batch, where no argument tells it.
+    lanes      how a `while_loop` or `cond` whose predicate is batched is done: "select": all lanes do
+               what any does; "branch": each goes its own way, in a loop over lanes whose steps
+               threads share; "auto": what costs less. Results are the same. By default what
+               `config.lanes` says.
     Raises ValueError where sizes differ (listing each), where an axis is out of range, or where
     out_axes is None for a result that differs from lane to lane.
     """
@@ -42,6 +49,9 @@ def vmap(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
             f"arguments passed to the function, but got {in_axes}."
         )
+
+    if lanes not in (None, "auto", "branch", "select"):
+        raise ValueError(f'vmap lanes must be "auto", "branch" or "select", but got {lanes!r}')
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -68,7 +78,8 @@ def vmap(
             out_tree.append(treedef)
             return out
 
-        outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name)
+        with nullcontext() if lanes is None else config.lanes(lanes):
+            outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name)
         result = tree.unflatten(out_tree[0], list(range(len(outs))))
         try:
             wanted = tree.broadcast_prefix(out_axes, result, _is_none)

@@ -118,7 +118,7 @@ def make_plan(program: Program, own_place: int = 0) -> Plan:
     )
 
 
-_OWN_TOTAL = 1 << 16  # bytes of small buffers: they may be put on a stack
+_OWN_TOTAL = 1 << 17  # bytes of small buffers: they may be put on a stack
 
 
 def _own_places(sharing: Sharing, limit: int) -> tuple[dict[int, int], int]:

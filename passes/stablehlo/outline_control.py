@@ -10,6 +10,9 @@ generates one function, so that a step makes no calls, counters live in register
 on the stack. Arrays that a loop carries are marked `lamina.inout`: it updates them in place.
 Constants go in, other values from outside become arguments.
 
+A loop over lanes (`lamina.lanes`), whose steps may run at the same time, keeps that mark, with how
+many steps make a task; all that it carries is an argument that it updates.
+
 An op qualifies when none of its inner ops is estimated to take more than `max_cost` nanoseconds
 (work worth threads of its own, or a library's), when there are no more than `max_ops` of them and
 none has an effect or is a custom call. Otherwise the reason is left on the op, and what is inside it
@@ -30,6 +33,8 @@ from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.fuse_outline import Kernels
 from lamina.passes.stablehlo.step_cost import Refusal, Step, step_of
 
+_LANES = "lamina.lanes"
+_MOST_TASKS = 64  # of a loop over lanes: so many that threads end together where lanes differ
 _WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
 
 
@@ -78,12 +83,12 @@ def _reason(op: ir.Operation, step: Step) -> str:
 
 def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
     """Replace an op by a call of a kernel that holds it."""
+    steps = op.attributes[_LANES].value if _LANES in op.attributes else 0
     updated = {
         number: value
         for number, value in enumerate(op.operands)
-        if op.name == "stablehlo.while" and size_of(value.type) >= _WORTH_UPDATING
-        and not _goes_in(value)
-    }  # fmt: skip
+        if op.name == "stablehlo.while" and _is_updated(number, value, bool(steps))
+    }
     returned = [
         number
         for number, result in enumerate(op.results)
@@ -101,6 +106,9 @@ def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
     attributes = function.attributes
     attributes["lamina.kind"] = ir.StringAttr.get("control")
     attributes["lamina.reason"] = ir.StringAttr.get(reason)
+    if steps:
+        grain = max(1, steps // _MOST_TASKS)
+        attributes[_LANES] = ir.DenseI64ArrayAttr.get([steps, grain])
     if updated:
         marks = [{"lamina.inout": _i32(returned.index(number))} for number in updated]
         marks += [{} for _ in read]
@@ -121,6 +129,13 @@ def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
     for old, new in zip(results, call):
         old.replace_all_uses_with(new)
     op.erase()
+
+
+def _is_updated(number: int, value: ir.Value, is_over_lanes: bool) -> bool:
+    """Whether a carry is an argument of the kernel that it overwrites."""
+    if is_over_lanes:
+        return number > 0  # the first counts the steps
+    return size_of(value.type) >= _WORTH_UPDATING and not _goes_in(value)
 
 
 def _goes_in(value: ir.Value) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from lamina import config
 from lamina.control_flow.branches import share_consts, with_shared_consts
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
+from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import dtypes, tree
@@ -254,8 +255,13 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
         )
         outs = cond_p.bind(index, *consts, *moved, branches=new)
         return outs, [0 if b else None for b in out_batched]
-    # Each lane takes its own branch: run all branches on all lanes and select.
     index = move_batch(index, dims[0], size)
+    avals = [get_aval(np.int32(0)), *branches[0].in_avals]
+    lane = runs_in_lanes(lambda *xs: cond_p.bind(*xs, branches=branches), avals, size, loops=False)
+    if lane is not None:
+        outs = lanes(lane, [index, *moved], [True, *batched], size, loops=False)
+        return outs, [0] * len(outs)
+    # Each lane takes its own branch: run all branches on all lanes and select.
     results = []
     for b in branches:
         closed, _ = _branch_batch(b, size, batched, True)

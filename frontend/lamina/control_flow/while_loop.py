@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import config
 from lamina.control_flow.carry import check_carry, fixpoint, promote_weak_carry
+from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import tree
@@ -274,6 +275,15 @@ def _batching(
                 f"{refused[0]} effects are not supported in a while_loop with batched predicate: "
                 "they would happen for lanes that have stopped, too"
             )
+        params = {
+            "cond_nconsts": cond_nconsts, "cond_jaxpr": cond_jaxpr,
+            "body_nconsts": body_nconsts, "body_jaxpr": body_jaxpr,
+        }  # fmt: skip
+        avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
+        lane = runs_in_lanes(lambda *xs: while_p.bind(*xs, **params), avals, size, loops=True)
+        if lane is not None:
+            outs = lanes(lane, moved, batched, size, loops=True)
+            return outs, [0] * len(outs)
         # Lanes stop at different times: go on while any runs, and hold those that have stopped.
         lane_cond, lane_body = new_cond, new_body
 
