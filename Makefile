@@ -61,9 +61,8 @@ typecheck: $(VENV)/made-for-test  ## mypy, over a tree of links that looks as th
 docs: $(VENV)/made-for-test  ## generate the tables of docs/ from the code
 	$(BIN)/python -m lamina.tools.gen_docs
 
-bench: $(VENV)/made-for-test  ## measure against JAX
-	$(BIN)/python benchmarks/spine.py
-	$(BIN)/python benchmarks/dispatch.py
+bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matmul" for a part
+	$(BIN)/python -m benchmarks --json out/benchmarks.json --chart out/benchmarks.png $(BENCH)
 
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere

@@ -1,0 +1,69 @@
+"""Matrix products, dense layers, attention, small solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.suite import Library, Workload, arrays
+
+
+def _matmul(n: int, bar: float) -> Workload:
+    return Workload(
+        f"matmul {n}", "products", lambda m: m.np.matmul, lambda: arrays((n, n), (n, n)), bar,
+        flops=2.0 * n**3,
+    )  # fmt: skip
+
+
+def _mlp(m: Library) -> Any:
+    def f(weights: Any, x: Any) -> Any:
+        for w in weights[:-1]:
+            x = m.nn.relu(x @ w)
+        return x @ weights[-1]
+
+    return f
+
+
+def _mlp_gradient(m: Library) -> Any:
+    return m.grad(lambda weights, x: m.np.sum(_mlp(m)(weights, x) ** 2))
+
+
+def _mlp_inputs() -> tuple[Any, ...]:
+    weights = arrays((784, 512), (512, 512), (512, 10))
+    return [w * 0.05 for w in weights], arrays((128, 784), seed=1)[0]
+
+
+def attention(m: Library) -> Any:
+    def f(q: Any, k: Any, v: Any) -> Any:
+        scores = m.np.einsum("bhqd,bhkd->bhqk", q, k) * 0.125
+        return m.np.einsum("bhqk,bhkd->bhqd", m.nn.softmax(scores, -1), v)
+
+    return f
+
+
+def _attention(shape: tuple[int, int, int, int], bar: float) -> Workload:
+    b, h, n, d = shape
+    name = f"attention {b}x{h}x{n}x{d}"
+    flops = 4.0 * b * h * n * n * d
+    return Workload(name, "products", attention, lambda: arrays(*[shape] * 3), bar, flops=flops)
+
+
+def _solves() -> tuple[Any, ...]:
+    a, b = arrays((86_000, 3, 3), (86_000, 3, 1))
+    return a + 3 * np.eye(3, dtype=np.float32), b
+
+
+_MLP_FLOPS = 2.0 * 128 * (784 * 512 + 512 * 512 + 512 * 10)
+
+WORKLOADS = [
+    *(_matmul(n, bar) for n, bar in ((64, 4), (256, 1.5), (512, 1.05), (1024, 1.0), (2048, 1.0))),
+    Workload("matmul + bias + relu 1024", "products",
+             lambda m: lambda a, b, c: m.nn.relu(a @ b + c),
+             lambda: arrays((1024, 1024), (1024, 1024), (1024,)), 1.03, flops=2.0 * 1024**3),
+    Workload("MLP 128x784-512-512-10", "products", _mlp, _mlp_inputs, 1.3, flops=_MLP_FLOPS),
+    Workload("MLP, gradient", "products", _mlp_gradient, _mlp_inputs, 1.2, flops=3 * _MLP_FLOPS),
+    _attention((4, 8, 256, 64), 1.2),
+    _attention((1, 8, 2048, 64), 1.5),
+    Workload("86,000 3x3 solves", "products", lambda m: m.np.linalg.solve, _solves, 2.5),
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Reductions, normalisations and scans along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.suite import Library, Workload, arrays
+
+MEGA = 1 << 20
+
+
+def _row(name: str, make: Any, shape: tuple[int, ...], bar: float | None, moved: float) -> Workload:
+    """`moved`: bytes per element of the input."""
+    size = 1
+    for n in shape:
+        size *= n
+    return Workload(name, "reductions", make, lambda: arrays(shape), bar, bytes=moved * size)
+
+
+def layernorm(m: Library) -> Any:
+    def f(x: Any, scale: Any, offset: Any) -> Any:
+        mean = m.np.mean(x, -1, keepdims=True)
+        variance = m.np.mean((x - mean) ** 2, -1, keepdims=True)
+        return (x - mean) / m.np.sqrt(variance + 1e-5) * scale + offset
+
+    return f
+
+
+def _layernorm_gradient(m: Library) -> Any:
+    return m.grad(lambda *args: m.np.sum(layernorm(m)(*args) ** 2), (0, 1, 2))
+
+
+def _pairwise(m: Library) -> Any:
+    def f(x: Any, y: Any, w: Any) -> Any:
+        return m.np.exp(-m.np.sum((x[:, None] - y[None]) ** 2, -1)) @ w
+
+    return f
+
+
+WORKLOADS = [
+    _row("sum 16M", lambda m: m.np.sum, (16 * MEGA,), 1.0, 4),
+    _row("row sum 2048^2", lambda m: lambda x: m.np.sum(x, 1), (2048, 2048), 1.3, 4),
+    _row("column sum 2048^2", lambda m: lambda x: m.np.sum(x, 0), (2048, 2048), 1.1, 4),
+    _row("softmax 1024^2, last axis", lambda m: lambda x: m.nn.softmax(x, 1), (1024, 1024), 1.7, 8),
+    _row("softmax 1024^2, first axis", lambda m: lambda x: m.nn.softmax(x, 0), (1024, 1024), 1.4, 8),
+    _row("log_softmax 128x10000", lambda m: m.nn.log_softmax, (128, 10000), None, 8),
+    Workload("layernorm 1024^2", "reductions", layernorm,
+             lambda: arrays((1024, 1024), (1024,), (1024,)), 2.5, bytes=8.0 * MEGA),
+    Workload("layernorm 1024^2, gradient", "reductions", _layernorm_gradient,
+             lambda: arrays((1024, 1024), (1024,), (1024,)), None, bytes=8.0 * MEGA),
+    _row("cumsum 1M", lambda m: m.np.cumsum, (MEGA,), 10.0, 8),
+    _row("cumsum 1024^2, last axis", lambda m: lambda x: m.np.cumsum(x, -1), (1024, 1024), 1.5, 8),
+    Workload("exp(-|x-y|^2) @ w, 4096^2", "reductions", _pairwise,
+             lambda: arrays((4096, 3), (4096, 3), (4096,)), 2.0, flops=12.0 * 4096 * 4096),
+]  # fmt: skip
