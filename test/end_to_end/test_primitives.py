@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,10 +10,10 @@ import numpy as np
 import pytest
 from primitive_samples import ROWS
 from sample import Sample
+from sample_functions import direction, has_derivative, inexact, mine, x64
 
 import lamina
-from lamina import lax
-from lamina.core import NOT_DIFFERENTIABLE, OWED, dtypes, tree
+from lamina.core import dtypes, tree
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning"),
@@ -24,17 +23,6 @@ pytestmark = [
 BATCH = 3
 _RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-5, "complex64": 1e-5,
          "float16": 4e-3, "bfloat16": 3e-2}  # fmt: skip
-
-
-@contextlib.contextmanager
-def x64(wide: bool) -> Iterator[None]:
-    with lamina.enable_x64(wide), jax.enable_x64(wide):
-        yield
-
-
-def mine(sample: Sample) -> Any:
-    """The sample on flat arrays, as a list of results."""
-    return lambda *args: tree.leaves(sample.function(lax, *args))
 
 
 def theirs(sample: Sample) -> Any:
@@ -91,29 +79,6 @@ def test_type_and_value(sample: Sample) -> None:
             sample.rtol,
             "against NumPy",
         )
-
-
-def has_derivative(sample: Sample) -> bool:
-    return (
-        sample.derivatives
-        and sample.primitive.jvp is not NOT_DIFFERENTIABLE
-        and sample.primitive.jvp is not OWED
-        and any(dtypes.is_inexact(s.dtype) for s in sample.specs)
-    )
-
-
-def direction(rng: np.random.Generator, x: Any) -> np.ndarray:
-    """A random tangent or cotangent for a value of x's type."""
-    if not dtypes.is_inexact(x.dtype):
-        return np.zeros(x.shape, dtypes.float0)
-    drawn = rng.uniform(-1, 1, x.shape)
-    if x.dtype.kind == "c":
-        drawn = drawn + 1j * rng.uniform(-1, 1, x.shape)
-    return np.asarray(drawn).astype(x.dtype)
-
-
-def inexact(xs: Sequence[Any]) -> list[int]:
-    return [i for i, x in enumerate(xs) if dtypes.is_inexact(np.asarray(x).dtype)]
 
 
 @pytest.mark.parametrize("sample", [s for s in ROWS if has_derivative(s)], ids=sample_id)

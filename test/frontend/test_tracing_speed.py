@@ -1,5 +1,6 @@
 """Tracing and lowering stay fast, and grow with the program and not faster."""
 
+import gc
 import time
 
 import numpy as np
@@ -36,16 +37,41 @@ def test_thousand_equations_are_traced_and_lowered_within_a_second():
     assert seconds(lambda: lamina.jit(lambda x, w: f(x, w)).lower(X, X)) < 1.0
 
 
-def test_gradients_grow_with_the_number_of_steps():
-    def traced(steps):
-        f = unrolled(steps)
-        return lamina.jit(lamina.grad(lambda x, w: f(x, w).sum())).trace(X, X)
+def _gradient(steps):
+    f = unrolled(steps)
+    return lamina.jit(lamina.grad(lambda x, w: f(x, w).sum()))
 
-    sizes = [len(traced(n).jaxpr.eqns) for n in (50, 100, 200)]
-    assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+
+def _gradient_seconds(steps):
+    """Processor time to trace, differentiate and lower; without garbage collection, whose cost
+    depends on what else lives in the process."""
+    staged = _gradient(steps)
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        staged.lower(X, X)
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def test_gradients_grow_in_a_line():
+    """n = 50, 100, 200, 400 unrolled steps: equations exactly, time within 15 % of a line."""
+    steps = np.array([50, 100, 200, 400])
+    gradients = [_gradient(n).trace(X, X).jaxpr for n in steps]
+    sizes = [len(jaxpr.eqns) for jaxpr in gradients]
+    assert np.ptp(np.diff(sizes) / np.diff(steps)) == 0
     assert sizes[2] < 20 * 200
-    assert seconds(lambda: traced(200)) < 1.5
-    assert seconds(lambda: traced(400)) < 4 * seconds(lambda: traced(100)) * 1.8
+    best = np.full(4, np.inf)
+    for _ in range(12):  # the least of several: others share the machine
+        best = np.minimum(best, [_gradient_seconds(n) for n in steps])
+        # The line that is nearest relative to each time.
+        points = np.stack([steps, np.ones(4)], 1) / best[:, None]
+        off = points @ np.linalg.lstsq(points, np.ones(4), rcond=None)[0] - 1
+        if np.abs(off).max() < 0.15 and best[2] < 1.5:
+            return
+    raise AssertionError(f"{dict(zip(steps, best, strict=True))} is {off} off a line")
 
 
 def test_nested_jits_are_lowered_once_each():
