@@ -24,6 +24,11 @@ STABLEHLO_PREPARE = (
         r"replica_groups|collective_permute|replica_id|partition_id|@(Sharding|SPMD|annotate_)",
         "stablehlo-expand-collectives",
     ),
+    # Devices exchange what is contiguous; the layout around it is a matter of transposes.
+    (
+        r"stablehlo\.(all_|reduce_scatter|collective_|partition_id|replica_id)",
+        "stablehlo-lay-out-collectives",
+    ),
     # These become ops that fuse and that libraries do.
     (r"stablehlo\.rng ", "stablehlo-expand-rng"),
     (r"stablehlo\.fft", "stablehlo-expand-fft"),

@@ -509,3 +509,35 @@ row("fft", c64(4), numpy=lambda x: np.fft.irfft(x, 7), fft_type="IRFFT", fft_len
 row("fft", c64(3, 3), numpy=lambda x: np.fft.irfft2(x, (3, 4)), fft_type="IRFFT",
     fft_lengths=(3, 4))  # fmt: skip
 row("fft", c64(2, 0, 4), value_only=True, fft_type="FFT", fft_lengths=(4,))
+
+# ---- collectives over the lanes of a vmap -------------------------------------------------------
+def _lanes(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """fun(lib, *lanes), over dimension 0 as the axis "i"."""
+
+    def call(lib: Any, *xs: Any) -> Any:
+        import jax
+
+        import lamina
+
+        vmap = lamina.vmap if lib is lax else jax.vmap
+        return vmap(lambda *lanes: fun(lib, *lanes), axis_name="i")(*xs)
+
+    return call
+
+
+_PAIRS = [(0, 2), (2, 1), (1, 0)]
+for _spec in (f32(3, 4), i32(3, 4), c64(3, 2)):
+    row("psum", _spec, call=_lanes(lambda lib, x: lib.psum(x, "i")))
+for _name in ("pmax", "pmin"):
+    row(_name, f32(3, 4), call=_lanes(lambda lib, x, n=_name: getattr(lib, n)(x, "i")),
+        jax_jvp=False)
+row("axis_index", i32(3), call=_lanes(lambda lib, x: x + lib.axis_index("i")))
+row("ppermute", f32(3, 4), call=_lanes(lambda lib, x: lib.ppermute(x, "i", _PAIRS)))
+row("all_gather", f32(3, 2, 4), call=_lanes(lambda lib, x: lib.all_gather(x, "i", axis=1)))
+row("all_gather", f32(3, 2), call=_lanes(lambda lib, x: lib.all_gather(x, "i", tiled=True)))
+row("reduce_scatter", f32(3, 3), call=_lanes(lambda lib, x: lib.psum_scatter(x, "i")))
+row("reduce_scatter", f32(3, 2, 6), note="tiled",
+    call=_lanes(lambda lib, x: lib.psum_scatter(x, "i", scatter_dimension=1, tiled=True)))
+row("all_to_all", f32(3, 3, 2), call=_lanes(lambda lib, x: lib.all_to_all(x, "i", 0, 1)))
+row("all_to_all", f32(3, 2, 6), note="tiled",
+    call=_lanes(lambda lib, x: lib.all_to_all(x, "i", 1, 0, tiled=True)))

@@ -1,6 +1,6 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-Fourier transforms as code generated for their lengths, sorts and Python callbacks as calls of the
-runtime.
+Fourier transforms as code generated for their lengths, sorts, Python callbacks and
+collectives as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
@@ -253,4 +254,8 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
     "lamina.fft": _fft,
     PYTHON_CALLBACK: _python_callback,
     "lamina.sort": _sort,
+    "lamina.collective": lambda function, op, symbol, target: (
+        collective_kernel(function, op, symbol),
+        0,
+    ),
 }

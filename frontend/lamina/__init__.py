@@ -34,6 +34,7 @@ from lamina.array import Array as Array
 from lamina.config import check_tracer_leaks as checking_leaks
 from lamina.config import debug_infs as debug_infs
 from lamina.config import debug_nans as debug_nans
+from lamina.config import default_device as default_device
 from lamina.config import default_matmul_precision as default_matmul_precision
 from lamina.config import default_prng_impl as default_prng_impl
 from lamina.config import disable_jit as disable_jit
@@ -54,8 +55,18 @@ _connect()
 from lamina import lax as lax
 from lamina import numpy as numpy
 from lamina.devices import block_until_ready as block_until_ready
+from lamina.devices import copy_to_host_async as copy_to_host_async
+from lamina.devices import default_backend as default_backend
+from lamina.devices import device_count as device_count
 from lamina.devices import device_get as device_get
 from lamina.devices import device_put as device_put
+from lamina.devices import device_put_replicated as device_put_replicated
+from lamina.devices import device_put_sharded as device_put_sharded
+from lamina.devices import devices as devices
+from lamina.devices import local_device_count as local_device_count
+from lamina.devices import local_devices as local_devices
+from lamina.devices import process_count as process_count
+from lamina.devices import process_index as process_index
 
 if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint
@@ -96,9 +107,12 @@ _MODULES = frozenset(
         "nn",
         "random",
         "scipy",
+        "sharding",
     }
 )
 _NAMES = {
+    "NamedSharding": "lamina.sharding",
+    "P": "lamina.sharding",
     "checkpoint": "lamina.ad_checkpoint",
     "closure_convert": "lamina.custom_derivatives",
     "compile_stablehlo": "lamina.stablehlo_api",
@@ -106,8 +120,17 @@ _NAMES = {
     "custom_vjp": "lamina.custom_derivatives",
     "effects_barrier": "lamina.callbacks.barrier",
     "float0": "lamina.dtypes",
+    "make_array_from_callback": "lamina.sharding",
+    "make_array_from_process_local_data": "lamina.sharding",
+    "make_array_from_single_device_arrays": "lamina.sharding",
+    "make_mesh": "lamina.sharding",
+    "pmap": "lamina.sharding.pmap",
     "pure_callback": "lamina.callbacks",
     "remat": "lamina.ad_checkpoint",
+    "reshard": "lamina.sharding",
+    "set_mesh": "lamina.sharding",
+    "shard_map": "lamina.sharding.shard_map",
+    "smap": "lamina.sharding.shard_map",
 }
 
 

@@ -23,12 +23,33 @@ def _array_aval(x: Array) -> ShapedArray:
 def _settings_changed(scope: str) -> None:
     epoch = hash(config.trace_key()) & 0x7FFF_FFFF
     x64 = config.enable_x64.value
+    _default_device_changed(scope)
     if scope == "thread":
         runtime.set_thread_config(epoch, x64)
     elif scope == "thread ends":
         runtime.clear_thread_config()
     else:
         runtime.set_config(epoch, x64)
+
+
+def _default_device_changed(scope: str) -> None:
+    device = config.default_device.value
+    if device is None and not _default_device_set:
+        return
+    _default_device_set.add(scope)  # once set, it may have to be taken back
+    from lamina.placement import uncommitted
+
+    sharding = None if scope == "thread ends" else uncommitted(device)
+    runtime.set_default_sharding(sharding, scope != "process")
+
+
+_default_device_set: set[str] = set()
+
+
+def _gather(array: Array) -> Array:
+    from lamina.placement import gather
+
+    return gather(array)
 
 
 def connect() -> None:
@@ -41,6 +62,7 @@ def connect() -> None:
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)
     runtime.set_run_error_type(errors.JaxRuntimeError)
+    runtime.set_gather(_gather)
     attach(Array)
     attach(trace.Tracer)
     Array.aval = property(_array_aval)  # type: ignore[attr-defined]

@@ -25,6 +25,18 @@ class Device:
     platform: str
     id: int
 
+    process_index = 0
+    host_id = 0
+    local_hardware_id = None
+
+    def memory_stats(self) -> dict[str, int]:
+        """Bytes that arrays hold, on all devices together: they share the memory."""
+        pool = runtime.pool_stats()
+        return {"bytes_in_use": pool["live_bytes"], "bytes_reserved": pool["cached_bytes"]}
+
+    def __lt__(self, other: Device) -> bool:
+        return (self.platform, self.id) < (other.platform, other.id)
+
     @property
     def device_kind(self) -> str:
         """What the hardware calls itself; the platform where that says enough."""
@@ -38,6 +50,16 @@ class Device:
 
 
 CPU = Device("cpu", 0)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A device's part of an array."""
+
+    device: Device
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Any
 
 
 class Array(runtime.ArrayBase):
@@ -80,7 +102,7 @@ class Array(runtime.ArrayBase):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (_DLPACK_CPU, 0)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:  # on the default device, as JAX's
         return from_numpy, (np.array(self.numpy_view()), self.weak_type)
 
     def copy(self) -> Array:
@@ -188,18 +210,32 @@ class Array(runtime.ArrayBase):
     # --- Placement -------------------------------------------------------------------------------
 
     @property
-    def device(self) -> Device:
-        """The device that holds the array."""
-        return CPU
+    def sharding(self) -> Any:
+        """Where the array lies: a Sharding."""
+        placement = self.placement
+        if placement is None:
+            from lamina.sharding import SingleDeviceSharding
+
+            return SingleDeviceSharding(CPU)
+        return getattr(placement, "of_uncommitted", placement)
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array; its sharding where there are several."""
+        sharding = self.sharding
+        return sharding if sharding.num_devices > 1 else sharding.device_list[0]
 
     def devices(self) -> set[Device]:
         """The devices that hold a part of the array."""
-        return {CPU}
+        return {CPU} if self.placement is None else self.sharding.device_set
 
     @property
     def committed(self) -> bool:
         """Whether the user placed the array on a device."""
-        return False
+        placement = self.placement
+        return placement is not None and not hasattr(placement, "of_uncommitted")
+
+    _committed = committed
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -209,13 +245,33 @@ class Array(runtime.ArrayBase):
     @property
     def is_fully_replicated(self) -> bool:
         """Whether every device that holds a part holds all."""
-        return True
+        return self.placement is None or self.sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts, one for each device."""
+        from lamina.placement import shards_of
+        from lamina.sharding import SingleDeviceSharding
+
+        sharding = self.sharding
+        seen: dict[Any, int] = {}
+        shards = []
+        parts = zip(sharding.device_list, sharding.indices(self.shape), shards_of(self, sharding))
+        for device, index, data in parts:
+            key = tuple((s.start, s.stop) for s in index)
+            replica = seen[key] = seen.get(key, -1) + 1
+            placed = runtime.place_array(data, SingleDeviceSharding(device))
+            shards.append(Shard(device, index, replica, placed))
+        return shards
+
+    global_shards = addressable_shards
 
     def addressable_data(self, index: int) -> Array:
         """The part on the device of this index."""
-        if index != 0:
-            raise IndexError(f"the array lies on one device, there is no part {index}")
-        return self
+        return self.addressable_shards[index].data
+
+    def copy_to_host_async(self) -> None:
+        """Does nothing: the memory is the host's."""
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes of the array's memory."""

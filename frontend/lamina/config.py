@@ -252,6 +252,19 @@ threefry_partitionable = _flag(
     "Random bits are computed by JAX's partitionable scheme.",
     affects_trace=True,
 )
+num_cpu_devices = Option(
+    "num_cpu_devices",
+    -1,
+    "How many virtual devices the CPU is; by default one.",
+    parse=int,
+)
+default_device: Option[Any] = Option(
+    "default_device",
+    None,
+    "The device of new arrays that nobody places: a Device, or a platform's name.",
+    parse=lambda text: text or None,
+    affects_trace=True,
+)
 default_prng_impl = _choice(
     "default_prng_impl", ("threefry2x32",), "The generator of new random keys."
 )

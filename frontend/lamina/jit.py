@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina import config, stages, value_checks
+from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
-from lamina.core import tree
+from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.interpreters.staging import is_staging, trace_to_jaxpr
-from lamina.runtime import CompiledFunction
+from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.tracebacks import FilteredTracebacks
 
 
@@ -69,7 +70,8 @@ def jit(
     donate_argnames  the same by name.
     keep_unused      pass on arguments that the program does not read.
     inline           within another traced function: write out the body instead of a call.
-    in_shardings, out_shardings  how arguments and results lie on devices: of one device, as they are.
+    in_shardings     a pytree prefix of the positional arguments: where each is put first.
+    out_shardings    a pytree prefix of the result: where each array of it is put.
     device, backend  what to run on: the CPU, or None.
     compiler_options  accepted; the compiler's settings are lamina.config's.
 
@@ -245,6 +247,7 @@ def trace_call(
         options.keep_unused,
         options.inline,
         config.trace_key(),
+        axes.bound(),
     )
     memory = _memory_of(options)
     found = memory.get(key)
@@ -335,6 +338,7 @@ def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall
         "keep_unused",
         "inline",
         "settings (x64, ...)",
+        "named axes",
     )
     best = min(memory, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
     changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]
@@ -356,12 +360,65 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
         return _bind(options, args, kwargs), None
     with FilteredTracebacks():
+        if options.in_shardings is not None:
+            args = _placed_arguments(options, args)
         traced, leaves = trace_call(options, args, kwargs)
         entry = _program(traced).entry(traced.out_tree)
+        constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
+    if (
+        any(isinstance(x, Array) and x.placement is not None for x in leaves)
+        or constraints
+        or options.out_shardings is not None
+        or not isinstance(entry, FastPathEntry)
+    ):
+        return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.
     return entry(leaves), entry
+
+
+def _placed_arguments(options: JitOptions, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    from lamina.placement import put_arguments
+
+    dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+    placed = iter(put_arguments(dynamic, options.in_shardings, options.name))
+    return tuple(x if i in options.static_argnums else next(placed) for i, x in enumerate(args))
+
+
+def _constraints(jaxpr: Jaxpr) -> dict[int, Any]:
+    """The shardings of results that come straight from a with_sharding_constraint."""
+    found = {
+        e.outvars[0]: e.params["sharding"]
+        for e in jaxpr.eqns
+        if e.primitive.name == "sharding_constraint"
+    }
+    return {i: found[v] for i, v in enumerate(jaxpr.outvars) if found and v in found}  # type: ignore[index]
+
+
+def _call_placed(
+    options: JitOptions, traced: TracedCall, entry: Any, leaves: list[Any], constraints: Any
+) -> Any:
+    """A call with arguments or results that were placed on devices."""
+    from lamina import placement
+
+    names = traced.arg_names
+
+    def name_of(i: int) -> str:
+        return names[i] if i < len(names) else f"leaf {i}"
+
+    mesh = placement.common_devices(leaves, name_of, options.name)  # before anything is donated
+    placements = placement.by_shape(leaves)
+    out = placement.place_results(mesh, placements, entry(leaves))
+    if constraints:
+        flat, treedef = tree.flatten(out)
+        flat = [
+            placement.put(x, constraints[i]) if i in constraints else x for i, x in enumerate(flat)
+        ]
+        out = tree.unflatten(treedef, flat)
+    if options.out_shardings is not None:
+        out = placement.put_results(out, options.out_shardings)
+    return out
 
 
 def _program(traced: TracedCall) -> stages.Program:

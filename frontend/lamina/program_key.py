@@ -40,6 +40,8 @@ def program_key(plan: Plan) -> str | None:
         else:
             array = np.asarray(value)
             add("constant", array.shape, array.dtype, array.tobytes())
+    if plan.local is not None:
+        add("mesh", plan.local.mesh.shape_tuple)
     add(sorted(plan.aliases.items()), plan.donors, plan.arg_names, plan.result_paths)
     return digest.hexdigest()
 

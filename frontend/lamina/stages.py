@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina import config, value_checks
+from lamina.array import Array
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, dce_jaxpr
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
@@ -92,6 +93,7 @@ class Plan:
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
     callbacks: tuple[Any, ...] = ()  # known once it is lowered
+    local: Any = None  # a sharding.localize.Localized where several devices run the program
 
     @property
     def const_args(self) -> list[Any]:
@@ -111,6 +113,7 @@ class Plan:
             arg_names=self.arg_names,
             result_paths=self.result_paths,
             callbacks=callbacks,
+            num_partitions=1 if self.local is None else self.local.mesh.size,
         )
         self.callbacks = tuple(callbacks)
         return module
@@ -125,6 +128,8 @@ def plan_program(
     result_paths: Sequence[str] = (),
 ) -> Plan:
     """Drops dead work and unread inputs, passes plain inputs through, pairs donated buffers."""
+    local = _localized(closed)
+    closed = closed if local is None else local.closed
     jaxpr = closed.jaxpr
     donated = list(donated) or [False] * len(jaxpr.invars)
     position = {v: i for i, v in enumerate(jaxpr.invars)}
@@ -172,7 +177,17 @@ def plan_program(
         donors,
         tuple(arg_names[i] for i in kept if i < len(arg_names)),
         tuple(paths),
+        local,
     )
+
+
+def _localized(closed: ClosedJaxpr) -> Any:
+    """The program for each device, where several run it."""
+    if not any(e.primitive.mesh is not None for e in all_equations(closed.jaxpr)):
+        return None
+    from lamina.sharding.localize import localize
+
+    return localize(closed)
 
 
 def _constant_value(value: Any, aval: ShapedArray) -> Any:
@@ -221,8 +236,12 @@ class Program:
     executable: Any
     compilation: Compilation | None
 
-    def entry(self, out_tree: tree.PyTreeDef) -> FastPathEntry:
-        """What the call fast path runs."""
+    def entry(self, out_tree: tree.PyTreeDef) -> Any:
+        """What the call fast path runs; for several devices, a function of the leaves."""
+        if self.plan.local is not None:
+            from lamina.sharding.execution import DeviceProgram
+
+            return DeviceProgram(self.plan, self.executable, out_tree)
         return FastPathEntry(
             self.executable,
             self.plan.kept,
@@ -351,6 +370,12 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         entry = compile_program(closed, primitive.name).entry(tree.structure(out))
         if value_checks.active():
             return value_checks.checked_primitive(primitive, params, entry, list(args)), None
+        if any(isinstance(x, Array) and x.placement is not None for x in args):
+            from lamina import placement
+
+            found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
+            result = entry(list(args))
+            return placement.place_results(found, placement.by_shape(args), result), None
         return entry(list(args)), entry
 
     return CompiledFunction(miss)

@@ -10,6 +10,7 @@ from typing import Any
 from lamina import config
 from lamina.control_flow.tracing import arg_names, check_outputs
 from lamina.core import tree
+from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
 from lamina.interpreters.batching import batch_flat, move_batch
 
@@ -24,6 +25,7 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    spmd_axis_name: Any = None,
     lanes: str | None = None,
 ) -> Callable[..., Any]:
     """fun over a batch dimension of its arguments, as one vectorised program.
@@ -32,11 +34,13 @@ def vmap(
                arguments. Keyword arguments are mapped over axis 0.
     out_axes   where the batch dimension stands in the results; a pytree prefix; None for results
                that are the same for the whole batch.
+    axis_name  a name for the batch, for collectives (lax.psum, ...) in fun.
     axis_size  the size of the batch, where no argument tells it.
     lanes      how a `while_loop` or `cond` whose predicate is batched is done: "select": all lanes do
                what any does; "branch": each goes its own way, in a loop over lanes whose steps
                threads share; "auto": what costs less. Results are the same. By default what
                `config.lanes` says.
+    spmd_axis_name  the mesh axes that the batch is spread over, for shard_map in fun.
     Raises ValueError where sizes differ (listing each), where an axis is out of range, or where
     out_axes is None for a result that differs from lane to lane.
     """
@@ -52,6 +56,8 @@ def vmap(
 
     if lanes not in (None, "auto", "branch", "select"):
         raise ValueError(f'vmap lanes must be "auto", "branch" or "select", but got {lanes!r}')
+    spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
+    spmd = () if spmd_axis_name is None else spmd
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -68,7 +74,7 @@ def vmap(
                 f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
             ) from None
         names = arg_names(fun, args, kwargs)
-        dims, size = _sizes(leaves, axes, names, axis_size)
+        dims, size = mapped_sizes("vmap", leaves, axes, names, axis_size)
         out_tree: list[Any] = []
 
         def flat(*values: Any) -> list[Any]:
@@ -79,7 +85,7 @@ def vmap(
             return out
 
         with nullcontext() if lanes is None else config.lanes(lanes):
-            outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name)
+            outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd))
         result = tree.unflatten(out_tree[0], list(range(len(outs))))
         try:
             wanted = tree.broadcast_prefix(out_axes, result, _is_none)
@@ -99,9 +105,11 @@ def vmap(
         return vmap_f
 
 
-def _sizes(
-    leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
+def mapped_sizes(
+    what: str, leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
 ) -> tuple[list[Any], int]:
+    """The axes as dimensions that are not negative, and the one size that they have. `what` is
+    the transformation, for messages."""
     dims: list[Any] = []
     found: list[tuple[str, Any, int]] = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -111,19 +119,19 @@ def _sizes(
             continue
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise TypeError(
-                f"vmap in_axes must be an int, None, or (nested) container with those types "
+                f"{what} in_axes must be an int, None, or (nested) container with those types "
                 f"as leaves, but got {axis!r}"
             )
         aval = get_aval(x)
         if not aval.shape:
             raise ValueError(
-                "vmap was requested to map its argument along axis "
+                f"{what} was requested to map its argument along axis "
                 f"{axis}, which implies that its rank should be at least 1, but is only 0 (its shape is "
                 f"()): {name}"
             )
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(
-                f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+                f"{what} was requested to map its argument along axis {axis}, which implies that its rank "
                 f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {aval.ndim} (its "
                 f"shape is {aval.shape}): {name}"
             )
@@ -134,7 +142,7 @@ def _sizes(
     if axis_size is not None:
         sizes.add(axis_size)
     if not sizes:
-        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
+        raise ValueError(f"{what} must have at least one non-None value in in_axes, or axis_size")
     if len(sizes) > 1:
         lines = [
             f"  * argument {name} of type {aval.str_short()} has size {n} along the mapped axis"
@@ -143,7 +151,7 @@ def _sizes(
         if axis_size is not None:
             lines.append(f"  * axis_size is {axis_size}")
         raise ValueError(
-            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)
+            f"{what} got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)
         )
     return dims, sizes.pop()
 

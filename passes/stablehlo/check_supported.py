@@ -2,9 +2,9 @@
 
     stablehlo.custom_call @my_library(...)   ->   error: [custom_call] calls @my_library, ...
 
-Expects calls of the program's own functions to be inlined. Refused are ops that talk to other
-devices or to the host (Python callbacks are fine), calls of code that is not here, and values that
-are no tensors of known size, since nothing behind this pass would know what to do. Changes nothing.
+Expects calls of the program's own functions to be inlined. Refused are ops that talk to the
+host (Python callbacks are fine), calls of code that is not here, and values that are no tensors of
+known size, since nothing behind this pass would know what to do. Changes nothing.
 example: test/passes/stablehlo/check_supported.mlir
 """
 
@@ -17,23 +17,9 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
-_ONE_DEVICE = "programs for several devices are not supported yet"
+_DEPRECATED = "is not supported: use the collective itself (stablehlo.all_reduce, ...)"
 _NO_HOST = "compiled programs can't talk to the host while they run"
 _REFUSED = {
-    **dict.fromkeys(
-        (
-            "stablehlo.all_gather",
-            "stablehlo.all_reduce",
-            "stablehlo.all_to_all",
-            "stablehlo.collective_broadcast",
-            "stablehlo.collective_permute",
-            "stablehlo.partition_id",
-            "stablehlo.reduce_scatter",
-            "stablehlo.replica_id",
-            "stablehlo.cross-replica-sum",
-        ),
-        _ONE_DEVICE,
-    ),
     **dict.fromkeys(
         (
             "stablehlo.infeed",
@@ -43,8 +29,10 @@ _REFUSED = {
         ),
         _NO_HOST,
     ),
-    "stablehlo.async_start": _ONE_DEVICE,
-    "stablehlo.async_done": _ONE_DEVICE,
+    **dict.fromkeys(
+        ("stablehlo.async_start", "stablehlo.async_done", "stablehlo.cross-replica-sum"),
+        _DEPRECATED,
+    ),
 }
 _NOT_COMPUTING = frozenset(("builtin.module", "func.func", "func.return", "stablehlo.return"))
 

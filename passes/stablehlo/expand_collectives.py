@@ -4,7 +4,8 @@
     collective_permute %x, [[0, 0]] ->  %x           collective_permute %x, []   ->   0
     custom_call @Sharding(%x)      ->   %x
 
-Leaves collectives of groups of several devices alone: check-supported refuses them.
+Leaves collectives of groups of several devices alone, and all of a program that several run: devices
+meet there.
 example: test/passes/stablehlo/expand_collectives.mlir
 """
 
@@ -20,6 +21,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.stablehlo.collective import device_counts
 from lamina.passes.stablehlo.rewriting import rewrite
 
 _IN_GROUPS = (
@@ -38,11 +40,12 @@ class ExpandCollectives(Pass):
 
     def run(self, module: ir.Module) -> None:
         rules: dict[str, tuple[Callable[[ir.Operation], object], ...]] = {
-            f"stablehlo.{name}": (_alone,) for name in _IN_GROUPS
+            "stablehlo.custom_call": (_placement,)
         }
-        rules["stablehlo.collective_permute"] = (_to_itself,)
-        rules["stablehlo.replica_id"] = rules["stablehlo.partition_id"] = (_first,)
-        rules["stablehlo.custom_call"] = (_placement,)
+        if device_counts(module) == (1, 1):
+            rules |= {f"stablehlo.{name}": (_alone,) for name in _IN_GROUPS}
+            rules["stablehlo.collective_permute"] = (_to_itself,)
+            rules["stablehlo.replica_id"] = rules["stablehlo.partition_id"] = (_first,)
         self.count("expanded", rewrite(module, rules).total())
 
 

@@ -63,9 +63,15 @@ def is_pure(op: ir.Operation) -> bool:
     return all(is_pure(inner) or inner.name in TERMINATORS for inner in inner_ops(op))
 
 
+_DROPPABLE = _names(
+    "rng optimization_barrier all_gather all_reduce all_to_all collective_broadcast "
+    "collective_permute reduce_scatter partition_id replica_id"
+)
+
+
 def is_droppable(op: ir.Operation) -> bool:
-    """Whether the op may go when nobody uses its results."""
-    return op.name in ("stablehlo.optimization_barrier", "stablehlo.rng") or is_pure(op)
+    """Whether the op may go when nobody uses its results. Collectives may: they go on all devices."""
+    return op.name in _DROPPABLE or is_pure(op)
 
 
 def has_side_effect(custom_call: ir.Operation) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lamina.dialects.constants import is_splat
 from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.collective import KINDS as COLLECTIVES
 from lamina.passes.stablehlo.facts import (
     CHEAP,
     CONSTANT,
@@ -113,6 +114,8 @@ def library_of(op: ir.Operation) -> str | None:
         return op.attributes["call_target_name"].value
     if op.name == "stablehlo.sort":
         return None if SortOrder.of(op) is None else "lamina.sort"
+    if op.name in COLLECTIVES:
+        return "lamina.collective"
     if op.name != "stablehlo.dot_general":
         return None
     gemm = Gemm.of(op)

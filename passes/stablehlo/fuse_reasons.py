@@ -41,6 +41,8 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
             assert order is not None
             rows = f"{order.outer * order.inner} rows of {order.length}"
             return f"{group.library} sorts {rows} by {len(order.keys)} of {len(order.widths)}"
+        if members[0].name != "stablehlo.dot_general":
+            return f"{group.library} does {_short(members[0].name)}"
         gemm = Gemm.of(members[0])
         assert gemm is not None
         batch = f"{gemm.batch} batches of " if gemm.batch else ""

@@ -15,6 +15,9 @@ PyTypeObject* array_type = nullptr;
 namespace {
 
 PyTypeObject* buffer_type = nullptr;
+PyObject* gather_function = nullptr;
+PyObject* process_sharding = nullptr;
+thread_local PyObject* thread_sharding = nullptr;
 
 ArrayObject* cast(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
 
@@ -30,6 +33,8 @@ void array_dealloc(PyObject* self) {
   if (array->buffer != nullptr) array->buffer->release();
   Py_XDECREF(array->shape);
   Py_XDECREF(array->aval);
+  Py_XDECREF(array->sharding);
+  Py_XDECREF(array->shards);
   if (array->dims != array->inline_dims) PyMem_Free(array->dims);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -71,6 +76,13 @@ int set_aval_cache(PyObject* self, PyObject* value, void*) {
   Py_XSETREF(cast(self)->aval, Py_XNewRef(value));
   return 0;
 }
+PyObject* or_none(PyObject* object) { return Py_NewRef(object != nullptr ? object : Py_None); }
+PyObject* get_sharding(PyObject* self, void*) { return or_none(cast(self)->sharding); }
+PyObject* get_shards(PyObject* self, void*) { return or_none(cast(self)->shards); }
+int set_shards(PyObject* self, PyObject* value, void*) {
+  Py_XSETREF(cast(self)->shards, value == Py_None ? nullptr : Py_XNewRef(value));
+  return 0;
+}
 PyObject* get_buffer_handle(PyObject* self, void*) {
   if (!check_alive(cast(self))) return nullptr;
   return make_buffer_handle(Ref<Buffer>::share(cast(self)->buffer));
@@ -87,18 +99,19 @@ PyGetSetDef array_getset[] = {
      nullptr},
     {"aval_cache", get_aval_cache, set_aval_cache, "A slot for the frontend; None at first.",
      nullptr},
+    {"placement", get_sharding, nullptr, "The sharding it was given, or None.", nullptr},
+    {"shards", get_shards, set_shards, "Its parts, an Array for each device, or None.", nullptr},
     {"buffer", get_buffer_handle, nullptr, "Handle that keeps the memory alive.", nullptr},
     {nullptr}};
 
 // --- ArrayBase: methods --------------------------------------------------------------------------
 
 PyObject* is_deleted(PyObject* self, PyObject*) {
-  return PyBool_FromLong(cast(self)->buffer == nullptr);
+  return PyBool_FromLong(cast(self)->buffer == nullptr && cast(self)->shards == nullptr);
 }
 
 PyObject* delete_array(PyObject* self, PyObject*) {
-  Buffer* buffer = std::exchange(cast(self)->buffer, nullptr);
-  if (buffer != nullptr) buffer->release();
+  drop_content(cast(self));
   Py_RETURN_NONE;
 }
 
@@ -286,7 +299,41 @@ PyObject* make_array(Ref<Buffer> buffer, Dtype dtype, const int64_t* dims, int n
   array->dtype = dtype;
   array->ndim = static_cast<uint8_t>(ndim);
   array->weak_type = weak_type;
+  if (thread_sharding != nullptr || process_sharding != nullptr) {
+    PyObject* sharding = thread_sharding != nullptr ? thread_sharding : process_sharding;
+    if (sharding != Py_None) array->sharding = Py_NewRef(sharding);
+  }
   return self;
+}
+
+PyObject* place_array(ArrayObject* array, PyObject* sharding) {
+  if (array->shards == nullptr && !check_alive(array)) return nullptr;
+  PyObject* self = make_array(Ref<Buffer>::share(array->buffer), array->dtype, array->dims,
+                              array->ndim, array->weak_type, array->shape);
+  if (self == nullptr) return nullptr;
+  Py_XSETREF(cast(self)->sharding, sharding == Py_None ? nullptr : Py_NewRef(sharding));
+  if (array->buffer == nullptr) cast(self)->shards = Py_NewRef(array->shards);
+  return self;
+}
+
+PyObject* make_sharded_array(PyObject* sharding, PyObject* shards, Dtype dtype, const int64_t* dims,
+                             int ndim, bool weak_type) {
+  PyObject* self = make_array({}, dtype, dims, ndim, weak_type);
+  if (self == nullptr) return nullptr;
+  Py_XSETREF(cast(self)->sharding, Py_NewRef(sharding));
+  cast(self)->shards = Py_NewRef(shards);
+  return self;
+}
+
+void set_gather(PyObject* gather) { Py_XSETREF(gather_function, Py_XNewRef(gather)); }
+
+void set_default_sharding(PyObject* sharding, bool of_thread) {
+  Py_XSETREF(of_thread ? thread_sharding : process_sharding, Py_XNewRef(sharding));
+}
+
+void drop_content(ArrayObject* array) {
+  if (Buffer* buffer = std::exchange(array->buffer, nullptr)) buffer->release();
+  Py_CLEAR(array->shards);
 }
 
 Ref<Buffer> allocate_array(Dtype dtype, const int64_t* dims, int ndim) {
@@ -306,6 +353,13 @@ Ref<Buffer> allocate_array(Dtype dtype, const int64_t* dims, int ndim) {
 
 bool check_alive(const ArrayObject* array) {
   if (array->buffer != nullptr) return true;
+  if (array->shards != nullptr && gather_function != nullptr) {
+    auto* self = const_cast<ArrayObject*>(array);  // the value stays as it is
+    const Owned whole(PyObject_CallOneArg(gather_function, reinterpret_cast<PyObject*>(self)));
+    if (!whole) return false;
+    if (self->buffer == nullptr) self->buffer = Ref<Buffer>::share(cast(whole.get())->buffer).detach();
+    return true;
+  }
   PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.",
                describe(array->dtype, array->dims, array->ndim).c_str());
   return false;

@@ -8,10 +8,12 @@
 namespace lamina {
 
 struct ArrayObject {
-  PyObject_HEAD Buffer* buffer;  // null once deleted
+  PyObject_HEAD Buffer* buffer;  // null once deleted, and while only the shards are there
   PyObject* weak_references;
   PyObject* shape;  // tuple, made on first use
   PyObject* aval;   // the frontend's cache, never read here
+  PyObject* sharding;  // where the user or a computation placed it; null: nowhere in particular
+  PyObject* shards;    // a list of Arrays, one for each device of the sharding; null: not split
   int64_t* dims;    // inline_dims, or a block of its own for higher ranks
   Dtype dtype;
   uint8_t ndim;
@@ -40,8 +42,21 @@ PyObject* make_array(Ref<Buffer> buffer, Dtype dtype, const int64_t* dims, int n
 // Pool memory for an array; null with MemoryError set where there is none.
 Ref<Buffer> allocate_array(Dtype dtype, const int64_t* dims, int ndim);
 
-// False with RuntimeError set where the array was deleted or donated.
+// False with RuntimeError set where the array was deleted or donated. Puts the shards of an array
+// together that has nothing else: afterwards there is a buffer.
 bool check_alive(const ArrayObject* array);
+
+// The content was deleted or donated.
+void drop_content(ArrayObject* array);
+
+// The same content under a sharding; or shards that have not been put together.
+PyObject* place_array(ArrayObject* array, PyObject* sharding);
+PyObject* make_sharded_array(PyObject* sharding, PyObject* shards, Dtype dtype, const int64_t* dims,
+                             int ndim, bool weak_type);
+// gather(array) -> an Array with the content of its shards.
+void set_gather(PyObject* gather);
+// The sharding of arrays that nobody placed: of this thread, or of the process. None for none.
+void set_default_sharding(PyObject* sharding, bool of_thread);
 
 // Returns when the content is there; false with a Python error set.
 bool wait_for_array(const ArrayObject* array);

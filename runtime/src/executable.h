@@ -33,6 +33,10 @@ bool set_async(bool enabled);
 bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
              std::vector<Ref<Buffer>>* results);
 
+// Runs the executable once on each of several devices that meet in its collectives. `arguments`
+// holds a sequence of arrays for each device; gives a list of lists. Returns when all are done.
+PyObject* execute_team(ExecutableObject* executable, PyObject* arguments);
+
 // Output `index` as an Array.
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
                       bool weak_type);

@@ -109,7 +109,7 @@ class Run {
       const int donated = program_.alias_of[r];
       if (donated < 0 || leaves_[donated].kind != LeafKind::kArray) continue;
       auto* array = reinterpret_cast<ArrayObject*>(leaves_[donated].object);
-      if (Buffer* buffer = std::exchange(array->buffer, nullptr)) buffer->release();
+      drop_content(array);
     }
     return true;
   }

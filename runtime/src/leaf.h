@@ -23,6 +23,12 @@ struct Leaf {
 // fit its weak type.
 bool classify(PyObject* object, bool x64, Leaf* leaf);
 
+// Whether somebody placed the array that the leaf is: such calls are Python's to serve.
+inline bool is_placed(const Leaf& leaf) {
+  return leaf.kind == LeafKind::kArray &&
+         reinterpret_cast<const ArrayObject*>(leaf.object)->sharding != nullptr;
+}
+
 // The most bytes write_scalar writes.
 inline constexpr size_t kScalarBytes = sizeof(std::complex<double>);
 

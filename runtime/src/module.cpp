@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "callback.h"
+#include "collective.h"
 #include "compiled_function.h"
 #include "dispatch.h"
 #include "dlpack.h"
@@ -102,6 +103,15 @@ nb::object array_view(nb::handle object, nb::handle shape) {
       make_array(Ref<Buffer>::share(array->buffer), array->dtype, dims, ndim, array->weak_type));
 }
 
+nb::object sharded_array(nb::handle sharding, nb::list shards, nb::handle dtype, nb::handle shape,
+                         bool weak_type) {
+  const Dtype type = dtype_from_object(dtype.ptr());
+  int64_t dims[kMaxRank];
+  int ndim = 0;
+  check(type != kNoDtype && read_dims(shape.ptr(), dims, &ndim));
+  return checked(make_sharded_array(sharding.ptr(), shards.ptr(), type, dims, ndim, weak_type));
+}
+
 nb::dict stats() {
   const PoolStats pool = pool_stats();
   nb::dict result;
@@ -117,6 +127,7 @@ nb::dict symbols() {
   nb::dict result;
   result["lamina_parallel_for"] = reinterpret_cast<uintptr_t>(&lamina_parallel_for);
   result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
+  result["lamina_collective"] = reinterpret_cast<uintptr_t>(&lamina_collective);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
   result["lamina_python_callback"] = reinterpret_cast<uintptr_t>(&lamina_python_callback);
@@ -146,6 +157,23 @@ void define_arrays(nb::module_& m) {
         "The same memory with another weak_type.");
   m.def("array_view", array_view, nb::arg("array"), nb::arg("shape"),
         "The same memory with another shape of equal size.");
+  m.def(
+      "place_array",
+      [](nb::handle array, nb::handle sharding) {
+        return checked(place_array(as_array(array), sharding.ptr()));
+      },
+      nb::arg("array"), nb::arg("sharding").none(), "The same content under a sharding, or None.");
+  m.def("sharded_array", sharded_array, nb::arg("sharding"), nb::arg("shards"), nb::arg("dtype"),
+        nb::arg("shape"), nb::arg("weak_type") = false,
+        "An array whose content is a list of Arrays, one for each device.");
+  m.def(
+      "set_gather", [](nb::handle gather) { set_gather(gather.ptr()); },
+      "gather(array) puts the shards of an array together; called when it is needed as one.");
+  m.def(
+      "set_default_sharding",
+      [](nb::handle sharding, bool of_thread) { set_default_sharding(sharding.ptr(), of_thread); },
+      nb::arg("sharding").none(), nb::arg("of_thread"),
+      "The sharding of new arrays that nobody placed.");
   m.def(
       "to_dlpack",
       [](nb::handle array, bool versioned) {
@@ -190,6 +218,17 @@ void define_state(nb::module_& m) {
       "The class of errors of programs that fail while they run.");
   m.def("stop_dispatcher", stop_dispatcher, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for all calls and ends the dispatcher thread until the next one.");
+  m.def(
+      "run_on_devices",
+      [](nb::handle executable, nb::handle arguments) {
+        if (Py_TYPE(executable.ptr()) != executable_type) throw nb::type_error("no Executable");
+        return checked(execute_team(reinterpret_cast<ExecutableObject*>(executable.ptr()),
+                                    arguments.ptr()));
+      },
+      nb::arg("executable"), nb::arg("arguments"),
+      "Runs an Executable once on each device; arguments[d] are device d's arrays.");
+  m.def("set_collective_timeout", set_collective_timeout, nb::arg("seconds"),
+        "How long a device waits in a collective for others that compute; 0 for the default.");
   m.def("pool_stats", stats);
   m.def("set_pool_limit", set_pool_limit, "The most bytes kept for reuse.");
   m.def("trim_pool", trim_pool, "Gives the kept bytes back to the system.");

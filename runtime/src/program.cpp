@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "collective.h"
 #include "platform.h"
 #include "threads.h"
 
@@ -28,6 +29,14 @@ constexpr int kMeasuredCalls = 4;
 constexpr int64_t kTooLongNs = 1'000'000;
 constexpr int kLongCallDebt = 1000;  // paid back by as many short calls
 
+// A device whose team has failed leaves the program from within a collective: generated code has
+// nothing to clean up.
+void enter(const Program& program, void** args, void** results, void* arena) {
+  Device* const device = current_device();
+  if (device != nullptr && setjmp(device->exit) != 0) return;
+  program.entry(args, results, arena);
+}
+
 // Runs the entry and learns whether calls are cheap: from the best of the first calls (a busy
 // machine only makes them longer), and later from two of a thousand calls that held their caller
 // up, since the trip count of a loop may depend on the data. One may have been preempted.
@@ -35,11 +44,11 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
   const bool learning = program.callbacks == nullptr &&
                         program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
   if (!learning && !program.cheap.load(std::memory_order_relaxed)) {
-    program.entry(args, results, arena);
+    enter(program, args, results, arena);
     return;
   }
   const int64_t start = now_ns();
-  program.entry(args, results, arena);
+  enter(program, args, results, arena);
   const int64_t elapsed = now_ns() - start;
   if (!learning) {
     const int debt = program.long_call_debt.load(std::memory_order_relaxed);

@@ -16,7 +16,7 @@ from lamina.control_flow.custom_rule import (
     tangent_or_zero,
     without_consts,
 )
-from lamina.core import tree
+from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
@@ -206,6 +206,7 @@ def _batching(
     at = [None if d is None else 0 for d in dims]
     closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
     arg_dims = at[num_consts:]
+    axis = axes.batching()  # what the user's rule, run later, may name
 
     def batched_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         zero = [t if type(t) is Zero else None for t in tangents]
@@ -225,7 +226,7 @@ def _batching(
 
         # The tangent of a value is batched where the value is.
         t_dims = [d for d, z in zip(arg_dims, zero, strict=True) if z is None]
-        outs, out_dims = batch_flat(flat, [*primals, *there], [*arg_dims, *t_dims], size)
+        outs, out_dims = batch_flat(flat, [*primals, *there], [*arg_dims, *t_dims], axis)
         outs = [move_batch(x, d, size) for x, d in zip(outs, out_dims, strict=True)]
         results, given = outs[: len(out_zero)], iter(outs[len(out_zero) :])
         return results, [

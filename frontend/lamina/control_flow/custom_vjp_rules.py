@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.custom_rule import batched_call, without_consts
-from lamina.core import dtypes
+from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
+from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
 from lamina.core.tangents import Zero
@@ -82,6 +83,7 @@ def _batching(
     at = [None if d is None else 0 for d in dims]
     closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
     arg_dims = at[num_consts:]
+    axis = axes.batching()  # what the user's rules, run later, may name
 
     def batched_fwd(primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
         made: list[Any] = []
@@ -91,11 +93,11 @@ def _batching(
             made[:] = [len(outs), backward]
             return [*outs, *residuals]
 
-        found, found_dims = batch_flat(flat, primals, arg_dims, size)
+        found, found_dims = batch_flat(flat, primals, arg_dims, axis)
         n, backward = made
         outs = [move_batch(x, d, size) for x, d in zip(found[:n], found_dims[:n], strict=True)]
         in_batched = [d is not None for d in arg_dims]
-        return outs, found[n:], _batched_backward(backward, found_dims[n:], in_batched, size)
+        return outs, found[n:], _batched_backward(backward, found_dims[n:], in_batched, axis)
 
     call_jaxpr, extra = without_consts(closed)
     outs = custom_vjp_call_p.bind(
@@ -110,7 +112,7 @@ def _batching(
 
 
 def _batched_backward(
-    backward: Backward, res_dims: Sequence[Any], in_batched: Sequence[bool], size: int
+    backward: Backward, res_dims: Sequence[Any], in_batched: Sequence[bool], axis: Axis
 ) -> Backward:
     """backward on batches: cotangents of results are batched; those of arguments that are the same
     for the whole batch are summed over it."""
@@ -132,7 +134,7 @@ def _batched_backward(
             none[:] = [type(ct) is Zero for ct in outs]
             return [ct for ct in outs if type(ct) is not Zero]
 
-        found, dims = batch_flat(flat, [*residuals, *given], [*res_dims, *[0] * len(given)], size)
+        found, dims = batch_flat(flat, [*residuals, *given], [*res_dims, *[0] * len(given)], axis)
         each = iter(zip(found, dims, strict=True))
         out: list[Any] = []
         for is_zero, by_lane in zip(none, in_batched, strict=True):
@@ -216,7 +218,7 @@ def _lin_batching(
         *args[:num_res],
         *moved,
         num_res=num_res,
-        backward=_batched_backward(backward, dims[:num_res], in_batched, size),
+        backward=_batched_backward(backward, dims[:num_res], in_batched, axes.batching()),
         nonzero=nonzero,
         out_avals=tuple(a.update(shape=(size, *a.shape)) for a in out_avals),
         name=name,

@@ -44,6 +44,11 @@ class Primitive:
     transpose       (ct, *operands, **params) -> a cotangent, None or Zero for each operand; linear
                     operands come as UndefinedPrimal. NOT_LINEAR where no operand can be linear.
     batching        (args, dims, **params) -> (out, out_dim); dims are ints or None.
+    axis_batching   (axis, args, dims, **params) -> (out, out_dim): batching where `axis` (an Axis) is
+                    one of the primitive's own named axes.
+    axis_names      (params) -> the named axes that an application uses. Without it those that its
+                    jaxprs use.
+    mesh            (params) -> the Mesh whose devices an application runs on together.
     partial_eval    (trace, args, params) -> results, for higher-order primitives: splits known work
                     from unknown. Without it an application with an unknown input is unknown.
     dce             (eqn, used results) -> eqn, for higher-order primitives: the application without
@@ -64,6 +69,9 @@ class Primitive:
     jvp: Any = OWED
     transpose: Any = OWED
     batching: Any = OWED
+    axis_batching: Rule | None = None
+    axis_names: Rule | None = None
+    mesh: Rule | None = None
     partial_eval: Rule | None = None
     dce: Rule | None = None
     impl: Rule | None = None

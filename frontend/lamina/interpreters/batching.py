@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lamina.core import axes
 from lamina.core.avals import ShapedArray
+from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
 from lamina.core.primitive import OWED, Primitive
 from lamina.core.trace import Trace, Tracer, current_trace, get_aval, set_current_trace, swap_trace
@@ -37,11 +39,11 @@ class VmapTracer(Tracer):
 class BatchTrace(Trace):
     """Applies batching rules; the batches are values of the parent trace."""
 
-    __slots__ = ("axis_name", "axis_size")
+    __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace, axis_size: int, axis_name: Any = None) -> None:
+    def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
-        self.axis_size, self.axis_name = axis_size, axis_name
+        self.axis = axis
 
     def name(self) -> str:
         return "vmap"
@@ -61,14 +63,20 @@ class BatchTrace(Trace):
             v, d = self.unpack(x)
             values.append(v)
             dims.append(d)
-        old = swap_trace(self.parent)
+        axis = self.axis
+        named = axis.name is not None and axis.name in axes.used_by(primitive, params)
+        old, old_axis = swap_trace(self.parent), axes.swap_batching(axis)
         try:
-            if all(d is None for d in dims):
+            if not named and all(d is None for d in dims):
                 return primitive.bind(*values, **params)
-            if primitive.batching is OWED:
+            if named and primitive.axis_batching is not None:
+                out, out_dims = primitive.axis_batching(axis, values, dims, **params)
+            elif primitive.batching is OWED:
                 raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
-            out, out_dims = primitive.batching(values, dims, **params)
+            else:
+                out, out_dims = primitive.batching(values, dims, **params)
         finally:
+            axes.swap_batching(old_axis)
             swap_trace(old)
         if primitive.multiple_results:
             return [self._wrap(x, d) for x, d in zip(out, out_dims, strict=True)]
@@ -82,14 +90,16 @@ def batch_flat(
     fun: Callable[..., Sequence[Any]],
     args: Sequence[Any],
     dims: Sequence[Dim],
-    axis_size: int,
-    axis_name: Any = None,
+    axis: Axis | int,
 ) -> tuple[list[Any], list[Dim]]:
-    """Results and their batch dimensions of a function of flat arguments."""
-    trace = BatchTrace(current_trace(), axis_size, axis_name)
+    """Results and their batch dimensions of a function of flat arguments. An int is the size of an
+    axis without a name."""
+    axis = Axis(None, axis) if isinstance(axis, int) else axis
+    trace = BatchTrace(current_trace(), axis)
+    names = () if axis.name is None else ((axis.name, axis.size),)
     wrapped = [x if d is None else VmapTracer(trace, x, d) for x, d in zip(args, dims, strict=True)]
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), axes.bind(names):
             outs = fun(*wrapped)
             pairs = [trace.unpack(x) for x in outs]
     finally:
@@ -117,16 +127,19 @@ def batch_jaxpr(
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr on batches: batched inputs and results hold the batch in dimension 0.
 
+    The axis is the one that the running batching rule eliminates, with its name if it has one.
     Results are batched where they depend on a batched input or where `instantiate` says so. Also
     gives which results are batched.
     """
     n_out = len(closed.jaxpr.outvars)
     force = [instantiate] * n_out if isinstance(instantiate, bool) else list(instantiate)
     out_batched: list[bool] = []
+    here = axes.batching()
+    axis = Axis(here.name, axis_size, here.spmd_name)
 
     def fun(*args: Any) -> list[Any]:
         dims = [0 if b else None for b in batched]
-        outs, out_dims = batch_flat(jaxpr_as_fun(closed), args, dims, axis_size)
+        outs, out_dims = batch_flat(jaxpr_as_fun(closed), args, dims, axis)
         out_batched[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
         return [
             move_batch(x, d, axis_size) if b else x
@@ -146,7 +159,8 @@ def batch_jaxpr(
 
 def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
     """The batch size of a batching rule's arguments."""
-    return next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+    sizes = (get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+    return next(sizes, axes.batching().size)
 
 
 # What libraries import from here, beside the transformation itself.

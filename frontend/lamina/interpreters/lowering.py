@@ -31,6 +31,7 @@ class ModuleContext:
     locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
     callbacks: list[Any] = dataclasses.field(default_factory=list)
+    mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
 
     def fresh_name(self, base: str) -> str:
         """A symbol that is not taken: base, base_0, base_1, ..."""
@@ -145,11 +146,11 @@ def lower_body(
 
 def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:
     """The symbol of the private function that computes a jaxpr; equal jaxprs share one."""
-    key = ("id", id(closed.jaxpr), name)
+    key = ("id", id(closed.jaxpr), name, module.mesh_axes)
     symbol = module.functions.get(key)
     if symbol is not None:
         return symbol
-    text_key = ("text", name, str(closed.jaxpr), _consts_key(closed.consts))
+    text_key = ("text", name, str(closed.jaxpr), _consts_key(closed.consts), module.mesh_axes)
     symbol = module.functions.get(text_key)
     if symbol is None:
         symbol = module.fresh_name(name)
@@ -185,6 +186,7 @@ def lower_module(
     arg_names: Sequence[str] = (),
     result_paths: Sequence[str] = (),
     callbacks: list[Any] | None = None,
+    num_partitions: int = 1,
 ) -> ir.Module:
     """`module @<name>` with a public `@main` for a jaxpr.
 
@@ -193,12 +195,17 @@ def lower_module(
     donors          arguments whose buffers may be used for anything.
     callbacks       is given the Python functions that the program calls, in the order of their
                     numbers in it: (function, inputs, outputs), with (dtype, shape) of each value.
+    num_partitions  the number of devices that run the program together.
     """
     ctx = mlir_context.context()
     hoisted = list(consts_as_args) or [False] * len(closed.consts)
     with ctx, ir.Location.unknown():
         module = ir.Module.create(ir.Location.unknown())
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        if num_partitions > 1:
+            i32 = ir.IntegerType.get_signless(32)
+            for what, n in (("replicas", 1), ("partitions", num_partitions)):
+                module.operation.attributes[f"mhlo.num_{what}"] = ir.IntegerAttr.get(i32, n)
         context = ModuleContext(module, callbacks=[] if callbacks is None else callbacks)
         context.names.add("main")
         const_avals = [v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h]

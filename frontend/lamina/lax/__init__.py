@@ -16,6 +16,11 @@ from lamina.lax.bitwise import (
     population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
     shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
 )  # fmt: skip
+from lamina.lax.collectives import (
+    all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, axis_size,
+    pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum,
+    psum_p, psum_scatter, pswapaxes, pvary, ragged_all_to_all, reduce_scatter_p,
+)  # fmt: skip
 from lamina.lax.compare import (
     eq, eq_p, ge, ge_p, gt, gt_p, le, le_p, lt, lt_p, ne, ne_p,
 )  # fmt: skip
@@ -96,3 +101,12 @@ from lamina.lax.special.gamma import (
     random_gamma_grad_p,
 )  # fmt: skip
 # ---- end of special functions -------------------------------------------------------------------
+
+
+# ---- placement (lamina.sharding), loaded when first named ---------------------------------------
+def __getattr__(name: str) -> object:
+    if name != "with_sharding_constraint":
+        raise AttributeError(f"module 'lamina.lax' has no attribute {name!r}")
+    from lamina.sharding.constraint import with_sharding_constraint
+
+    return with_sharding_constraint

@@ -1,0 +1,104 @@
+"""Named axes: which names are bound here and how long they are, and which one is being batched.
+
+`vmap(f, axis_name="i")`, pmap and shard_map bind names while they run or trace a function. The
+names that are bound belong to the keys under which traces are remembered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lamina.core.jaxpr import Jaxpr
+    from lamina.core.primitive import Primitive
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """An axis that vmap maps over; `name` is None where the user gave none."""
+
+    name: Any
+    size: int
+    spmd_name: tuple[Any, ...] = ()
+
+
+class _State(threading.local):
+    bound: tuple[tuple[Any, int], ...] = ()
+    batching: Axis | None = None
+
+
+_state = _State()
+
+
+def bound() -> tuple[tuple[Any, int], ...]:
+    """The names bound here with their sizes, outermost first."""
+    return _state.bound
+
+
+def trace_key() -> tuple[Any, ...]:
+    """What of the named axes decides how a function is traced or a jaxpr transformed."""
+    axis = _state.batching
+    name = (axis.name, axis.spmd_name) if axis is not None else (None, ())
+    return (_state.bound, name)
+
+
+@contextmanager
+def bind(axes: Iterable[tuple[Any, int]]) -> Iterator[None]:
+    """Binds names for a block."""
+    old = _state.bound
+    _state.bound = (*old, *axes)
+    try:
+        yield
+    finally:
+        _state.bound = old
+
+
+def size_of(name: Any) -> int:
+    """The size of a bound axis. Raises NameError where the name is not bound."""
+    for known, size in reversed(_state.bound):
+        if known == name:
+            return size
+    names = ", ".join(map(str, dict.fromkeys(n for n, _ in _state.bound))) or "none"
+    raise NameError(
+        f"Found an unbound axis name: {name}. Names are bound by `vmap(f, axis_name=...)`, "
+        f"`pmap` and `shard_map`; bound here: {names}."
+    )
+
+
+def swap_batching(axis: Axis | None) -> Axis | None:
+    """Says which axis batching rules are eliminating from now on; gives the one before."""
+    old = _state.batching
+    _state.batching = axis
+    return old
+
+
+def batching() -> Axis:
+    """The axis that the running batching rule eliminates."""
+    return _state.batching or Axis(None, 1)
+
+
+# ---- which names a program uses ------------------------------------------------------------------
+_used: weakref.WeakKeyDictionary[Jaxpr, frozenset[Any]] = weakref.WeakKeyDictionary()
+
+
+def used_by(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:
+    """The names that an application of a primitive uses, itself or in its jaxprs."""
+    if primitive.axis_names is not None:
+        return frozenset(primitive.axis_names(params))
+    from lamina.core.jaxpr import subjaxprs
+
+    return frozenset().union(*(used_in(jaxpr) for _, jaxpr in subjaxprs(params)))
+
+
+def used_in(jaxpr: Jaxpr) -> frozenset[Any]:
+    """The names that a jaxpr uses and does not bind."""
+    names = _used.get(jaxpr)
+    if names is None:
+        names = frozenset().union(*(used_by(e.primitive, e.params) for e in jaxpr.eqns))
+        _used[jaxpr] = names
+    return names

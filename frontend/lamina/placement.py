@@ -1,0 +1,254 @@
+"""Placing arrays on devices: cutting them into shards, putting shards together, and what placement
+the results of computations on placed arrays have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import runtime
+from lamina.array import Array, Device
+from lamina.core import tree
+from lamina.core.trace import Tracer, get_aval
+from lamina.sharding.mesh import get_mesh
+from lamina.sharding.shardings import (
+    Index,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    Uncommitted,
+    check_divides,
+)
+from lamina.sharding.spec import PartitionSpec
+
+
+def is_placed(x: Any) -> bool:
+    """Whether x is an array that somebody placed."""
+    return isinstance(x, Array) and x.placement is not None
+
+
+def uncommitted(device: Any) -> Sharding | None:
+    """The sharding of new arrays where this is the default device; None for the first device."""
+    if isinstance(device, str):
+        from lamina.devices import devices
+
+        device = devices(device)[0]
+    if device is None:
+        return None
+    if not isinstance(device, Device):
+        raise TypeError(f"default_device is a Device or a platform's name, got {device!r}")
+    return Uncommitted(device)
+
+
+def as_sharding(device: Any) -> Sharding:
+    """A Device or a Sharding as a Sharding; TypeError for anything else."""
+    if isinstance(device, Device):
+        return SingleDeviceSharding(device)
+    if isinstance(device, Sharding):
+        return device
+    raise TypeError(f"device_put takes a Device or a Sharding, got {device!r}")
+
+
+# ---- device_put ---------------------------------------------------------------------------------
+def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = None) -> Any:
+    """See lamina.device_put."""
+
+    def is_place(value: Any) -> bool:
+        return value is None or isinstance(value, (Device, Sharding))
+
+    leaves, treedef = tree.flatten(x)
+    try:
+        places = tree.broadcast_prefix(device, x, is_place)
+        flags = [tree.broadcast_prefix(f, x, lambda v: v is None) for f in (donate, may_alias)]
+    except ValueError as e:
+        raise ValueError(
+            f"device_put device specification must be a tree prefix of the corresponding value: {e}"
+        ) from None
+    return tree.unflatten(treedef, [_put(*each) for each in zip(leaves, places, *flags)])
+
+
+def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
+    if isinstance(x, Tracer):
+        return x if place is None else constrain(x, as_sharding(place))
+    array = runtime.to_array(x)
+    if may_alias is False and array is x:
+        array = x.copy()
+    placed = array if place is None else put(array, as_sharding(place))
+    if donate and isinstance(x, Array) and placed is not x:
+        if may_alias is None and not placed.shards:
+            placed = runtime.place_array(placed.copy(), placed.placement)
+        x.delete()
+    return placed
+
+
+def constrain(x: Any, sharding: Sharding) -> Any:
+    """A traced value, whose placement (where it is a result) will be this."""
+    from lamina.sharding.constraint import sharding_constraint_p
+
+    return sharding_constraint_p.bind(x, sharding=sharding)
+
+
+def put(array: Array, sharding: Sharding) -> Array:
+    """The array under a sharding. No content moves before the shards are asked for."""
+    if isinstance(sharding, NamedSharding):
+        check_divides(sharding, array.shape, "One of device_put args")
+    if array.placement == sharding:
+        return array
+    if array.shards is not None:
+        array.block_until_ready()  # gathers: the shards of the new sharding are cut from the whole
+    return runtime.place_array(array, sharding)
+
+
+# ---- shards -------------------------------------------------------------------------------------
+def shards_of(array: Array, sharding: Sharding) -> list[Array]:
+    """The parts of an array for each device of a sharding. Parts that are contiguous in memory
+    share it."""
+    if array.shards is not None and array.placement is not None:
+        mine = array.placement
+        if mine == sharding or mine.is_equivalent_to(sharding, array.ndim):
+            return array.shards
+    indices = sharding.indices(array.shape)
+    parts: dict[Any, Array] = {}
+    out = []
+    for index in indices:
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in parts:
+            parts[key] = _part(array, index)
+        out.append(parts[key])
+    if array.placement == sharding and len(parts) > 1:
+        array.shards = out
+    return out
+
+
+def _part(array: Array, index: Index) -> Array:
+    if all(s == slice(None) for s in index):
+        return runtime.place_array(array, None) if array.placement is not None else array
+    view = array.numpy_view()[index]
+    if view.flags.c_contiguous and view.size:
+        return runtime.wrap_memory(array.buffer, view.ctypes.data, array.dtype, view.shape)
+    return runtime.array_from_numpy(view, False)
+
+
+def gather(array: Array) -> Array:
+    """An array with the content of the shards of `array`."""
+    sharding, shards = array.placement, array.shards
+    indices = sharding.indices(array.shape)
+    if sharding.is_fully_replicated:
+        return shards[0]
+    whole = np.empty(array.shape, array.dtype)
+    filled = set()
+    for index, shard in zip(indices, shards, strict=True):
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in filled:
+            filled.add(key)
+            whole[index] = shard.numpy_view()
+    return runtime.wrap_memory(whole, whole.ctypes.data, array.dtype, array.shape)
+
+
+def from_shards(
+    shape: Sequence[int], sharding: Sharding, shards: Sequence[Array], weak_type: bool = False
+) -> Array:
+    """The array of which these are the parts, in the order of the sharding's devices."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return runtime.place_array(shards[0], sharding)
+    dtype = shards[0].dtype
+    return runtime.sharded_array(sharding, list(shards), dtype, tuple(shape), weak_type)
+
+
+# ---- results of computations --------------------------------------------------------------------
+def common_devices(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> Any:
+    """The placements among the arguments of a call. Raises ValueError where they are on different
+    devices."""
+    first: tuple[int, Sharding] | None = None
+    for i, x in enumerate(leaves):
+        if not is_placed(x) or not x.committed:
+            continue
+        if first is not None and first[1].device_list != x.placement.device_list:
+            a, b = leaves[first[0]], x
+            raise ValueError(
+                "Received incompatible devices for jitted computation. Got argument "
+                f"{names(first[0])} of {function} with shape {get_aval(a).str_long()} and device "
+                f"ids {[d.id for d in first[1].device_list]} and argument {names(i)} of {function} "
+                f"with shape {get_aval(b).str_long()} and device ids "
+                f"{[d.id for d in x.placement.device_list]}"
+            )
+        if first is None:
+            first = (i, x.placement)
+    return None if first is None else first[1]
+
+
+def by_shape(leaves: Sequence[Any]) -> dict[Any, Sharding]:
+    """For each shape among arguments that are spread over a mesh, how the first one is."""
+    found: dict[Any, Sharding] = {}
+    for x in leaves:
+        if is_placed(x) and isinstance(x.placement, NamedSharding):
+            found.setdefault(x.shape, x.placement)
+    return found
+
+
+def place_results(found: Sharding | None, by_shape: dict[Any, Sharding], out: Any) -> Any:
+    """The result of a computation on arguments placed as `found`, placed on the same devices.
+
+    On one device, results are there. On a mesh, a result of the shape of an argument is split like
+    that argument, any other is whole on every device.
+    """
+    if found is None:
+        return out
+
+    def one(x: Any) -> Any:
+        if not isinstance(x, Array) or x.committed:
+            return x
+        if isinstance(found, NamedSharding):
+            whole = NamedSharding(found.mesh, PartitionSpec())
+            return runtime.place_array(x, by_shape.get(x.shape, whole))
+        return runtime.place_array(x, found)
+
+    return tree.map(one, out)
+
+
+def _is_place(value: Any) -> bool:
+    return value is None or isinstance(value, (Sharding, PartitionSpec))
+
+
+def _sharding(place: Any) -> Sharding | None:
+    if isinstance(place, PartitionSpec):
+        return NamedSharding(get_mesh(), place)
+    return place
+
+
+def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple[Any, ...]:
+    """The arguments of a jit with in_shardings, put there. Raises ValueError for one that lies
+    elsewhere already."""
+    leaves, treedef = tree.flatten(args)
+    shardings = tuple(shardings) if isinstance(shardings, list) else shardings
+    places = tree.broadcast_prefix(shardings, args, _is_place)
+    out = []
+    for x, place, path in zip(leaves, map(_sharding, places), tree.paths(args), strict=True):
+        if place is None:
+            out.append(x)
+            continue
+        array = runtime.to_array(x)
+        if array.committed and not array.placement.is_equivalent_to(place, array.ndim):
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got "
+                f"in_shardings {place}, and argument args{path} of {function} with "
+                f"{array.placement}: device_put it first, or leave in_shardings out"
+            )
+        out.append(put(array, place))
+    return tree.unflatten(treedef, out)
+
+
+def put_results(out: Any, shardings: Any) -> Any:
+    """The result of a jit with out_shardings, put there."""
+    leaves, treedef = tree.flatten(out)
+    places = tree.broadcast_prefix(shardings, out, _is_place)
+    return tree.unflatten(
+        treedef,
+        [
+            x if place is None else put(runtime.to_array(x), place)
+            for x, place in zip(leaves, map(_sharding, places), strict=True)
+        ],
+    )

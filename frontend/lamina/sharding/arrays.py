@@ -1,0 +1,89 @@
+"""Making sharded arrays from what is on each device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import placement, runtime
+from lamina.array import Array
+from lamina.core import tree
+from lamina.sharding.shardings import Index, Sharding
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[Index], Any],
+    *,
+    dtype: Any = None,
+) -> Array:
+    """The array whose part `index` is data_callback(index), asked for once for each part."""
+    parts: dict[Any, Array] = {}
+    shards = []
+    expected = sharding.shard_shape(shape)
+    for index in sharding.indices(shape):
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in parts:
+            data = data_callback(index)
+            array = runtime.to_array(data if dtype is None else np.asarray(data, dtype))
+            if array.shape != expected:
+                raise ValueError(
+                    f"make_array_from_callback: the callback gave an array of shape {array.shape} "
+                    f"for index {index}, expected {expected}"
+                )
+            parts[key] = array
+        shards.append(parts[key])
+    return placement.from_shards(shape, sharding, shards)
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: Any = None
+) -> Array:
+    """The array whose parts are these, each on its device of the sharding.
+
+    Raises ValueError where there are too few, or a part has another shape or is elsewhere.
+    """
+    if len(arrays) != sharding.num_devices:
+        raise ValueError(
+            f"Expected {sharding.num_devices} per-device arrays (this is how many devices are "
+            f"addressable by the sharding), but got {len(arrays)}"
+        )
+    expected = sharding.shard_shape(shape)
+    where = {x.device: x for x in arrays}
+    if set(where) != set(sharding.device_list):
+        raise ValueError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {set(sharding.device_list) - set(where)} that are not present in per-device "
+            f"arrays, per-device arrays contain devices {set(where) - set(sharding.device_list)} "
+            "that are not present in the sharding."
+        )
+    for x in arrays:
+        if x.shape != expected:
+            raise ValueError(
+                f"When making an array from single-device arrays the input arrays must have the "
+                f"shape of a shard. Got {x.shape}, expected {expected} for {sharding}"
+            )
+    shards = [runtime.place_array(where[d], None) for d in sharding.device_list]
+    return placement.from_shards(shape, sharding, shards)
+
+
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
+) -> Any:
+    """This process's data under a sharding: there is one process, so it is all of it."""
+    if global_shape is not None and tuple(global_shape) != np.shape(local_data):
+        raise ValueError(
+            f"one process holds all of the array: global_shape {tuple(global_shape)} is not the "
+            f"data's {np.shape(local_data)}"
+        )
+    return tree.map(lambda x: placement.put(runtime.to_array(x), sharding), local_data)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """xs under other shardings (a pytree prefix of shardings or PartitionSpecs)."""
+    from lamina.sharding.constraint import with_sharding_constraint
+
+    return with_sharding_constraint(xs, out_shardings)

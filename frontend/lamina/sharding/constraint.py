@@ -1,0 +1,69 @@
+"""with_sharding_constraint: says where a value is to lie, and changes nothing of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.core import LINEAR, Primitive, get_aval, tree
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """x, a tree of arrays; results that come straight from it have these shardings.
+
+    shardings  a pytree prefix of x: Shardings, or PartitionSpecs over the current mesh.
+    Raises ValueError where a sharding does not fit an array, RuntimeError for a PartitionSpec where
+    there is no mesh.
+    """
+    from lamina.sharding.mesh import get_mesh
+    from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
+    from lamina.sharding.spec import PartitionSpec
+
+    def is_place(value: Any) -> bool:
+        return value is None or isinstance(value, (Sharding, PartitionSpec))
+
+    leaves, treedef = tree.flatten(x)
+    out = []
+    for leaf, place in zip(leaves, tree.broadcast_prefix(shardings, x, is_place), strict=True):
+        if isinstance(place, PartitionSpec):
+            mesh = get_mesh()
+            if mesh.empty:
+                raise RuntimeError(
+                    "with_sharding_constraint requires a non-empty mesh if you are passing "
+                    "`PartitionSpec`s: pass a Sharding, or use a mesh as context manager"
+                )
+            place = NamedSharding(mesh, place)
+        if isinstance(place, NamedSharding):
+            check_divides(place, get_aval(leaf).shape, "One of with_sharding_constraint args")
+        out.append(leaf if place is None else sharding_constraint_p.bind(leaf, sharding=place))
+    return tree.unflatten(treedef, out)
+
+
+def _impl(x: Any, *, sharding: Any) -> Any:
+    from lamina.placement import put
+    from lamina.runtime import to_array
+
+    return put(to_array(x), sharding)
+
+
+def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
+    from lamina.core import axes
+    from lamina.sharding.shardings import NamedSharding
+    from lamina.sharding.spec import PartitionSpec
+
+    if isinstance(sharding, NamedSharding):
+        entries = list(sharding.spec)
+        entries += [None] * (get_aval(args[0]).ndim - 1 - len(entries))
+        entries.insert(dims[0], axes.batching().spmd_name or None)
+        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+    return sharding_constraint_p.bind(args[0], sharding=sharding), dims[0]
+
+
+sharding_constraint_p: Primitive = Primitive(
+    "sharding_constraint",
+    abstract_eval=lambda x, *, sharding: x,
+    lowering=lambda ctx, x, *, sharding: x,
+    jvp=LINEAR,
+    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    batching=_batching,
+    impl=_impl,
+)

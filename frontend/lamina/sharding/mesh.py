@@ -1,0 +1,242 @@
+"""Meshes: devices in a grid whose axes have names."""
+
+from __future__ import annotations
+
+import enum
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lamina.devices import devices as all_devices
+
+
+class AxisType(enum.Enum):
+    """How arrays are spread over a mesh axis: by the compiler, as types say, or by hand."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+
+class _Axes:
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    @property
+    def shape(self) -> OrderedDict[Any, int]:
+        """The size of each axis by name."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """The same as pairs."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return math.prod(self.axis_sizes) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no axis."""
+        return not self.axis_names
+
+    def _shown(self) -> str:
+        return ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+
+
+def _types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
+    if axis_types is None:
+        return (AxisType.Auto,) * len(names)
+    types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
+    if len(types) != len(names):
+        raise ValueError(
+            f"Number of axis names should match the number of axis_types. Got axis_names={names} "
+            f"and axis_types={types}"
+        )
+    return types
+
+
+class AbstractMesh(_Axes):
+    """A mesh's axes, without devices."""
+
+    def __init__(
+        self, axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None
+    ) -> None:
+        self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
+        self.axis_types = _types(axis_types, self.axis_names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self.shape_tuple == other.shape_tuple
+
+    def __hash__(self) -> int:
+        return hash(self.shape_tuple)
+
+    def __repr__(self) -> str:
+        return f"AbstractMesh({self._shown()})"
+
+
+class Mesh(_Axes):
+    """An array of devices with a name for each axis. As a context it is the current mesh.
+
+    Raises ValueError where names and axes differ in number, or a name or a device comes twice.
+    """
+
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+        grid = np.empty_like(np.asarray(devices, dtype=object))
+        grid[...] = np.asarray(devices, dtype=object)
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        if len(names) != grid.ndim:
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
+                f"its second argument (`axis_names`), but got devices.ndim == {grid.ndim} and "
+                f"len(axis_names) == {len(names)}."
+            )
+        if len(set(names)) < len(names):
+            raise ValueError(f"Mesh axis names should be unique, got {names}")
+        grid.flags.writeable = False
+        self.devices, self.axis_names, self.axis_sizes = grid, names, grid.shape
+        self.axis_types = _types(axis_types, names)
+        self.device_list = tuple(grid.flat)
+        if len(set(self.device_list)) < len(self.device_list):
+            raise ValueError(f"A mesh has each device once, got {self.device_list}")
+        self._hash = hash((names, grid.shape, self.device_list))
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        """The ids of the devices, in their grid."""
+        return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The axes alone."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of this process: all of it."""
+        return self
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices of this process."""
+        return list(self.device_list)
+
+    is_multi_process = False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Mesh)
+            and self.shape_tuple == other.shape_tuple
+            and self.device_list == other.device_list
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Mesh({self._shown()})"
+
+    def __reduce__(self) -> Any:
+        return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
+
+    def __enter__(self) -> Mesh:
+        _current.stack.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _current.stack.pop()
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Mesh | AbstractMesh | None] = []
+
+
+_current = _Current()
+_process_mesh: list[Mesh] = []
+
+
+def get_mesh() -> Mesh:
+    """The current mesh, or one without axes."""
+    for mesh in reversed(_current.stack):
+        if isinstance(mesh, Mesh):
+            return mesh
+    return _process_mesh[-1] if _process_mesh else EMPTY
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The axes of the current mesh."""
+    if _current.stack and isinstance(_current.stack[-1], AbstractMesh):
+        return _current.stack[-1]
+    return get_mesh().abstract_mesh
+
+
+class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context manager)
+    """Makes a mesh the current one: of the process, or, as a context, for a block."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        if not isinstance(mesh, Mesh):
+            raise ValueError(
+                f"Expected mesh of type `lamina.sharding.Mesh`. Got {type(mesh)}"
+            )
+        self._before = list(_process_mesh)
+        _process_mesh[:] = [] if mesh.empty else [mesh]
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: Any) -> None:
+        _process_mesh[:] = self._before
+
+
+@contextmanager
+def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
+    """For a block, get_abstract_mesh() gives this one."""
+    _current.stack.append(mesh)
+    try:
+        yield
+    finally:
+        _current.stack.pop()
+
+
+use_mesh = set_mesh
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Any],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """A mesh of these sizes over the first devices.
+
+    Raises ValueError where there are fewer devices than that takes.
+    """
+    available = list(all_devices() if devices is None else devices)
+    needed = math.prod(axis_shapes)
+    if needed > len(available):
+        raise ValueError(
+            f"Number of devices {len(available)} must be >= the product of mesh_shape "
+            f"{tuple(axis_shapes)} (LAMINA_NUM_CPU_DEVICES={needed} makes as many)"
+        )
+    grid = np.array(available[:needed], dtype=object).reshape(tuple(axis_shapes))
+    return Mesh(grid, axis_names, axis_types)
+
+
+def _empty_mesh() -> Mesh:
+    mesh = Mesh.__new__(Mesh)
+    mesh.devices, mesh.axis_names, mesh.axis_sizes = np.empty(0, dtype=object), (), ()
+    mesh.axis_types, mesh.device_list, mesh._hash = (), (), 0
+    return mesh
+
+
+EMPTY = _empty_mesh()

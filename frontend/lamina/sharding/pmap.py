@@ -1,0 +1,166 @@
+"""pmap: the lanes of a vmap, each on a device of its own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina.control_flow.tracing import arg_names
+from lamina.core import tree
+from lamina.core.trace import get_aval
+from lamina.devices import devices as all_devices
+from lamina.jit import jit
+from lamina.sharding.mesh import Mesh
+from lamina.sharding.on_mesh import block_type, shard_map_p, trace_on
+from lamina.sharding.spec import PartitionSpec
+from lamina.vmap import mapped_sizes
+
+
+class _Unnamed:
+    def __repr__(self) -> str:
+        return "<pmap axis>"
+
+
+_UNNAMED = _Unnamed()
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    global_arg_shapes: Any = None,
+) -> Any:
+    """fun over a dimension of its arguments, position i on device i. Arguments as vmap's and jit's.
+
+    devices  the devices to use; by default the first of all.
+    Results are arrays whose shards are what each device made. Raises ValueError where sizes differ
+    (listing each), where there are too few devices, and where an argument that is mapped has no
+    dimension.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    if global_arg_shapes is not None:
+        raise NotImplementedError("pmap: global_arg_shapes are for several processes")
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    name = _UNNAMED if axis_name is None else axis_name
+    static = (
+        (static_broadcasted_argnums,)
+        if isinstance(static_broadcasted_argnums, int)
+        else tuple(static_broadcasted_argnums)
+    )
+
+    def pmapped(*args: Any, **kwargs: Any) -> Any:
+        at = {i % len(args) for i in static}
+        dynamic = [x for i, x in enumerate(args) if i not in at]
+        axes: Any = in_axes
+        if isinstance(in_axes, tuple):
+            if len(in_axes) != len(args):
+                raise ValueError(
+                    "pmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                    f"positional arguments passed to the function, but got {len(in_axes)=}, "
+                    f"{len(args)=}"
+                )
+            axes = tuple(a for i, a in enumerate(in_axes) if i not in at)
+
+        def with_static(*given: Any, **kw: Any) -> Any:
+            rest = iter(given)
+            return fun(*[x if i in at else next(rest) for i, x in enumerate(args)], **kw)
+
+        names = arg_names(fun, args, kwargs) if not at else ()
+        return _apply(
+            with_static, fun, tuple(dynamic), kwargs, axes, out_axes, name, axis_size,
+            _mesh_devices(devices, backend), names,
+        )  # fmt: skip
+
+    try:
+        functools.update_wrapper(pmapped, fun)
+    except AttributeError:
+        pass
+    return jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
+
+
+def _mesh_devices(devices: Sequence[Any] | None, backend: str | None) -> list[Any]:
+    return all_devices(backend) if devices is None else list(devices)
+
+
+def _apply(
+    fun: Callable[..., Any],
+    named: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    out_axes: Any,
+    name: Any,
+    axis_size: int | None,
+    devices: list[Any],
+    names: Sequence[str],
+) -> Any:
+    from lamina import lax
+
+    leaves, in_tree = tree.flatten((args, kwargs))
+    try:
+        axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
+    except ValueError as e:
+        raise ValueError(
+            "pmap in_axes specification must be a tree prefix of the corresponding value, got "
+            f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
+        ) from None
+    dims, size = mapped_sizes("pmap", leaves, axes, names, axis_size)
+    if size > len(devices):
+        raise ValueError(
+            f"compiling computation that requires {size} logical devices, but only {len(devices)} "
+            f"devices are available (num_replicas={size}); LAMINA_NUM_CPU_DEVICES={size} makes as "
+            "many"
+        )
+    mesh = Mesh(np.array(devices[:size], dtype=object), (name,))
+    out_dims: list[Any] = []
+    out: list[Any] = []
+
+    def on_device(*blocks: Any) -> list[Any]:
+        lanes = [
+            x if d is None else lax.squeeze(x, (d,)) for x, d in zip(blocks, dims, strict=True)
+        ]
+        a, k = tree.unflatten(in_tree, lanes)
+        result = fun(*a, **k)
+        outs, out_tree = tree.flatten(result)
+        wanted = tree.broadcast_prefix(out_axes, result, _is_none)
+        out_dims[:] = [
+            d if d is None else d % (get_aval(x).ndim + 1) for d, x in zip(wanted, outs, strict=True)
+        ]
+        out[:] = [out_tree]
+        return [
+            x if d is None else lax.expand_dims(x, (d,)) for x, d in zip(outs, out_dims, strict=True)
+        ]
+
+    def spec(dim: Any) -> PartitionSpec:
+        return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
+
+    blocks = [
+        get_aval(x) if d is None else block_type(get_aval(x), mesh, spec(d))
+        for x, d in zip(leaves, dims, strict=True)
+    ]
+    on_device.__name__ = getattr(named, "__name__", "pmap")
+    closed, consts = trace_on(mesh, on_device, blocks, "pmap")
+    results = shard_map_p.bind(
+        *consts,
+        *leaves,
+        jaxpr=closed,
+        mesh=mesh,
+        in_specs=(PartitionSpec(),) * len(consts) + tuple(map(spec, dims)),
+        out_specs=tuple(map(spec, out_dims)),
+    )
+    return tree.unflatten(out[0], results)

@@ -1,0 +1,267 @@
+"""shard_map: one function on every device of a mesh, each with its blocks of the arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.control_flow.tracing import check_outputs
+from lamina.core import tree
+from lamina.core.trace import get_aval
+from lamina.jit import jit
+from lamina.sharding.mesh import AbstractMesh, Mesh, get_mesh
+from lamina.sharding.on_mesh import block_type, shard_map_p, trace_on, unnamed
+from lamina.sharding.replication import varying_results
+from lamina.sharding.shardings import check_spec
+from lamina.sharding.spec import PartitionSpec
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    mesh: Mesh | None = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    *,
+    axis_names: Any = None,
+    check_vma: bool | None = None,
+    check_rep: bool | None = None,
+    auto: Any = frozenset(),
+) -> Any:
+    """f on each device of a mesh, each with its blocks; the mesh axes are named axes in f.
+
+    mesh       by default the current one (`with mesh:`, `lamina.set_mesh`).
+    in_specs   a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut.
+    out_specs  a pytree prefix of the result: how its blocks make up arrays.
+    check_vma  whether a result that out_specs call equal on several devices must be known to be so.
+
+    The same program runs on every device, so that all of them come to each collective. Raises
+    ValueError where blocks would be of unequal size, specs do not fit the arrays, or a result is
+    not known to be replicated; NotImplementedError where only some axes of the mesh are meant.
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names,
+            check_vma=check_vma, check_rep=check_rep, auto=auto,
+        )  # fmt: skip
+    if not callable(f):
+        raise TypeError(f"shard_map requires a callable as its first argument, got {f!r}")
+    if out_specs is None and in_specs is None:
+        raise TypeError("shard_map requires in_specs and out_specs")
+    given = check_vma if check_vma is not None else check_rep
+    check = True if given is None else bool(given)
+    name = getattr(f, "__name__", str(f))
+
+    def mapped(*args: Any) -> Any:
+        on = _mesh_of(mesh, axis_names, auto)
+        return _apply(f, name, on, in_specs, out_specs, check, args)
+
+    try:
+        functools.update_wrapper(mapped, f)
+        del mapped.__wrapped__
+    except AttributeError:
+        pass
+    return jit(mapped, inline=True)
+
+
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: Any = None,
+    out_axes: Any,
+    axis_name: Any,
+) -> Any:
+    """shard_map over one axis of the current mesh, with axes as vmap has them (None: the same for
+    all, an int: the dimension that is split)."""
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+
+    def spec(axis: Any) -> PartitionSpec:
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    def specs(in_tree: Any) -> Any:
+        return tree.map(spec, in_tree, is_leaf=lambda x: x is None)
+
+    names = {axis_name}
+    return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names=names)
+
+
+def _mesh_of(mesh: Any, axis_names: Any, auto: Any) -> Mesh:
+    mesh = get_mesh() if mesh is None else mesh
+    if isinstance(mesh, AbstractMesh):
+        current = get_mesh()
+        if current.abstract_mesh != mesh:
+            raise ValueError(
+                f"shard_map over {mesh} runs only where the current mesh has these axes; it is "
+                f"{current}"
+            )
+        mesh = current
+    if not isinstance(mesh, Mesh):
+        raise TypeError(
+            f"shard_map requires a `lamina.sharding.Mesh` for its `mesh` argument, got {mesh!r}"
+        )
+    if mesh.empty:
+        raise ValueError(
+            "The context mesh cannot be empty. Give shard_map a mesh, or use one as a context "
+            "(`with mesh:` or `lamina.set_mesh(mesh)`)"
+        )
+    names = set(mesh.axis_names) if not axis_names else set(axis_names)
+    unknown = names - set(mesh.axis_names)
+    if unknown:
+        raise ValueError(f"axis_names {unknown} are not axes of {mesh}")
+    rest = (set(mesh.axis_names) - names) | set(auto)
+    if any(mesh.shape[name] > 1 for name in rest):
+        raise NotImplementedError(
+            f"shard_map over {names} of {mesh} leaves {rest} to automatic partitioning, which is "
+            "not supported: map over all axes of the mesh"
+        )
+    return mesh
+
+
+def _is_spec(x: Any) -> bool:
+    return isinstance(x, PartitionSpec) or x is None
+
+
+def _specs(what: str, specs: Any, value: Any, mesh: Mesh) -> list[PartitionSpec]:
+    try:
+        found = tree.broadcast_prefix(specs, value, _is_spec)
+    except ValueError as e:
+        raise ValueError(
+            f"shard_map {what} specification must be a tree prefix of the corresponding value, got "
+            f"specification {specs} for value tree {tree.structure(value)}: {e}"
+        ) from None
+    for spec in found:
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(
+                f"shard_map {what} must be a pytree of PartitionSpecs, but it has {spec!r}"
+            )
+        check_spec(mesh, spec)
+    return found
+
+
+def _apply(
+    f: Callable[..., Any],
+    name: str,
+    mesh: Mesh,
+    in_specs: Any,
+    out_specs: Any,
+    check: bool,
+    args: tuple[Any, ...],
+) -> Any:
+    if isinstance(in_specs, list):
+        in_specs = tuple(in_specs)
+    if isinstance(in_specs, tuple) and not _is_spec(in_specs) and len(in_specs) != len(args):
+        raise ValueError(
+            f"shard_map in_specs has {len(in_specs)} entries for {len(args)} arguments of {name}"
+        )
+    leaves, in_tree = tree.flatten(args)
+    specs = _specs("in_specs", in_specs, args, mesh)
+    _check_arguments(name, mesh, leaves, specs, tree.paths(args))
+    blocks = [block_type(get_aval(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
+    out: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        result = f(*tree.unflatten(in_tree, values))
+        flat_out, out_tree = tree.flatten(result)
+        check_outputs(flat_out, name)
+        out[:] = [out_tree, result, tree.paths(result)]
+        return flat_out
+
+    flat.__name__ = name
+    closed, consts = trace_on(mesh, flat, blocks, "shard_map")
+    out_tree, result, paths = out
+    result_specs = _specs("out_specs", out_specs, result, mesh)
+    specs = [PartitionSpec()] * len(consts) + specs
+    _check_ranks(name, closed.out_avals, result_specs, paths)
+    if check:
+        _check_replicated(name, mesh, closed, specs, result_specs, paths)
+    outs = shard_map_p.bind(
+        *consts,
+        *leaves,
+        jaxpr=closed,
+        mesh=mesh,
+        in_specs=tuple(specs),
+        out_specs=tuple(result_specs),
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+def _check_arguments(
+    name: str,
+    mesh: Mesh,
+    leaves: Sequence[Any],
+    specs: Sequence[PartitionSpec],
+    paths: Sequence[str],
+) -> None:
+    uneven = []
+    for x, spec, path in zip(leaves, specs, paths, strict=True):
+        shape = get_aval(x).shape
+        if len(spec) > len(shape):
+            raise ValueError(
+                f"shard_map applied to the function '{name}' was given an in_specs entry which is "
+                "too long to be compatible with the corresponding argument value from the "
+                f"function:\n\n* args{path} has shape {shape} of rank {len(shape)}, but its in_specs "
+                f"entry is {spec}, which has length {len(spec)}"
+            )
+        for dim, n in enumerate(shape):
+            names = spec.names_of(dim)
+            parts = 1
+            for axis in names:
+                parts *= mesh.shape[axis]
+            if n % parts:
+                shown = repr(names[0]) if len(names) == 1 else str(names)
+                uneven.append(
+                    f"* args{path} of shape {shape} corresponds to in_specs of value {spec}, which "
+                    f"maps array axis {dim} (of size {n}) to mesh axis {shown} (of size {parts}), "
+                    f"but {parts} does not evenly divide {n}"
+                )
+    if uneven:
+        raise ValueError(
+            f"shard_map applied to the function '{name}' was given argument arrays with axis sizes "
+            "that are not evenly divisible by the corresponding mesh axis sizes:\n\n"
+            f"The mesh given has shape {tuple(mesh.axis_sizes)}, corresponding to axis names "
+            f"{mesh.axis_names}.\n\n" + "\n".join(uneven)
+        )
+
+
+def _check_ranks(
+    name: str, avals: Sequence[Any], specs: Sequence[PartitionSpec], paths: Sequence[str]
+) -> None:
+    for aval, spec, path in zip(avals, specs, paths, strict=True):
+        if len(spec) > aval.ndim:
+            raise ValueError(
+                f"shard_map applied to the function '{name}' was given an out_specs entry which is "
+                "too long to be compatible with the corresponding output value from the function:"
+                f"\n\n* out_specs{path} is {spec}, which has length {len(spec)}, but the "
+                f"corresponding output has shape {aval.shape} of rank {aval.ndim}"
+            )
+
+
+def _check_replicated(
+    name: str,
+    mesh: Mesh,
+    closed: Any,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    paths: Sequence[str],
+) -> None:
+    varying = varying_results(closed.jaxpr, [frozenset(s.names()) for s in in_specs])
+    wrong = [
+        f"* out_specs{path} is {spec}, which implies that the corresponding output value is "
+        f"replicated across mesh axes {unnamed(mesh, spec)}, but it may vary over "
+        f"{tuple(n for n in unnamed(mesh, spec) if n in where)}"
+        for where, spec, path in zip(varying, out_specs, paths, strict=True)
+        if where & {n for n in unnamed(mesh, spec) if mesh.shape[n] > 1}
+    ]
+    if wrong:
+        raise ValueError(
+            f"shard_map applied to the function '{name}' was given out_specs which require "
+            "replication which can't be statically inferred given the mesh:\n\n"
+            f"The mesh given has shape {tuple(mesh.axis_sizes)} with corresponding axis names "
+            f"{mesh.axis_names}.\n\nout_specs implies that:\n" + "\n".join(wrong) + "\n\n"
+            "Check if these output values are meant to be replicated over those mesh axes. If not, "
+            "consider revising the corresponding out_specs entries. If so, consider disabling the "
+            "check by passing the check_vma=False argument to `lamina.shard_map`."
+        )

@@ -1,0 +1,207 @@
+"""Shardings: on which devices an array lies, and which part of it on each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lamina.sharding.mesh import AbstractMesh, Mesh
+from lamina.sharding.spec import PartitionSpec
+
+Index = tuple[slice, ...]
+
+
+class Sharding:
+    """What all shardings can tell."""
+
+    memory_kind: str | None = None
+
+    @property
+    def device_list(self) -> tuple[Any, ...]:
+        """The devices, in the order of the shards."""
+        raise NotImplementedError
+
+    @property
+    def device_set(self) -> set[Any]:
+        """The devices."""
+        return set(self.device_list)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        """Those of this process."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
+        return len(self.device_list)
+
+    is_fully_addressable = True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds all of the array."""
+        raise NotImplementedError
+
+    def indices(self, shape: Sequence[int]) -> list[Index]:
+        """For each device of device_list the part that it holds."""
+        raise NotImplementedError
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
+        """The part of an array of this shape that each device holds."""
+        return dict(zip(self.device_list, self.indices(global_shape), strict=True))
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a device's part."""
+        raise NotImplementedError
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both place arrays of this rank alike."""
+        shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
+        return self.device_list == other.device_list and self.indices(shape) == other.indices(shape)
+
+
+class SingleDeviceSharding(Sharding):
+    """All on one device."""
+
+    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
+        self._device, self.memory_kind = device, memory_kind
+
+    @property
+    def device_list(self) -> tuple[Any, ...]:
+        return (self._device,)
+
+    is_fully_replicated = True  # type: ignore[assignment]
+
+    def indices(self, shape: Sequence[int]) -> list[Index]:
+        return [(slice(None),) * len(shape)]
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(global_shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and self._device == other._device
+
+    def __hash__(self) -> int:
+        return hash(self._device)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self._device!r})"
+
+
+class NamedSharding(Sharding):
+    """Over a mesh: dimension i is split over the mesh axes that spec[i] names.
+
+    Raises ValueError where the mesh has no axis of a name, or a name comes twice.
+    """
+
+    def __init__(
+        self, mesh: Mesh | AbstractMesh, spec: Any, *, memory_kind: str | None = None
+    ) -> None:
+        if not isinstance(spec, PartitionSpec):
+            if spec is None or not isinstance(spec, tuple):
+                raise TypeError(
+                    f"Unexpected type {type(spec)} for spec of NamedSharding. Expected "
+                    f"PartitionSpec. Got {spec!r}"
+                )
+            spec = PartitionSpec(*spec)
+        check_spec(mesh, spec)
+        self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind
+
+    @property
+    def device_list(self) -> tuple[Any, ...]:
+        if not isinstance(self.mesh, Mesh):
+            raise ValueError(f"{self!r} is over an AbstractMesh, which has no devices")
+        return self.mesh.device_list
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(self.mesh.shape[name] == 1 for name in self.spec.names())
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        check_divides(self, global_shape)
+        return tuple(n // self.parts(i) for i, n in enumerate(global_shape))
+
+    def parts(self, dim: int) -> int:
+        """Into how many parts a dimension is split."""
+        return math.prod(self.mesh.shape[name] for name in self.spec.names_of(dim))
+
+    def indices(self, shape: Sequence[int]) -> list[Index]:
+        local = self.shard_shape(shape)
+        sizes = self.mesh.shape
+        names = self.mesh.axis_names
+        out = []
+        for number in range(len(self.device_list)):
+            at: dict[Any, int] = {}
+            for name in reversed(names):
+                number, at[name] = divmod(number, sizes[name])
+            index = []
+            for dim, n in enumerate(local):
+                part = 0
+                for name in self.spec.names_of(dim):
+                    part = part * sizes[name] + at[name]
+                split = self.parts(dim) > 1
+                index.append(slice(part * n, (part + 1) * n) if split else slice(None))
+            out.append(tuple(index))
+        return out
+
+    def update(self, *, mesh: Any = None, spec: Any = None) -> NamedSharding:
+        """A copy with another mesh or spec."""
+        return NamedSharding(mesh or self.mesh, self.spec if spec is None else spec)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, NamedSharding)
+            and self.mesh == other.mesh
+            and self.spec.trimmed() == other.spec.trimmed()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mesh, self.spec.trimmed()))
+
+    def __repr__(self) -> str:
+        return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r})"
+
+
+def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
+    """Raises ValueError where a spec names what the mesh does not have, or something twice."""
+    names = spec.names()
+    for name in names:
+        if name not in mesh.axis_names:
+            raise ValueError(
+                f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}."
+            )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            "A single NamedSharding spec specification can map every mesh axis to at most one "
+            f"positional dimension, but {spec} has duplicate entries"
+        )
+
+
+def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:
+    """Raises ValueError where an array of this shape can't be split so."""
+    if len(sharding.spec.trimmed()) > len(shape):
+        raise ValueError(
+            f"Sharding {sharding} is only valid for values of rank at least "
+            f"{len(sharding.spec)}, but was applied to a value of rank {len(shape)}"
+        )
+    for dim, n in enumerate(shape):
+        parts = sharding.parts(dim)
+        if n % parts:
+            raise ValueError(
+                f"{what} was given the sharding of {sharding}, which implies that the global size "
+                f"of its dimension {dim} should be divisible by {parts}, but it is equal to {n} "
+                f"(full shape: {tuple(shape)})"
+            )
+
+
+class Uncommitted(SingleDeviceSharding):
+    """Of arrays that nobody placed, made while another default device was set."""
+
+    @property
+    def of_uncommitted(self) -> SingleDeviceSharding:
+        """The sharding that the user sees."""
+        return SingleDeviceSharding(self._device)

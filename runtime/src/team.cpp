@@ -1,0 +1,104 @@
+// team.cpp -- the threads that are devices, and a program's run on them.
+//
+// One thread a device, started when first needed and kept. The caller is device 0.
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "collective.h"
+
+namespace lamina {
+
+namespace {
+
+struct Task {
+  Team* team;
+  Error (*body)(void*, int);
+  void* context;
+};
+
+void run_device(const Task& task, int index) {
+  Device here{task.team, index, {}};
+  enter_device(&here);
+  Error error = task.body(task.context, index);
+  enter_device(nullptr);
+  if (!error.empty()) {
+    if (!error.cause) error.message = "device " + std::to_string(index) + ": " + error.message;
+    task.team->fail(std::move(error));
+  }
+  task.team->finished();
+}
+
+class DeviceThreads {
+ public:
+  static DeviceThreads& instance() {
+    static auto* threads = new DeviceThreads;  // never destroyed: its threads outlive statics
+    if (threads->owner_ != getpid()) threads = new DeviceThreads;  // a forked child has no threads
+    return *threads;
+  }
+
+  void run(const Task& task) {
+    std::lock_guard one_team(running_);
+    while (static_cast<int>(threads_.size()) < task.team->size() - 1) start();
+    {
+      std::lock_guard lock(mutex_);
+      task_ = task;
+      left_ = task.team->size() - 1;
+      ++epoch_;
+    }
+    begin_.notify_all();
+    run_device(task, 0);
+    std::unique_lock lock(mutex_);
+    end_.wait(lock, [this] { return left_ == 0; });
+  }
+
+ private:
+  void start() {
+    const int index = static_cast<int>(threads_.size()) + 1;
+    uint64_t seen;
+    {
+      std::lock_guard lock(mutex_);
+      seen = epoch_;
+    }
+    threads_.emplace_back([this, index, seen] { main(index, seen); });
+    threads_.back().detach();
+  }
+
+  void main(int index, uint64_t seen) {
+    pthread_setname_np(pthread_self(), "lamina-device");
+    for (;;) {
+      Task task;
+      {
+        std::unique_lock lock(mutex_);
+        begin_.wait(lock, [&] { return epoch_ != seen; });
+        seen = epoch_;
+        task = task_;
+        if (index >= task.team->size()) continue;
+      }
+      run_device(task, index);
+      std::lock_guard lock(mutex_);
+      if (--left_ == 0) end_.notify_all();
+    }
+  }
+
+  const pid_t owner_ = getpid();
+  std::mutex running_;  // one team at a time
+  std::mutex mutex_;
+  std::condition_variable begin_, end_;
+  std::vector<std::thread> threads_;
+  Task task_{};
+  uint64_t epoch_ = 0;
+  int left_ = 0;
+};
+
+}  // namespace
+
+Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
+               void* context) {
+  Team team(program, size, collective_timeout_ns());
+  DeviceThreads::instance().run({&team, body, context});
+  return team.error();
+}
+
+}  // namespace lamina
