@@ -1,6 +1,6 @@
 """Kernels that are one collective: a call of the runtime's `lamina_collective`.
 
-    void lamina_collective(i32 kind, ptr operand, ptr result, ptr words)
+void lamina_collective(i32 kind, ptr operand, ptr result, ptr words)
 """
 
 from __future__ import annotations

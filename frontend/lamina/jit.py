@@ -112,7 +112,15 @@ def jit(
             f"donate_argnums={donate_nums} intersect: a static value has no buffer."
         )
     options = JitOptions(
-        fun, nums, names, donate_nums, donate_names, keep_unused, inline, in_shardings, out_shardings
+        fun,
+        nums,
+        names,
+        donate_nums,
+        donate_names,
+        keep_unused,
+        inline,
+        in_shardings,
+        out_shardings,
     )
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.

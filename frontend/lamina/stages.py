@@ -177,7 +177,7 @@ def plan_program(
         donors,
         tuple(arg_names[i] for i in kept if i < len(arg_names)),
         tuple(paths),
-        local,
+        local=local,
     )
 
 

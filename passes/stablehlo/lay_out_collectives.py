@@ -98,16 +98,12 @@ def _reduce_scatter(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> i
 
 def _all_gather(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
     row = hlo.reshape(x, [1, *x.type.shape])
-    return _merge(
-        hlo.all_gather(row, 0, groups, _CHANNEL), _dimension(op, "all_gather_dim")
-    )
+    return _merge(hlo.all_gather(row, 0, groups, _CHANNEL), _dimension(op, "all_gather_dim"))
 
 
 def _all_to_all(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
     parts = _cut(x, _dimension(op, "split_dimension"), len(groups[0]))
-    return _merge(
-        hlo.all_to_all(parts, 0, 0, groups, _CHANNEL), _dimension(op, "concat_dimension")
-    )
+    return _merge(hlo.all_to_all(parts, 0, 0, groups, _CHANNEL), _dimension(op, "concat_dimension"))
 
 
 def _broadcast(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:

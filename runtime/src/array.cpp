@@ -357,7 +357,8 @@ bool check_alive(const ArrayObject* array) {
     auto* self = const_cast<ArrayObject*>(array);  // the value stays as it is
     const Owned whole(PyObject_CallOneArg(gather_function, reinterpret_cast<PyObject*>(self)));
     if (!whole) return false;
-    if (self->buffer == nullptr) self->buffer = Ref<Buffer>::share(cast(whole.get())->buffer).detach();
+    if (self->buffer == nullptr)
+      self->buffer = Ref<Buffer>::share(cast(whole.get())->buffer).detach();
     return true;
   }
   PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.",

@@ -10,11 +10,11 @@ namespace lamina {
 struct ArrayObject {
   PyObject_HEAD Buffer* buffer;  // null once deleted, and while only the shards are there
   PyObject* weak_references;
-  PyObject* shape;  // tuple, made on first use
-  PyObject* aval;   // the frontend's cache, never read here
+  PyObject* shape;     // tuple, made on first use
+  PyObject* aval;      // the frontend's cache, never read here
   PyObject* sharding;  // where the user or a computation placed it; null: nowhere in particular
   PyObject* shards;    // a list of Arrays, one for each device of the sharding; null: not split
-  int64_t* dims;    // inline_dims, or a block of its own for higher ranks
+  int64_t* dims;       // inline_dims, or a block of its own for higher ranks
   Dtype dtype;
   uint8_t ndim;
   bool weak_type;

@@ -26,8 +26,8 @@ double initial_timeout() {
 std::atomic<int64_t> timeout_ns{static_cast<int64_t>(initial_timeout() * 1e9)};
 thread_local Device* device = nullptr;
 
-const char* const kNames[] = {"all_reduce",         "reduce_scatter",       "all_gather",
-                              "all_to_all",         "collective_permute",   "collective_broadcast",
+const char* const kNames[] = {"all_reduce",  "reduce_scatter",     "all_gather",
+                              "all_to_all",  "collective_permute", "collective_broadcast",
                               "partition_id"};
 
 }  // namespace
@@ -64,10 +64,12 @@ bool Team::wait(Meeting& meeting, const char* what, int size, std::unique_lock<s
   const uint64_t generation = meeting.generation;
   ++waiting_;
   if (waiting_ + done_ == size_) {
-    fail_locked(Error{std::string("[") + what + "] " + std::to_string(done_) + " of " +
-                std::to_string(size_) + " devices of " + program_ +
-                " never came to it: the devices took different branches or made different "
-                "numbers of steps", nullptr, nullptr});
+    fail_locked(
+        Error{std::string("[") + what + "] " + std::to_string(done_) + " of " +
+                  std::to_string(size_) + " devices of " + program_ +
+                  " never came to it: the devices took different branches or made different "
+                  "numbers of steps",
+              nullptr, nullptr});
     return false;
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns_);
@@ -75,9 +77,10 @@ bool Team::wait(Meeting& meeting, const char* what, int size, std::unique_lock<s
     if (changed_.wait_until(lock, deadline) == std::cv_status::timeout &&
         meeting.generation == generation) {
       fail_locked(Error{std::string("[") + what + "] of " + program_ + " waited " +
-                  std::to_string(timeout_ns_ / 1000000) + " ms: " +
-                  std::to_string(meeting.arrived) + " of " + std::to_string(size) +
-                  " devices have come (LAMINA_COLLECTIVE_TIMEOUT sets the seconds)", nullptr, nullptr});
+                            std::to_string(timeout_ns_ / 1000000) + " ms: " +
+                            std::to_string(meeting.arrived) + " of " + std::to_string(size) +
+                            " devices have come (LAMINA_COLLECTIVE_TIMEOUT sets the seconds)",
+                        nullptr, nullptr});
     }
   }
   return !failed_;
@@ -100,10 +103,12 @@ void Team::finished() {
   std::lock_guard lock(mutex_);
   ++done_;
   if (!failed_ && waiting_ > 0 && waiting_ + done_ == size_) {
-    fail_locked(Error{"a collective of " + program_ + " waits for " + std::to_string(done_) + " of " +
-                std::to_string(size_) +
-                " devices that have come to the end: the devices took different branches or made "
-                "different numbers of steps", nullptr, nullptr});
+    fail_locked(
+        Error{"a collective of " + program_ + " waits for " + std::to_string(done_) + " of " +
+                  std::to_string(size_) +
+                  " devices that have come to the end: the devices took different branches or made "
+                  "different numbers of steps",
+              nullptr, nullptr});
   }
 }
 
@@ -171,15 +176,27 @@ template <typename T>
 bool reduce_integers(const Job& job) {
   using U = std::make_unsigned_t<T>;  // sums wrap
   switch (job.op) {
-    case ReduceOp::kAdd: run<T>(job, [](T a, T b) { return T(U(a) + U(b)); }); return true;
+    case ReduceOp::kAdd:
+      run<T>(job, [](T a, T b) { return T(U(a) + U(b)); });
+      return true;
     case ReduceOp::kMultiply:
       run<T>(job, [](T a, T b) { return T(uint64_t(a) * uint64_t(b)); });
       return true;
-    case ReduceOp::kMinimum: run<T>(job, [](T a, T b) { return std::min(a, b); }); return true;
-    case ReduceOp::kMaximum: run<T>(job, [](T a, T b) { return std::max(a, b); }); return true;
-    case ReduceOp::kAnd: run<T>(job, [](T a, T b) { return T(a & b); }); return true;
-    case ReduceOp::kOr: run<T>(job, [](T a, T b) { return T(a | b); }); return true;
-    case ReduceOp::kXor: run<T>(job, [](T a, T b) { return T(a ^ b); }); return true;
+    case ReduceOp::kMinimum:
+      run<T>(job, [](T a, T b) { return std::min(a, b); });
+      return true;
+    case ReduceOp::kMaximum:
+      run<T>(job, [](T a, T b) { return std::max(a, b); });
+      return true;
+    case ReduceOp::kAnd:
+      run<T>(job, [](T a, T b) { return T(a & b); });
+      return true;
+    case ReduceOp::kOr:
+      run<T>(job, [](T a, T b) { return T(a | b); });
+      return true;
+    case ReduceOp::kXor:
+      run<T>(job, [](T a, T b) { return T(a ^ b); });
+      return true;
   }
   return false;
 }
@@ -203,11 +220,20 @@ bool reduce_booleans(const Job& job) {
 template <typename T>
 bool reduce_floats(const Job& job) {
   switch (job.op) {
-    case ReduceOp::kAdd: run<T>(job, [](T a, T b) { return a + b; }); return true;
-    case ReduceOp::kMultiply: run<T>(job, [](T a, T b) { return a * b; }); return true;
-    case ReduceOp::kMinimum: run<T>(job, smaller<T>); return true;
-    case ReduceOp::kMaximum: run<T>(job, larger<T>); return true;
-    default: return false;
+    case ReduceOp::kAdd:
+      run<T>(job, [](T a, T b) { return a + b; });
+      return true;
+    case ReduceOp::kMultiply:
+      run<T>(job, [](T a, T b) { return a * b; });
+      return true;
+    case ReduceOp::kMinimum:
+      run<T>(job, smaller<T>);
+      return true;
+    case ReduceOp::kMaximum:
+      run<T>(job, larger<T>);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -228,36 +254,57 @@ bool reduce_halves(const Job& job) {
     case ReduceOp::kMaximum:
       run<T>(job, [](T a, T b) { return larger(widen(a), widen(b)) == widen(a) ? a : b; });
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
 template <typename T>
 bool reduce_complex(const Job& job) {
   switch (job.op) {
-    case ReduceOp::kAdd: run<T>(job, [](T a, T b) { return a + b; }); return true;
-    case ReduceOp::kMultiply: run<T>(job, [](T a, T b) { return a * b; }); return true;
-    default: return false;
+    case ReduceOp::kAdd:
+      run<T>(job, [](T a, T b) { return a + b; });
+      return true;
+    case ReduceOp::kMultiply:
+      run<T>(job, [](T a, T b) { return a * b; });
+      return true;
+    default:
+      return false;
   }
 }
 
 bool reduce(ElementKind kind, const Job& job) {
   switch (kind) {
-    case ElementKind::kBool: return reduce_booleans(job);
-    case ElementKind::kInt8: return reduce_integers<int8_t>(job);
-    case ElementKind::kInt16: return reduce_integers<int16_t>(job);
-    case ElementKind::kInt32: return reduce_integers<int32_t>(job);
-    case ElementKind::kInt64: return reduce_integers<int64_t>(job);
-    case ElementKind::kUint8: return reduce_integers<uint8_t>(job);
-    case ElementKind::kUint16: return reduce_integers<uint16_t>(job);
-    case ElementKind::kUint32: return reduce_integers<uint32_t>(job);
-    case ElementKind::kUint64: return reduce_integers<uint64_t>(job);
-    case ElementKind::kFloat16: return reduce_halves<half_to_float, float_to_half>(job);
-    case ElementKind::kBfloat16: return reduce_halves<bfloat16_to_float, float_to_bfloat16>(job);
-    case ElementKind::kFloat32: return reduce_floats<float>(job);
-    case ElementKind::kFloat64: return reduce_floats<double>(job);
-    case ElementKind::kComplex64: return reduce_complex<std::complex<float>>(job);
-    case ElementKind::kComplex128: return reduce_complex<std::complex<double>>(job);
+    case ElementKind::kBool:
+      return reduce_booleans(job);
+    case ElementKind::kInt8:
+      return reduce_integers<int8_t>(job);
+    case ElementKind::kInt16:
+      return reduce_integers<int16_t>(job);
+    case ElementKind::kInt32:
+      return reduce_integers<int32_t>(job);
+    case ElementKind::kInt64:
+      return reduce_integers<int64_t>(job);
+    case ElementKind::kUint8:
+      return reduce_integers<uint8_t>(job);
+    case ElementKind::kUint16:
+      return reduce_integers<uint16_t>(job);
+    case ElementKind::kUint32:
+      return reduce_integers<uint32_t>(job);
+    case ElementKind::kUint64:
+      return reduce_integers<uint64_t>(job);
+    case ElementKind::kFloat16:
+      return reduce_halves<half_to_float, float_to_half>(job);
+    case ElementKind::kBfloat16:
+      return reduce_halves<bfloat16_to_float, float_to_bfloat16>(job);
+    case ElementKind::kFloat32:
+      return reduce_floats<float>(job);
+    case ElementKind::kFloat64:
+      return reduce_floats<double>(job);
+    case ElementKind::kComplex64:
+      return reduce_complex<std::complex<float>>(job);
+    case ElementKind::kComplex128:
+      return reduce_complex<std::complex<double>>(job);
   }
   return false;
 }

@@ -6,8 +6,8 @@
 // lamina_collective.
 #pragma once
 
-#include <csetjmp>
 #include <condition_variable>
+#include <csetjmp>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -42,8 +42,21 @@ struct CollectiveSpec {
 };
 
 enum class ElementKind : int64_t {
-  kBool, kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64,
-  kFloat16, kBfloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
 };
 enum class ReduceOp : int64_t { kAdd, kMultiply, kMinimum, kMaximum, kAnd, kOr, kXor };
 

@@ -55,7 +55,8 @@ bool take_arguments(const ExecutableObject* executable, PyObject* arrays, Device
     Ref<Buffer> buffer = Ref<Buffer>::share(array->buffer);
     if (!buffer->aligned_to(program.inputs[i].alignment)) {
       const ArraySpec& spec = program.inputs[i];
-      Ref<Buffer> copy = allocate_array(spec.dtype, spec.dims.data(), static_cast<int>(spec.dims.size()));
+      Ref<Buffer> copy =
+          allocate_array(spec.dtype, spec.dims.data(), static_cast<int>(spec.dims.size()));
       if (!copy) return false;
       std::memcpy(copy->data(), buffer->data(), spec.bytes);
       buffer = std::move(copy);

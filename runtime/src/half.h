@@ -16,7 +16,8 @@ inline uint16_t float_to_bfloat16(float value) {
 
 inline float half_to_float(uint16_t bits) {
   const uint32_t sign = uint32_t{bits & 0x8000u} << 16, magnitude = bits & 0x7fffu;
-  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+  if (magnitude >= 0x7c00)
+    return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
   // Scaling by 2^112 moves the exponent's bias, and makes subnormals right on the way.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   const float small = static_cast<float>(magnitude) * 0x1p-24f;

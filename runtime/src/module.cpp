@@ -222,8 +222,8 @@ void define_state(nb::module_& m) {
       "run_on_devices",
       [](nb::handle executable, nb::handle arguments) {
         if (Py_TYPE(executable.ptr()) != executable_type) throw nb::type_error("no Executable");
-        return checked(execute_team(reinterpret_cast<ExecutableObject*>(executable.ptr()),
-                                    arguments.ptr()));
+        return checked(
+            execute_team(reinterpret_cast<ExecutableObject*>(executable.ptr()), arguments.ptr()));
       },
       nb::arg("executable"), nb::arg("arguments"),
       "Runs an Executable once on each device; arguments[d] are device d's arrays.");

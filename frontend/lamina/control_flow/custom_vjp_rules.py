@@ -142,7 +142,7 @@ def _batched_backward(
                 out.append(None)
                 continue
             ct, dim = next(each)
-            ct = move_batch(ct, dim, size)
+            ct = move_batch(ct, dim, axis.size)
             out.append(ct if by_lane else lax.reduce_sum(ct, axes=(0,)))
         return out
 

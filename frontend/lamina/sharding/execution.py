@@ -27,9 +27,7 @@ class DeviceProgram:
         arrays = [runtime.to_array(x) for x in leaves]
         mesh, plan = self.plan.local.mesh, self.plan
         blocks = [placement.shards_of(arrays[i], self.in_shardings[i]) for i in plan.kept]
-        per_device = [
-            [*self.consts, *(block[d] for block in blocks)] for d in range(mesh.size)
-        ]
+        per_device = [[*self.consts, *(block[d] for block in blocks)] for d in range(mesh.size)]
         if plan.closed.jaxpr.outvars:
             results = runtime.run_on_devices(self.executable, per_device)
         for i in self.donated:

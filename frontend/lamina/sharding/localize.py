@@ -154,9 +154,7 @@ def _shard_map(eqn: Any, values: Sequence[_Value]) -> list[_Value]:
     params = eqn.params
     mesh = params["mesh"]
     blocks = []
-    for value, spec, aval in zip(
-        values, params["in_specs"], params["jaxpr"].in_avals, strict=True
-    ):
+    for value, spec, aval in zip(values, params["in_specs"], params["jaxpr"].in_avals, strict=True):
         if value.mesh != mesh:
             value = _Value(value.whole(), mesh, WHOLE)
         block = value.block(spec)

@@ -184,9 +184,7 @@ class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context man
 
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
-            raise ValueError(
-                f"Expected mesh of type `lamina.sharding.Mesh`. Got {type(mesh)}"
-            )
+            raise ValueError(f"Expected mesh of type `lamina.sharding.Mesh`. Got {type(mesh)}")
         self._before = list(_process_mesh)
         _process_mesh[:] = [] if mesh.empty else [mesh]
 

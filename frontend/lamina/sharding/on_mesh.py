@@ -34,16 +34,12 @@ Specs = tuple[PartitionSpec, ...]
 # ---- blocks and wholes --------------------------------------------------------------------------
 def block_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
     """The type of a device's block."""
-    return aval.update(
-        shape=tuple(n // _parts(mesh, spec, i) for i, n in enumerate(aval.shape))
-    )
+    return aval.update(shape=tuple(n // _parts(mesh, spec, i) for i, n in enumerate(aval.shape)))
 
 
 def whole_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
     """The type of the array that such blocks make up."""
-    return aval.update(
-        shape=tuple(n * _parts(mesh, spec, i) for i, n in enumerate(aval.shape))
-    )
+    return aval.update(shape=tuple(n * _parts(mesh, spec, i) for i, n in enumerate(aval.shape)))
 
 
 def _parts(mesh: Mesh, spec: PartitionSpec, dim: int) -> int:
@@ -81,7 +77,10 @@ def unnamed(mesh: Mesh, spec: PartitionSpec) -> tuple[Any, ...]:
 
 
 def trace_on(
-    mesh: Mesh, fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], what: str = "on_mesh"
+    mesh: Mesh,
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    what: str = "on_mesh",
 ) -> tuple[ClosedJaxpr, list[Any]]:
     """The jaxpr of a flat function of blocks, with what it closes over as leading inputs."""
     with axes.bind(mesh.shape_tuple):
@@ -122,9 +121,7 @@ def _abstract_eval(
 
 
 @cache_on_jaxpr
-def _on_wholes(
-    closed: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs
-) -> ClosedJaxpr:
+def _on_wholes(closed: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs) -> ClosedJaxpr:
     """The body with blocks cut from whole arrays, and put together to such."""
 
     def fun(*args: Any) -> list[Any]:

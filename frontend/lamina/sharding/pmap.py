@@ -139,11 +139,13 @@ def _apply(
         outs, out_tree = tree.flatten(result)
         wanted = tree.broadcast_prefix(out_axes, result, _is_none)
         out_dims[:] = [
-            d if d is None else d % (get_aval(x).ndim + 1) for d, x in zip(wanted, outs, strict=True)
+            d if d is None else d % (get_aval(x).ndim + 1)
+            for d, x in zip(wanted, outs, strict=True)
         ]
         out[:] = [out_tree]
         return [
-            x if d is None else lax.expand_dims(x, (d,)) for x, d in zip(outs, out_dims, strict=True)
+            x if d is None else lax.expand_dims(x, (d,))
+            for x, d in zip(outs, out_dims, strict=True)
         ]
 
     def spec(dim: Any) -> PartitionSpec:

@@ -57,11 +57,9 @@ def shard_map(
         on = _mesh_of(mesh, axis_names, auto)
         return _apply(f, name, on, in_specs, out_specs, check, args)
 
-    try:
-        functools.update_wrapper(mapped, f)
-        del mapped.__wrapped__
-    except AttributeError:
-        pass
+    for word in ("__name__", "__qualname__", "__doc__", "__module__"):
+        if hasattr(f, word):
+            setattr(mapped, word, getattr(f, word))
     return jit(mapped, inline=True)
 
 

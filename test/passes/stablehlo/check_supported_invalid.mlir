@@ -12,8 +12,8 @@ func.func public @inside_a_loop(%x: tensor<i1>) -> tensor<i1> {
   %0 = stablehlo.while(%a = %x) : tensor<i1> cond {
     stablehlo.return %a : tensor<i1>
   } do {
-    // expected-error@+1 {{[replica_id] programs for several devices are not supported yet}}
-    %1 = stablehlo.replica_id : tensor<ui32>
+    // expected-error@+1 {{[create_token] orders side effects}}
+    %1 = stablehlo.create_token : !stablehlo.token
     stablehlo.return %a : tensor<i1>
   }
   return %0 : tensor<i1>
