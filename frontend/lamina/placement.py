@@ -135,6 +135,7 @@ def _part(array: Array, index: Index) -> Array:
 def gather(array: Array) -> Array:
     """An array with the content of the shards of `array`."""
     sharding, shards = array.placement, array.shards
+    assert shards is not None
     indices = sharding.indices(array.shape)
     if sharding.is_fully_replicated:
         return shards[0]
