@@ -8,7 +8,7 @@ The dimension that tells devices apart comes first, in a dimension of its own: o
 reduce_scatter, of the result of an all_gather, of both of an all_to_all. Collectives on several
 operands become one each; `replica_id` becomes the number of the device or zero, by the module's
 `mhlo.num_replicas` and `mhlo.num_partitions`; groups that are not written out are. Refused are
-groups of unequal size, and programs with several replicas and several partitions.
+groups of unequal size or of devices that there are not, and programs with several replicas and several partitions.
 
 example: test/passes/stablehlo/lay_out_collectives.mlir
 """
@@ -45,6 +45,7 @@ class LayOutCollectives(Pass):
         module.operation.walk(visit)
         replicas, partitions = device_counts(module)
         for op in found:
+            _check_devices(op, max(replicas, partitions))
             if replicas > 1 and partitions > 1:
                 raise CompileError.at(
                     op, f"runs on {replicas} replicas of {partitions} partitions; one must be 1"
@@ -53,6 +54,19 @@ class LayOutCollectives(Pass):
                 new = _laid_out(op, replicas, partitions)
             replace(op, new)
             self.count("collectives")
+
+
+def _check_devices(op: ir.Operation, devices: int) -> None:
+    if op.name in ("stablehlo.replica_id", "stablehlo.partition_id"):
+        return
+    pairs = op.name == "stablehlo.collective_permute"
+    table = groups_of(op, "source_target_pairs" if pairs else "replica_groups")
+    if table.size and int(table.max()) >= devices:
+        raise CompileError.at(
+            op,
+            f"names device {int(table.max())} in a program for {devices}",
+            "say how many devices run it: mhlo.num_partitions, or compile_stablehlo(num_replicas=)",
+        )
 
 
 def _laid_out(op: ir.Operation, replicas: int, partitions: int) -> list[ir.Value]:
