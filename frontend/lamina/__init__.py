@@ -74,12 +74,17 @@ if _TYPE_CHECKING:
     from lamina import custom_batching as custom_batching
     from lamina import custom_derivatives as custom_derivatives
     from lamina import debug as debug
+    from lamina import dlpack as dlpack
     from lamina import dtypes as dtypes
     from lamina import experimental as experimental
     from lamina import extend as extend
+    from lamina import flatten_util as flatten_util
+    from lamina import image as image
     from lamina import nn as nn
+    from lamina import ops as ops
     from lamina import random as random
     from lamina import scipy as scipy
+    from lamina import typing as typing
     from lamina.ad_checkpoint import checkpoint as checkpoint
     from lamina.ad_checkpoint import remat as remat
     from lamina.callbacks import pure_callback as pure_callback
@@ -88,6 +93,11 @@ if _TYPE_CHECKING:
     from lamina.custom_derivatives import custom_gradient as custom_gradient
     from lamina.custom_derivatives import custom_vjp as custom_vjp
     from lamina.dtypes import float0 as float0
+    from lamina.environment import clear_caches as clear_caches
+    from lamina.environment import live_arrays as live_arrays
+    from lamina.environment import named_call as named_call
+    from lamina.environment import print_environment_info as print_environment_info
+    from lamina.environment import typeof as typeof
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"
@@ -101,36 +111,46 @@ _MODULES = frozenset(
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "dlpack",
         "dtypes",
         "experimental",
         "extend",
+        "flatten_util",
+        "image",
         "nn",
+        "ops",
         "random",
         "scipy",
         "sharding",
+        "typing",
     }
 )
 _NAMES = {
     "NamedSharding": "lamina.sharding",
     "P": "lamina.sharding",
     "checkpoint": "lamina.ad_checkpoint",
+    "clear_caches": "lamina.environment",
     "closure_convert": "lamina.custom_derivatives",
     "compile_stablehlo": "lamina.stablehlo_api",
     "custom_gradient": "lamina.custom_derivatives",
     "custom_vjp": "lamina.custom_derivatives",
     "effects_barrier": "lamina.callbacks.barrier",
     "float0": "lamina.dtypes",
+    "live_arrays": "lamina.environment",
     "make_array_from_callback": "lamina.sharding",
     "make_array_from_process_local_data": "lamina.sharding",
     "make_array_from_single_device_arrays": "lamina.sharding",
     "make_mesh": "lamina.sharding",
+    "named_call": "lamina.environment",
     "pmap": "lamina.sharding.pmap",
+    "print_environment_info": "lamina.environment",
     "pure_callback": "lamina.callbacks",
     "remat": "lamina.ad_checkpoint",
     "reshard": "lamina.sharding",
     "set_mesh": "lamina.sharding",
     "shard_map": "lamina.sharding.shard_map",
     "smap": "lamina.sharding.shard_map",
+    "typeof": "lamina.environment",
 }
 
 

@@ -9,6 +9,10 @@ class LaminaTypeError(TypeError):
     """Base of the TypeErrors that tracing raises."""
 
 
+class LaminaIndexError(IndexError):
+    """Base of the IndexErrors that tracing raises."""
+
+
 class ConcretizationTypeError(LaminaTypeError):
     """A traced value was used where a concrete Python or NumPy value is needed."""
 
@@ -54,7 +58,7 @@ class TracerIntegerConversionError(LaminaTypeError):
         )
 
 
-class NonConcreteBooleanIndexError(IndexError):
+class NonConcreteBooleanIndexError(LaminaIndexError):
     """A boolean mask that is traced would give a result of unknown shape."""
 
     def __init__(self, tracer: Any) -> None:
@@ -83,6 +87,14 @@ class TypePromotionError(ValueError):
 
 class JaxprTypeError(TypeError):
     """A jaxpr is not well formed."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A question about a symbolic size has no answer that holds for every value of it."""
+
+
+# JAX's names of the bases.
+JAXTypeError, JAXIndexError = LaminaTypeError, LaminaIndexError
 
 
 def _describe(tracer: Any) -> str:

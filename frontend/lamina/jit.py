@@ -131,6 +131,7 @@ def jit(
     wrapped.eval_shape = functools.partial(_eval_shape, options)
     wrapped.clear_cache = functools.partial(_clear_cache, options, wrapped.clear_cache)
     wrapped._jit_options = options
+    _jitted.add(wrapped)
     return wrapped
 
 
@@ -196,6 +197,7 @@ class TracedCall:
     program: Any = None  # the stages.Program, once compiled
 
 
+_jitted: weakref.WeakSet[Any] = weakref.WeakSet()
 _MAX_TRACES = 4096  # of one function
 _traces: weakref.WeakKeyDictionary[Any, dict[Any, TracedCall]] = weakref.WeakKeyDictionary()
 
@@ -282,6 +284,13 @@ def _clear_cache(options: JitOptions, clear_fast_path: Callable[[], None]) -> No
     """Forgets the traces and the programs of the function."""
     _memory_of(options).clear()
     clear_fast_path()
+
+
+def forget_all_programs() -> None:
+    """Forgets the traces and programs of all functions, as `clear_cache` those of one."""
+    for function in list(_jitted):
+        function.clear_cache()
+    _traces.clear()
 
 
 def _trace(

@@ -9,6 +9,13 @@ from typing import Any, TypeVar
 import optree
 
 from lamina.core import tree as _tree
+from lamina.core import tree_paths
+from lamina.core.tree_paths import DictKey as DictKey
+from lamina.core.tree_paths import FlattenedIndexKey as FlattenedIndexKey
+from lamina.core.tree_paths import GetAttrKey as GetAttrKey
+from lamina.core.tree_paths import KeyEntry as KeyEntry
+from lamina.core.tree_paths import KeyPath as KeyPath
+from lamina.core.tree_paths import SequenceKey as SequenceKey
 
 PyTreeDef = _tree.PyTreeDef
 T = TypeVar("T", bound=type)
@@ -43,9 +50,68 @@ def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool
     return all(_tree.leaves(tree, is_leaf))
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree: Any) -> Any:
-    """A tree of trees turned inside out."""
-    flat = _tree.leaves(pytree)
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _MISSING,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """The leaves combined by an associative operation, as a balanced tree of operations."""
+    leaves = _tree.leaves(tree, is_leaf)
+    if not leaves:
+        if identity is _MISSING:
+            raise TypeError("Must specify identity for parallel reduction of empty sequence.")
+        return identity
+
+    def combined(lo: int, hi: int) -> Any:
+        if hi - lo == 1:
+            return leaves[lo]
+        middle = (lo + hi) // 2
+        return operation(combined(lo, middle), combined(middle, hi))
+
+    return combined(0, len(leaves))
+
+
+def tree_broadcast(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """full_tree with each leaf replaced by what stands at or above its place in prefix_tree."""
+    flat = _tree.broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return _tree.unflatten(_tree.structure(full_tree), flat)
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether every item is a leaf."""
+    return all(
+        (is_leaf is not None and is_leaf(item)) or not tree_paths.is_node_type(type(item))
+        for item in iterable
+    )
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of a structure's root."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a single node, with no children."""
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose items have these structures."""
+    return optree.treespec_tuple(tuple(treedefs), none_is_leaf=False, namespace=_tree.NAMESPACE)  # type: ignore[return-value]
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """A tree of trees turned inside out; inner_treedef may be left to be found (None)."""
+    if inner_treedef is None:
+        first = outer_treedef.flatten_up_to(pytree_to_transpose)[0]
+        inner_treedef = _tree.structure(first)
+    flat = _tree.leaves(pytree_to_transpose)
     n_outer, n_inner = outer_treedef.num_leaves, inner_treedef.num_leaves
     if len(flat) != n_outer * n_inner:
         raise TypeError(
@@ -59,15 +125,18 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree: A
     return inner_treedef.unflatten(columns)
 
 
+# ---- registration ------------------------------------------------------------------------------
 def register_pytree_node(
     nodetype: type,
     flatten_func: Callable[[Any], tuple[Any, Hashable]],
     unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Any, Hashable]] | None = None,
 ) -> None:
     """Makes instances of a class inner nodes of trees.
 
-    flatten_func    instance -> (children, hashable static data)
-    unflatten_func  (static data, children) -> instance
+    flatten_func            instance -> (children, hashable static data)
+    unflatten_func          (static data, children) -> instance
+    flatten_with_keys_func  instance -> (pairs of key and child, static data)
     Raises ValueError if the class is registered already.
     """
 
@@ -76,6 +145,9 @@ def register_pytree_node(
         return tuple(children), aux
 
     optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=_tree.NAMESPACE)
+    if flatten_with_keys_func is not None:
+        with_keys = flatten_with_keys_func
+        tree_paths.register_keys(nodetype, lambda x: tuple(k for k, _ in with_keys(x)[0]))
     from lamina.runtime import register_node
 
     register_node(nodetype, flatten)
@@ -87,19 +159,59 @@ def register_pytree_node_class(cls: T) -> T:
     return cls
 
 
-def register_dataclass(
+def register_pytree_with_keys(
     nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Any, Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Any, Hashable]] | None = None,
+) -> None:
+    """register_pytree_node of a class that names its children: flatten_with_keys gives pairs of
+    key and child, and the static data."""
+
+    def flatten(x: Any) -> tuple[Any, Hashable]:
+        pairs, aux = flatten_with_keys(x)
+        return tuple(child for _, child in pairs), aux
+
+    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: T) -> T:
+    """Class decorator: uses the methods tree_flatten_with_keys and (class method) tree_unflatten,
+    and tree_flatten where there is one."""
+    flatten = getattr(cls, "tree_flatten", None)
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,  # type: ignore[attr-defined]
+                              flatten)  # fmt: skip
+    return cls
+
+
+def register_dataclass(
+    nodetype: T,
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
-) -> type:
-    """Makes a dataclass an inner node: data_fields are children, meta_fields static."""
+    drop_fields: Sequence[str] = (),
+) -> T:
+    """Makes a dataclass an inner node: data_fields are children, meta_fields static (part of the
+    structure), drop_fields neither.
+
+    Without the fields those marked `static` in their metadata are static. Raises ValueError where
+    the fields named are not those of __init__.
+    """
     import dataclasses
 
-    if data_fields is None:
+    if data_fields is None or meta_fields is None:
+        if not dataclasses.is_dataclass(nodetype):
+            raise TypeError("register_dataclass: data_fields and meta_fields are required when "
+                            f"nodetype is not a dataclass. Got nodetype={nodetype}.")  # fmt: skip
+        if data_fields is not None or meta_fields is not None:
+            raise TypeError("register_dataclass: data_fields and meta_fields must both be specified"
+                            f" when either is specified. Got {data_fields=} {meta_fields=}.")  # fmt: skip
         fields = [f for f in dataclasses.fields(nodetype) if f.init]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if f.name not in meta_fields]
-    data, meta = tuple(data_fields), tuple(meta_fields or ())
+    data, meta = tuple(data_fields), tuple(meta_fields)
+    if dataclasses.is_dataclass(nodetype):
+        wanted = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
+        _check_fields({*data, *meta}, wanted)
 
     def flatten(x: Any) -> tuple[Any, Hashable]:
         return tuple(getattr(x, n) for n in data), tuple(getattr(x, n) for n in meta)
@@ -110,7 +222,23 @@ def register_dataclass(
         )
 
     register_pytree_node(nodetype, flatten, unflatten)
+    keys = tuple(map(GetAttrKey, data))
+    tree_paths.register_keys(nodetype, lambda _: keys)
     return nodetype
+
+
+def _check_fields(given: set[str], wanted: set[str]) -> None:
+    if given == wanted:
+        return
+    text = (
+        "data_fields and meta_fields must include all dataclass fields with `init=True` and only "
+        "them."
+    )
+    if missing := wanted - given:
+        text += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
+    if unexpected := given - wanted:
+        text += f" Unexpected fields: {unexpected}."
+    raise ValueError(text)
 
 
 def register_static(cls: T) -> T:
@@ -119,36 +247,107 @@ def register_static(cls: T) -> T:
     return cls
 
 
-def keystr(path: Any) -> str:
-    """How to reach a leaf, as in Python: ['a'][1].x."""
-    return path.codify("")
+def static(**kwargs: Any) -> Any:
+    """dataclasses.field, marked as static for register_dataclass."""
+    import dataclasses
+
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+# ---- paths -------------------------------------------------------------------------------------
+def keystr(keys: Any, *, simple: bool = False, separator: str = "") -> str:
+    """How to reach a leaf, as in Python: ['a'][1].x; with simple only the names: a1x, or with a
+    separator a/1/x."""
+    return separator.join(_simple(k) if simple else str(k) for k in keys)
+
+
+def _simple(key: Any) -> str:
+    for kind, name in ((SequenceKey, "idx"), (DictKey, "key"), (GetAttrKey, "name"),
+                       (FlattenedIndexKey, "key")):  # fmt: skip
+        if isinstance(key, kind):
+            return str(getattr(key, name))
+    return str(key)
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
-    """Pairs of (path, leaf), and the structure."""
-    accessors, leaves, treedef = optree.tree_flatten_with_accessor(
-        tree, is_leaf, none_is_leaf=False, namespace=_tree.NAMESPACE
-    )
-    return list(zip(accessors, leaves, strict=True)), treedef  # type: ignore[return-value]
+    """Pairs of (path, leaf), and the structure. A path is a tuple of keys; with is_leaf_takes_path
+    is_leaf is called with path and node."""
+    pairs = tree_paths.leaves_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not is_leaf_takes_path:
+        return pairs, _tree.structure(tree, is_leaf)
+    # The structure is that of leaves known by what they are: each is asked for once, in order.
+    known = {id(leaf) for _, leaf in pairs}
+    return pairs, _tree.structure(tree, lambda node: id(node) in known)
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Any, Any]]:
-    return tree_flatten_with_path(tree, is_leaf)[0]
+    """Pairs of (path, leaf)."""
+    return tree_paths.leaves_with_path(tree, is_leaf, is_leaf_takes_path)
 
 
 def tree_map_with_path(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
 ) -> Any:
     """tree_map whose function takes the path first."""
-    pairs, treedef = tree_flatten_with_path(tree, is_leaf)
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_tree.flatten_up_to(treedef, r) for r in rest]
     return treedef.unflatten(
         [f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)]
     )
+
+
+# ---- nodes -------------------------------------------------------------------------------------
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of a type are inner nodes of trees."""
+    return tree_paths.is_node_type(typ)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children of a node and its static data. ValueError for a leaf."""
+    level = tree_paths.one_level(tree)
+    if level is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return level[0], level[1]
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """Pairs of key and child of a node, and its static data. ValueError for a leaf."""
+    level = tree_paths.one_level(tree)
+    if level is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return tuple(zip(level[2], level[0], strict=True)), level[1]
+
+
+class PyTreeRegistry:
+    """What nodes trees have. There is one registry: default_registry."""
+
+    register_node = staticmethod(register_pytree_node)
+    register_dataclass_node = staticmethod(register_dataclass)
+    flatten = staticmethod(_tree.flatten)
+    flatten_with_path = staticmethod(tree_flatten_with_path)
+    is_node = staticmethod(is_tree_node)
+
+    def flatten_one_level(self, tree: Any) -> tuple[Any, Any] | None:
+        """The children of a node and its static data; None for a leaf."""
+        level = tree_paths.one_level(tree)
+        return None if level is None else (level[0], level[1])
+
+    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Any, Any] | None:
+        """Pairs of key and child of a node, and its static data; None for a leaf."""
+        level = tree_paths.one_level(tree)
+        return None if level is None else (tuple(zip(level[2], level[0], strict=True)), level[1])
+
+
+default_registry = PyTreeRegistry()
 
 
 class Partial(functools.partial):  # type: ignore[type-arg]

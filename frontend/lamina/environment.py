@@ -1,0 +1,72 @@
+"""What runs here: backends, versions, arrays that are alive, caches; and names for functions."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import platform
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lamina.array import Array
+from lamina.devices import default_backend
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def typeof(x: Any) -> Any:
+    """The type of a value to a compiled program: shape, dtype and weakness."""
+    from lamina.core.trace import get_aval
+
+    return get_aval(x)
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """The arrays that are not deleted, of all programs and threads."""
+    if platform not in (None, "cpu"):
+        return []
+    return [x for x in gc.get_objects() if type(x) is Array and not x.is_deleted()]
+
+
+def clear_caches() -> None:
+    """Forgets every traced and compiled program of this process. The disk store stays."""
+    from lamina.jit import forget_all_programs
+
+    forget_all_programs()
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Versions of lamina and what it stands on, for reports of bugs."""
+    import ml_dtypes
+    import numpy
+    import optree
+
+    import lamina
+
+    lines = [
+        f"lamina:    {lamina.__version__}",
+        f"numpy:     {numpy.__version__}",
+        f"ml_dtypes: {ml_dtypes.__version__}",
+        f"optree:    {optree.__version__}",
+        f"python:    {sys.version}",
+        f"platform:  {platform.platform()}, {platform.machine()}",
+        f"backend:   {default_backend()}",
+    ]
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None
+
+
+def named_call(fun: F, *, name: str | None = None) -> F:
+    """fun whose operations stand under a name in compiled programs."""
+    from lamina import named_scope
+
+    @functools.wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(name or getattr(fun, "__name__", "call")):
+            return fun(*args, **kwargs)
+
+    return named  # type: ignore[return-value]

@@ -1,0 +1,113 @@
+"""Reductions of segments: rows of an array that share an index are combined."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina import numpy as jnp
+from lamina.core import dtypes
+from lamina.numpy.promotion import check_arraylike, concrete_or_error
+
+
+def _segment(
+    name: str,
+    method: str,
+    identity: Any,
+    combine: Callable[..., Any],
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    bucket_size: int | None,
+    mode: Any,
+) -> Any:
+    check_arraylike(name, data, segment_ids)
+    data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
+    if not dtypes.is_integer(ids.dtype):
+        raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype.name}")
+    if num_segments is None:
+        known = concrete_or_error(
+            ids, f"The num_segments argument of {name} must be given where segment_ids is traced."
+        )
+        num_segments = int(known.max()) + 1 if known.size else 0
+    count = operator.index(num_segments)
+    if count < 0:
+        raise ValueError("num_segments must be non-negative.")
+    rows = data.shape[len(ids.shape) :]
+    fill = identity(data.dtype)
+    mode = lax.GatherScatterMode.from_any(mode)
+    if mode is lax.GatherScatterMode.FILL_OR_DROP and not dtypes.is_unsigned(ids.dtype):
+        # A negative index is out of bounds: it names no segment from the end.
+        beyond = jnp.asarray(count).astype(ids.dtype)
+        ids = jnp.where(ids < 0, beyond, ids)
+    keywords = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+                "mode": mode}  # fmt: skip
+    if bucket_size is None:
+        out = jnp.full((count, *rows), fill, data.dtype)
+        return getattr(out.at[ids], method)(data, **keywords)
+    if bucket_size <= 0:
+        raise ValueError(f"bucket_size must be None or a positive number, got {bucket_size}")
+    buckets = -(-ids.shape[0] // bucket_size)
+    out = jnp.full((buckets, count, *rows), fill, data.dtype)
+    keywords["indices_are_sorted"] = False
+    which = jnp.arange(ids.shape[0]) // bucket_size
+    which = which.reshape((-1,) + (1,) * (len(ids.shape) - 1))
+    out = getattr(out.at[jnp.broadcast_to(which, ids.shape), ids], method)(data, **keywords)
+    return combine(out, axis=0).astype(data.dtype)
+
+
+def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+    """The sums of the rows of data with equal index; row i of the result is that of index i.
+
+    num_segments, by default the greatest index plus one, must be given where segment_ids is traced.
+    Rows with indices outside [0, num_segments) are dropped, unless mode says otherwise. With
+    bucket_size rows are first summed in groups of so many, for precision.
+    """
+    return _segment("segment_sum", "add", lambda d: 0, jnp.sum, data, segment_ids, num_segments,
+                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+
+
+def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
+                 indices_are_sorted: bool = False, unique_indices: bool = False,
+                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+    """The products of the rows of data with equal index; 1 where there is none. See segment_sum."""
+    return _segment("segment_prod", "mul", lambda d: 1, jnp.prod, data, segment_ids, num_segments,
+                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+
+
+def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+    """The maxima of the rows of data with equal index; -inf or the least integer where there is
+    none. See segment_sum."""
+    return _segment("segment_max", "max", _least, jnp.max, data, segment_ids, num_segments,
+                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+
+
+def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+    """The minima of the rows of data with equal index; inf or the greatest integer where there is
+    none. See segment_sum."""
+    return _segment("segment_min", "min", _greatest, jnp.min, data, segment_ids, num_segments,
+                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+
+
+def _least(dtype: np.dtype) -> Any:
+    if dtype == np.bool_:
+        return False
+    return -np.inf if dtypes.is_float(dtype) else int(dtypes.iinfo(dtype).min)
+
+
+def _greatest(dtype: np.dtype) -> Any:
+    if dtype == np.bool_:
+        return True
+    return np.inf if dtypes.is_float(dtype) else int(dtypes.iinfo(dtype).max)

@@ -1,0 +1,3 @@
+"""Clustering: vq."""
+
+from lamina.scipy.cluster import vq as vq

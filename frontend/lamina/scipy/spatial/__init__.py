@@ -1,0 +1,3 @@
+"""Space: transform."""
+
+from lamina.scipy.spatial import transform as transform
