@@ -66,7 +66,7 @@ def named_call(fun: F, *, name: str | None = None) -> F:
 
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        with named_scope(name or getattr(fun, "__name__", "call")):
+        with named_scope(name or str(getattr(fun, "__name__", "call"))):
             return fun(*args, **kwargs)
 
     return named  # type: ignore[return-value]

@@ -42,10 +42,10 @@ def _segment(
     rows = data.shape[len(ids.shape) :]
     fill = identity(data.dtype)
     mode = lax.GatherScatterMode.from_any(mode)
-    if mode is lax.GatherScatterMode.FILL_OR_DROP and not dtypes.is_unsigned(ids.dtype):
+    if not dtypes.is_unsigned(ids.dtype):
         # A negative index is out of bounds: it names no segment from the end.
-        beyond = jnp.asarray(count).astype(ids.dtype)
-        ids = jnp.where(ids < 0, beyond, ids)
+        beyond = 0 if mode is lax.GatherScatterMode.CLIP else count
+        ids = jnp.where(ids < 0, jnp.asarray(beyond).astype(ids.dtype), ids)
     keywords = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
                 "mode": mode}  # fmt: skip
     if bucket_size is None:

@@ -68,10 +68,9 @@ def is_node_type(kind: type) -> bool:
     """Whether instances of a type are inner nodes."""
     if kind is type(None) or optree.is_namedtuple_class(kind):
         return True
-    return bool(
-        kind in (dict, list, tuple, collections.OrderedDict, collections.defaultdict)
-        or kind in optree.register_pytree_node.get(namespace=tree.NAMESPACE)  # type: ignore[attr-defined]
-    )
+    if kind in (dict, list, tuple, collections.OrderedDict, collections.defaultdict):
+        return True
+    return optree.register_pytree_node.get(kind, namespace=tree.NAMESPACE) is not None
 
 
 def one_level(node: Any) -> tuple[list[Any], Any, tuple[Any, ...]] | None:

@@ -317,8 +317,9 @@ class Slerp(NamedTuple):
             raise ValueError("Expected number of rotations to be equal to number of timestamps "
                              f"given, got {len(rotations)} rotations and {times.shape[0]} "
                              "timestamps.")  # fmt: skip
-        steps = rotations[:-1].inv() * rotations[1:]
-        return cls(times, jnp.diff(times), rotations[:-1], steps.as_rotvec())
+        q = rotations.quat
+        starts, ends = Rotation(q[:-1]), Rotation(q[1:])
+        return cls(times, jnp.diff(times), starts, (starts.inv() * ends).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
         """The rotations at times."""
