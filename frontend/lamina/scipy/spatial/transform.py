@@ -19,7 +19,7 @@ from lamina.numpy._eager import compiled
 
 def _inexact(x: Any) -> Any:
     x = jnp.asarray(x)
-    return x if dtypes.is_inexact(x.dtype) else x.astype(dtypes.canonicalize(float))
+    return x.astype(dtypes.inexact_dtype(x.dtype))
 
 
 def _norm(x: Any) -> Any:
