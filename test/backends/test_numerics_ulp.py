@@ -62,7 +62,7 @@ F32 = [
     Function("sine", np.sin, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
     Function("cosine", np.cos, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
     Function("tan", np.tan, 0.55, [(-10, 10), (-1e6, 1e6)], [(1e-30, 1e15)]),
-    Function("tanh", np.tanh, 1.5, [(-10, 10), (-1, 1)], [(1e-30, 100)]),
+    Function("tanh", np.tanh, 2.5, [(-10, 10), (-1, 1)], [(1e-30, 100)]),
     Function("logistic", logistic, 2.5, [(-80, 80), (-5, 5)]),
     Function("cbrt", np.cbrt, 0.51, [(-10, 10)], [POSITIVE_32]),
     Function("rsqrt", rsqrt, 0.6, [(0.1, 10)], [POSITIVE_32]),
