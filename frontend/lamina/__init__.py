@@ -98,6 +98,7 @@ if _TYPE_CHECKING:
     from lamina.environment import named_call as named_call
     from lamina.environment import print_environment_info as print_environment_info
     from lamina.environment import typeof as typeof
+    from lamina.python_control import autograph as autograph
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
 
 __version__ = "0.1.0"
@@ -128,6 +129,7 @@ _MODULES = frozenset(
 _NAMES = {
     "NamedSharding": "lamina.sharding",
     "P": "lamina.sharding",
+    "autograph": "lamina.python_control",
     "checkpoint": "lamina.ad_checkpoint",
     "clear_caches": "lamina.environment",
     "closure_convert": "lamina.custom_derivatives",

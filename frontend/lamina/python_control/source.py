@@ -1,0 +1,64 @@
+"""The syntax tree of a function, with the places it has in its file."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CodeType, FunctionType
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+class SourceError(TypeError):
+    """The source of a function is not to be had, or can't be told from others' on its line."""
+
+
+@functools.lru_cache(64)
+def _tree(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def function_node(fun: FunctionType) -> FunctionNode:
+    """The definition of a function. The tree is shared: copy before changing it.
+
+    Raises SourceError where there is no source, or where it is a generator or a coroutine.
+    """
+    code = fun.__code__
+    lines = linecache.getlines(code.co_filename, fun.__globals__)
+    if not lines:
+        raise SourceError(
+            f"the source of {code.co_qualname} ({code.co_filename}:{code.co_firstlineno}) is not "
+            "there, so its control flow can't be rewritten: write it in a file, or use lax.cond, "
+            "lax.while_loop and lax.scan"
+        )
+    try:
+        tree = _tree("".join(lines))
+    except SyntaxError as e:
+        raise SourceError(f"the source of {code.co_qualname} has changed: {e}") from None
+    found = [node for node in ast.walk(tree) if _may_be(node, code)]
+    if len(found) > 1:
+        found = [node for node in found if _holds(node, code)]
+    if len(found) != 1:
+        raise SourceError(
+            f"{code.co_qualname} is not found at {code.co_filename}:{code.co_firstlineno}"
+            + (": several functions of its name are on this line" if found else "")
+        )
+    return found[0]  # type: ignore[return-value]
+
+
+def _may_be(node: ast.AST, code: CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    if isinstance(node, ast.FunctionDef):
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        return node.name == code.co_name and first == code.co_firstlineno
+    return False
+
+
+def _holds(node: ast.AST, code: CodeType) -> bool:
+    """Whether the last instruction of a lambda, its return, has the place of this one's body."""
+    if not isinstance(node, ast.Lambda):
+        return True
+    line, _, column, _ = list(code.co_positions())[-1]
+    return (line, column) == (node.body.lineno, node.body.col_offset)
