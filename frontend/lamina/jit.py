@@ -60,6 +60,7 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     compiler_options: dict[str, Any] | None = None,
+    control_flow: str | None = None,
 ) -> Any:
     """The same function, compiled: traced when called with new shapes, dtypes or static values.
 
@@ -74,6 +75,7 @@ def jit(
     out_shardings    a pytree prefix of the result: where each array of it is put.
     device, backend  what to run on: the CPU, or None.
     compiler_options  accepted; the compiler's settings are lamina.config's.
+    control_flow     "python": if, while, for and the like may depend on traced values; see autograph.
 
     The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
     Raises TypeError where fun is not callable; ValueError for positions or names that fun does not
@@ -93,6 +95,7 @@ def jit(
             device=device,
             backend=backend,
             compiler_options=compiler_options,
+            control_flow=control_flow,
         )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
@@ -104,6 +107,12 @@ def jit(
             raise TypeError(f"Expected a function, got a {kind} function: {fun}")
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu'].")
+    if control_flow not in (None, "lax", "python"):
+        raise ValueError(f'jit: control_flow is "python" or "lax" (None), got {control_flow!r}')
+    if control_flow == "python":
+        from lamina.python_control import autograph
+
+        fun = autograph(fun)
     nums, names = _complete(fun, "static", static_argnums, static_argnames)
     donate_nums, donate_names = _complete(fun, "donate", donate_argnums, donate_argnames)
     if set(nums) & set(donate_nums) or set(names) & set(donate_names):

@@ -40,10 +40,13 @@ def autograph(fun: F | None = None) -> Any:
     if isinstance(fun, functools.partial):
         return functools.partial(autograph(fun.func), *fun.args, **fun.keywords)
     if not isinstance(fun, FunctionType):
-        call = getattr(type(fun), "__call__", None)
+        call = getattr(type(fun), "__call__", None)  # noqa: B004
         if isinstance(call, FunctionType) and not is_internal(call.__code__):
             return MethodType(autograph(call), fun)
-        raise TypeError(f"autograph needs a function written in Python, got {fun!r}")
+        raise TypeError(
+            f"autograph needs a function written in Python, got {fun!r}: apply it before jit, grad "
+            "and the like"
+        )
     if hasattr(fun, _CONVERTED):
         return fun
     return _convert(fun)
@@ -53,6 +56,9 @@ def do_not_convert(fun: F) -> F:
     """Marks a function as one that autograph calls as it is."""
     setattr(fun, _LEAVE, True)
     return fun
+
+
+autograph.do_not_convert = do_not_convert  # type: ignore[attr-defined]
 
 
 def callee(fun: Any) -> Any:

@@ -34,10 +34,12 @@ def statements(text: str, at: ast.AST) -> list[ast.stmt]:
     return [_placed(node, at) for node in ast.parse(text).body]
 
 
-def _placed(node: Any, at: ast.AST) -> Any:
+def _placed(node: Any, at: Any) -> Any:
+    # On one line: of an attribute that spans several, Python takes the last one.
     for inner in ast.walk(node):
         if "lineno" in inner._attributes:
-            ast.copy_location(inner, at)
+            inner.lineno = inner.end_lineno = at.lineno
+            inner.col_offset, inner.end_col_offset = at.col_offset, at.col_offset + 1
     return node
 
 
@@ -46,8 +48,10 @@ def without_jumps(body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
     body = _Loops().block(body, (), ())
     if not any(has_jump(s, (ast.Return,)) for s in body):
         return body
-    if len(body) > 0 and isinstance(body[-1], ast.Return) and not any(
-        has_jump(s, (ast.Return,)) for s in body[:-1]
+    if (
+        len(body) > 0
+        and isinstance(body[-1], ast.Return)
+        and not any(has_jump(s, (ast.Return,)) for s in body[:-1])
     ):
         return body
     new = _tail([*body, *statements("return None", body[-1])])
@@ -183,9 +187,7 @@ class _Loops:
                 return out
         return out
 
-    def statement(
-        self, node: Any, stop: tuple[str, ...], skip: tuple[str, ...]
-    ) -> list[ast.stmt]:
+    def statement(self, node: Any, stop: tuple[str, ...], skip: tuple[str, ...]) -> list[ast.stmt]:
         if isinstance(node, (ast.While, ast.For)):
             return self.loop(node, stop, skip)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -10,9 +10,10 @@ import numpy as np
 from lamina.control_flow.scan import scan
 from lamina.control_flow.while_loop import while_loop
 from lamina.core import dtypes, tree
+from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
+from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import zeros_like_aval
-from lamina.python_control.branches import trace_block
 from lamina.python_control.jumps import RESULT
 from lamina.python_control.state import (
     UNBOUND,
@@ -30,37 +31,49 @@ class Carry:
     """Which variables a loop carries: those that are arrays or numbers before it. What the body
     assigns first is its own; other values must stay as they are.
 
-    sample_step  one step of the body, from which the type of the function's result is known.
+    step  one step of the body, at a traced position: where it returns, the type of the function's
+          result is known from it.
     """
 
     def __init__(
         self,
         state: State,
-        sample_step: Callable[[], None],
+        step: Callable[[Any], None],
         own: Sequence[str] = (),
     ) -> None:
         state.refuse_mutation("a loop")
         self.state, self.place = state, where()
         self.before = list(state.get())
+        self._sort_out(own)
         if RESULT in state.names and not is_bound(self.before[state.names.index(RESULT)]):
-            self._give_result_a_type(sample_step)
-        self.carried = [
-            i
-            for i, (name, value) in enumerate(zip(state.names, self.before, strict=True))
-            if is_arrays(value) and name not in own
-        ]
-        self.own = [
-            i
-            for i, (name, value) in enumerate(zip(state.names, self.before, strict=True))
-            if not is_bound(value) or name in own
-        ]
+            self._give_result_a_type(step)
+            self._sort_out(own)
 
-    def _give_result_a_type(self, sample_step: Callable[[], None]) -> None:
-        i = self.state.names.index(RESULT)
-        traced = trace_block(sample_step, self.state, self.before)
-        if is_arrays(traced.values[i]):
-            zeros = [zeros_like_aval(a) for a in traced.avals(i)]  # never read: a flag says so
-            self.before[i] = tree.unflatten(tree.structure(traced.values[i]), zeros)
+    def _sort_out(self, own: Sequence[str]) -> None:
+        named = list(enumerate(zip(self.state.names, self.before, strict=True)))
+        self.carried = [i for i, (name, x) in named if is_arrays(x) and name not in own]
+        self.own = [i for i, (name, x) in named if not is_bound(x) or name in own]
+
+    def _give_result_a_type(self, step: Callable[[Any], None]) -> None:
+        place = self.state.names.index(RESULT)
+        leaves, treedef = tree.flatten(self.init)
+        found: list[Any] = []
+
+        def flat(position: Any, *values: Any) -> list[Any]:
+            self.enter(tree.unflatten(treedef, values))
+            step(position)
+            result = self.state.get()[place]
+            if not is_arrays(result):
+                return []
+            outs, result_tree = tree.flatten(result)
+            found.append(result_tree)
+            return outs
+
+        avals = [get_aval(x) for x in leaves]
+        closed = trace_to_jaxpr(flat, [ShapedArray((), np.dtype("int32"), False), *avals])
+        if found:  # zeros that are never read: a flag says so
+            zeros = [zeros_like_aval(a) for a in closed.out_avals]
+            self.before[place] = tree.unflatten(found[0], zeros)
         self.state.set(self.before)
 
     @property
@@ -152,7 +165,7 @@ def _as_bool(x: Any) -> Any:
 
 def traced_while(test: Callable[[], Any], body: Callable[[], None], state: State) -> None:
     """Runs a `while` as a while_loop."""
-    carry = Carry(state, body)
+    carry = Carry(state, lambda _: body())
 
     def holds(values: list[Any]) -> Any:
         carry.enter(values)
@@ -182,7 +195,7 @@ def traced_for(
     """
     from lamina import lax
 
-    carry = Carry(state, lambda: body(item(np.int32(0))), own)
+    carry = Carry(state, lambda i: body(item(i)), own)
 
     def step(values: list[Any], i: Any) -> list[Any]:
         carry.enter(values)

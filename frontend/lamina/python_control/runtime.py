@@ -23,9 +23,7 @@ _UNROLLED = 8
 
 
 # ---- statements ----------------------------------------------------------------------------------
-def if_stmt(
-    pred: Any, body: Callable[[], None], orelse: Callable[[], None], state: State
-) -> None:
+def if_stmt(pred: Any, body: Callable[[], None], orelse: Callable[[], None], state: State) -> None:
     """if pred: body() else: orelse()."""
     if decided(pred):
         (body if pred else orelse)()
@@ -68,15 +66,16 @@ def for_stmt(
         if stop is not None and decided(flag := stop()):
             if flag:
                 break
-        elif position == 0 and repeatable and type(items) is range and _rest_as_loop(
-            items[1:], body, stop, state, own
+        elif (
+            position == 0
+            and repeatable
+            and type(items) is range
+            and _rest_as_loop(items[1:], body, stop, state, own)
         ):
             break
 
 
-def _rest_as_loop(
-    rest: range, body: Any, stop: Any, state: State, own: tuple[str, ...]
-) -> bool:
+def _rest_as_loop(rest: range, body: Any, stop: Any, state: State, own: tuple[str, ...]) -> bool:
     """After a first step in Python: the other steps as one loop, where there are many and the first
     has made traced values. False, and nothing changed, where the body needs to know the index."""
     before = state.get()
@@ -104,7 +103,8 @@ class Items:
         from lamina import lax
 
         return Items(
-            get_aval(array).shape[0], lambda i: lax.dynamic_index_in_dim(array, i, 0, keepdims=False)
+            get_aval(array).shape[0],
+            lambda i: lax.dynamic_index_in_dim(array, i, 0, keepdims=False),
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -38,13 +38,20 @@ def function_node(fun: FunctionType) -> FunctionNode:
         raise SourceError(f"the source of {code.co_qualname} has changed: {e}") from None
     found = [node for node in ast.walk(tree) if _may_be(node, code)]
     if len(found) > 1:
-        found = [node for node in found if _holds(node, code)]
+        found = sorted((node for node in found if _holds(node, code)), key=_length)
+        # A lambda within another holds fewer characters; two of one length are the same text.
+        if len(found) > 1 and _length(found[0]) < _length(found[1]):
+            del found[1:]
     if len(found) != 1:
         raise SourceError(
             f"{code.co_qualname} is not found at {code.co_filename}:{code.co_firstlineno}"
             + (": several functions of its name are on this line" if found else "")
         )
     return found[0]  # type: ignore[return-value]
+
+
+def _length(node: ast.AST) -> int:
+    return len(ast.unparse(node))
 
 
 def _may_be(node: ast.AST, code: CodeType) -> bool:
@@ -57,8 +64,19 @@ def _may_be(node: ast.AST, code: CodeType) -> bool:
 
 
 def _holds(node: ast.AST, code: CodeType) -> bool:
-    """Whether the last instruction of a lambda, its return, has the place of this one's body."""
+    """Whether all instructions of a lambda come from within this one's body."""
     if not isinstance(node, ast.Lambda):
         return True
-    line, _, column, _ = list(code.co_positions())[-1]
-    return (line, column) == (node.body.lineno, node.body.col_offset)
+    return all(
+        _start(node.body) <= (line, column) and (end_line, end_column) <= _end(node.body)
+        for line, end_line, column, end_column in code.co_positions()
+        if line and end_line and end_column and column is not None
+    )
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0

@@ -191,7 +191,10 @@ class Rewriter(ast.NodeTransformer):
         return function
 
     def _call(self, name: str, arguments: list[Any], at: ast.AST) -> ast.stmt:
-        return ast.copy_location(ast.Expr(self._runtime(name, arguments, at)), at)
+        (call,) = statements("0", at)
+        assert isinstance(call, ast.Expr)
+        call.value = self._runtime(name, arguments, at)
+        return call
 
     def _runtime(self, name: str, arguments: list[Any], at: ast.AST) -> Any:
         call = expression(f"{RUNTIME}.{name}()", at)
