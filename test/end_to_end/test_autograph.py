@@ -401,6 +401,8 @@ def _programs(draw):
     return "\n".join(["def f(a, b, c):", *body, " return (a + 3 * b + 5 * c) % 97", ""])
 
 
+# Each is a program of many loops and branches to compile.
+@hypothesis.settings(max_examples=max(hypothesis.settings().max_examples // 4, 1))
 @hypothesis.given(_programs())
 def test_random_programs_give_what_python_gives(text):
     file = f"<random program {next(_numbers)}>"

@@ -97,7 +97,9 @@ def _convert(fun: FunctionType) -> FunctionType:
     )
     new.__kwdefaults__ = fun.__kwdefaults__
     functools.update_wrapper(new, fun)
-    del new.__wrapped__  # tools that look for the source would find the other one's signature
+    del new.__dict__[
+        "__wrapped__"
+    ]  # tools that look for the source would find the other one's signature
     new.__dict__[_CONVERTED] = True
     return new
 

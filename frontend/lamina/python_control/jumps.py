@@ -38,8 +38,12 @@ def _placed(node: Any, at: Any) -> Any:
     # On one line: of an attribute that spans several, Python takes the last one.
     for inner in ast.walk(node):
         if "lineno" in inner._attributes:
-            inner.lineno = inner.end_lineno = at.lineno
-            inner.col_offset, inner.end_col_offset = at.col_offset, at.col_offset + 1
+            vars(inner).update(
+                lineno=at.lineno,
+                end_lineno=at.lineno,
+                col_offset=at.col_offset,
+                end_col_offset=at.col_offset + 1,
+            )
     return node
 
 
