@@ -158,6 +158,7 @@ def _code_version() -> str:
 
     pipelines = (
         CPU_CONTROL,
+        CPU_LANES,
         CPU_KERNEL_PREPARE,
         CPU_KERNEL_LINALG,
         CPU_KERNEL_LOOPS,
