@@ -55,6 +55,7 @@ STABLEHLO_OPTIMIZE = (
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
     "stablehlo-lay-out-contractions",
+    "stablehlo-hoist-invariants",
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-outline-control",

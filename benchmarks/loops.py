@@ -231,7 +231,9 @@ def main(argv: list[str] | None = None) -> int:
     for m in (lamina, jax):  # what each compiler sets up once
         m.block_until_ready(m.jit(lambda x, m=m: m.numpy.tanh(x @ x.T).sum())(x))
     rows: dict[str, dict[str, float]] = {}
-    print(f"{'milliseconds':34s} {'lamina':>9s} {'jax':>9s} {'ratio':>6s} {'of best':>8s}   first call")
+    print(
+        f"{'milliseconds':34s} {'lamina':>9s} {'jax':>9s} {'ratio':>6s} {'of best':>8s}   first call"
+    )
     for name, (make, given) in workloads().items():
         if args.only not in name:
             continue

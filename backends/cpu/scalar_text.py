@@ -89,8 +89,10 @@ class ScalarText:
             form = "fneg {} {}" if kind == "float" else "sub {} 0, {}"
             return self._line(form.format(type_, given[0]))
         if name in _ARITHMETIC:
-            prefix = "f" if kind == "float" else ""
-            return self._line(f"{prefix}{_ARITHMETIC[name]} {type_} {given[0]}, {given[1]}")
+            word = _ARITHMETIC[name]
+            if kind == "float":  # as in every kernel, a product may be fused with a sum
+                word = f"f{word} contract"
+            return self._line(f"{word} {type_} {given[0]}, {given[1]}")
         if name == "compare":
             direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
             return self._compare(direction, of, *given)

@@ -15,7 +15,7 @@ from lamina.passes.pipeline import Pipeline
 HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify,stablehlo-fold,stablehlo-simplify,stablehlo-cse,stablehlo-dce,"
-    "stablehlo-raise-views,stablehlo-cse"
+    "stablehlo-hoist-invariants,stablehlo-raise-views,stablehlo-cse"
 )
 UNFUSE = "inline{default-pipeline=},symbol-dce"
 
@@ -112,7 +112,7 @@ def test_the_fused_form_is_what_is_promised(size):
                     assert set(names) <= MAIN_OPS
                     continue
                 kind = function.attributes["lamina.kind"].value
-                assert kind in ("scalar", "loop", "input", "output", "library", "update")
+                assert kind in ("scalar", "loop", "input", "rows", "output", "library", "update")
                 assert function.attributes["lamina.reason"].value
                 assert not {"func.call", *CONTROL} & set(names)
                 shapes = [str(t) for t in function.attributes["function_type"].value.results]
