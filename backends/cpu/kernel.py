@@ -23,6 +23,7 @@ from lamina.backends.pipelines import (
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
     CPU_KERNEL_PREPARE,
+    CPU_LANES,
 )
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir

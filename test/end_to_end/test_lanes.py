@@ -159,3 +159,20 @@ def test_other_tools_read_the_select_form() -> None:
     assert 'stablehlo.composite "lamina.lanes"' in text and "decomposition = @all_lanes" in text
     fused = lowered.compile().as_text("fused")
     assert "lamina.lanes = array<i64: 2, 1>" in fused and "all_lanes" not in fused
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_lanes_do_together_stays_together(mode: str) -> None:
+    def both(m, vmap):
+        def f(x, count):
+            def body(state):
+                v, k = state
+                return v + 0.1 * m.lax.psum(v, "i"), k + 1
+
+            start = (x, m.numpy.int32(0))
+            return m.lax.while_loop(lambda s: s[1] < count, body, start)[0]
+
+        return m.jit(vmap(f))(np.arange(5, dtype="f"), np.array([1, 2, 3, 2, 1], "i"))
+
+    got = both(lamina, lambda f: lamina.vmap(f, axis_name="i", lanes=mode))
+    _check(got, both(jax, lambda f: jax.vmap(f, axis_name="i")))

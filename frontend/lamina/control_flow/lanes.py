@@ -17,6 +17,7 @@ from typing import Any
 
 from lamina import config
 from lamina.control_flow.residuals import hoist_consts
+from lamina.core import axes
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from lamina.core.primitive import Primitive
@@ -48,8 +49,8 @@ def runs_in_lanes(
     if mode == "select" or size < 2:
         return None
     lane = trace_to_jaxpr(fun, avals)
-    if lane.effects or lane.consts:
-        return None
+    if lane.effects or lane.consts or axes.used_in(lane.jaxpr):
+        return None  # what lanes do together they can't do one by one
     if mode == "branch":
         return lane
     used = _primitives(lane.jaxpr)
