@@ -127,6 +127,23 @@ def test_the_barrier_survives_until_buffers_are_planned():
     assert "optimization_barrier" not in lamina.jit(free).lower(X, W).as_text()
 
 
+def test_effects_of_known_branches_stay():
+    """A branch without residuals still prints when its gradient alone is asked for."""
+
+    def f(x):
+        def show(x):
+            lamina.debug.print("x is {}", x[0])
+            return 2.0 * x
+
+        return jnp.sum(lax.cond(x[0] > 0, show, lambda x: x, x))
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        lamina.jit(lamina.grad(f))(np.ones(3, np.float32))
+        lamina.effects_barrier()
+    assert text.getvalue() == "x is 1.0\n"
+
+
 def test_mistakes():
     with pytest.raises(NotImplementedError, match="static_argnums"):
         lamina.checkpoint(jnp.sin, concrete=True)

@@ -155,6 +155,20 @@ def test_rules_of_operands_and_the_registries():
         ad.get_primitive_transpose(f_p)
 
 
+def test_a_primitive_over_a_named_axis():
+    total_p = core.Primitive("total")
+    total_p.def_abstract_eval(lambda x, *, axis_name: x)
+
+    def rule(axis, args, dims, *, axis_name):
+        assert (axis.name, axis.size) == (axis_name, 4)
+        return jnp.sum(args[0], dims[0]), batching.not_mapped
+
+    batching.axis_primitive_batchers[total_p] = rule
+    f = lambda x: x / total_p.bind(x, axis_name="i")  # noqa: E731
+    x = np.arange(1, 5, dtype=np.float32)
+    np.testing.assert_allclose(lamina.jit(lamina.vmap(f, axis_name="i"))(x), x / 10, rtol=1e-6)
+
+
 def test_jaxprs_read_and_made():
     from lamina.interpreters import partial_eval as pe
 

@@ -143,7 +143,7 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     outs = _bind(known, known_args, params)
     n_known = len(outs) - n_saved
     rest: list[Any] = []
-    if any(out_unknown):
+    if any(out_unknown) or later.effects:
         operands = [*outs[n_known:], *kept(known_args, reads), *kept(args, unknown)]
         hoisted, consts = hoist_consts(later)
         new = {**params, "jaxpr": hoisted, "differentiated": True}

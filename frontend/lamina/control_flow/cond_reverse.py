@@ -65,7 +65,7 @@ def partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     ]
     consts, known_branches = share_consts(known)
     outs = []
-    if n_known or places:
+    if n_known or places or any(b.effects for b in known_branches):
         outs = _cond_p().bind(index, *consts, *known_ops, branches=known_branches)
     unknown_avals = [a for a, u in zip(branches[0].in_avals, unknown, strict=True) if u]
     later = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.core.primitive import Primitive
-from lamina.core.rule_tables import RuleTable
+from lamina.core.rule_tables import RuleTable, set_rule
 from lamina.core.trace import get_aval
 
 not_mapped = None
@@ -13,6 +13,24 @@ not_mapped = None
 
 primitive_batchers = RuleTable("batching")
 """rule(args, dims, **params) -> (out, out dim), or lists of both with multiple_results."""
+
+
+def _with_names(primitive: Primitive, rule: Any) -> Any:
+    """The rule as it is; the primitive now says that it uses the names in its parameters."""
+    if primitive.axis_names is None:
+        set_rule(primitive, "axis_names", _names_in)
+    return rule
+
+
+def _names_in(params: dict[str, Any]) -> list[Any]:
+    given = [params[key] for key in ("axis_name", "axes") if key in params]
+    names = [n for x in given for n in (x if isinstance(x, (tuple, list)) else (x,))]
+    return [n for n in names if n is not None and not isinstance(n, int)]
+
+
+axis_primitive_batchers = RuleTable("axis_batching", _with_names)
+"""rule(axis, args, dims, **params), for primitives with a named axis (parameter `axis_name` or
+`axes`) when that axis is batched; axis.name, axis.size."""
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int) -> Any:
