@@ -32,6 +32,8 @@ from lamina.passes.linalg.structure import (
 )
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
+_LEAST_COLUMN_BLOCK = 64
+_COLUMN_TASKS = 8
 _SQUARE_BLOCK = 64  # side of a block when an access is transposed
 
 
@@ -48,9 +50,10 @@ class ChooseLoops(Pass):
                 self._choose(read_generic(op))
 
     def _choose(self, generic: Generic) -> None:
-        loops = _order(generic)
+        outermost = generic.op.parent.name == "func.func"
+        loops = _order(generic, outermost and total_cost(generic) >= self.parallel_cost)
         tasks, grain = 0, 1
-        if generic.op.parent.name == "func.func":
+        if outermost:
             leading = itertools.takewhile(
                 lambda i: self._can_be_task(generic, loops, i), itertools.count()
             )
@@ -65,7 +68,7 @@ class ChooseLoops(Pass):
         return all(loop.dimension != loops[level].dimension for loop in loops[:level])
 
 
-def _order(generic: Generic) -> tuple[Loop, ...]:
+def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     rank = generic.rank
     if not rank:
         return ()
@@ -89,11 +92,14 @@ def _order(generic: Generic) -> tuple[Loop, ...]:
     if generic.reductions[inner]:
         return tuple(Loop(d) for d in [*parallel, *(d for d in reduced if d != inner), inner])
     outer = [d for d in parallel if d != inner]
-    if generic.extents[inner] <= _COLUMN_BLOCK:
+    block = _COLUMN_BLOCK
+    if in_tasks and not outer:  # the blocks are all the tasks there can be
+        block = min(block, max(_LEAST_COLUMN_BLOCK, generic.extents[inner] // _COLUMN_TASKS))
+    if generic.extents[inner] <= block:
         return tuple(Loop(d) for d in [*outer, *reduced, inner])
     return (
         *(Loop(d) for d in outer),
-        Loop(inner, _COLUMN_BLOCK),
+        Loop(inner, block),
         *(Loop(d) for d in reduced),
         Loop(inner),
     )
