@@ -98,6 +98,7 @@ from lamina.dialects.builders.others import (
     custom_call,
     fft,
     optimization_barrier,
+    rng,
     rng_bit_generator,
     triangular_solve,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "reshape",
     "return_",
     "reverse",
+    "rng",
     "rng_bit_generator",
     "round_nearest_afz",
     "round_nearest_even",

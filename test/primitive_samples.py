@@ -541,3 +541,18 @@ row("reduce_scatter", f32(3, 2, 6), note="tiled",
 row("all_to_all", f32(3, 3, 2), call=_lanes(lambda lib, x: lib.all_to_all(x, "i", 0, 1)))
 row("all_to_all", f32(3, 2, 6), note="tiled",
     call=_lanes(lambda lib, x: lib.all_to_all(x, "i", 1, 0, tiled=True)))
+
+# ---- reductions by any function ----------------------------------------------------------------
+def _join(x: Any, y: Any) -> Any:
+    return x + y + x * y * 0.25
+
+
+row("reduce", f32(3, 4), call=lambda lib, x: lib.reduce(x, x.dtype.type(0), _join, (0,)), rtol=1e-5)
+row("reduce", i32(3, 4), call=lambda lib, x: lib.reduce(
+    x, np.int32(0), lambda a, b: lib.bitwise_xor(a, b) + np.int32(0), (0, 1)))  # fmt: skip
+row("reduce_window", f32(4, 5), rtol=1e-5, call=lambda lib, x: lib.reduce_window(
+    x, x.dtype.type(0), _join, (2, 2), (1, 2), "SAME"))  # fmt: skip
+row("rng_bit_generator", u32(values=[1, 2, 3, 4]), value_only=True,
+    call=lambda lib, key: tuple(lib.rng_bit_generator(key, (5,))))  # fmt: skip
+row("rng_uniform", f32(), f32(low=3, high=4), value_only=True,
+    call=lambda lib, a, b: lib.ge(lib.rng_uniform(a, b, (5,)), lib.broadcast(a, (5,))))  # fmt: skip

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from lamina.dialects.builders.arrays import constant
 from lamina.dialects.builders.creation import Value, create, dims_attribute, i32
-from lamina.dialects.types import tensor_type
+from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir, stablehlo_ext
 
 
@@ -21,6 +24,16 @@ def rng_bit_generator(
         attributes={"rng_algorithm": stablehlo_ext.RngAlgorithmAttr.get(algorithm)},
     )
     return list(op.results)
+
+
+def rng(a: Value, b: Value, shape: Sequence[int], distribution: str) -> Value:
+    """Random numbers; distribution is UNIFORM in [a, b) or NORMAL of mean a and deviation b."""
+    return create(
+        "stablehlo.rng",
+        results=[tensor_type(shape, dtype_of(a.type))],
+        operands=[a, b, constant(np.asarray(shape, np.int64))],
+        attributes={"rng_distribution": stablehlo_ext.RngDistributionAttr.get(distribution)},
+    ).result
 
 
 def optimization_barrier(xs: Sequence[Value]) -> list[Value]:

@@ -50,6 +50,13 @@ _IMPURE = _names(
 )
 
 
+def computes_elements(op: ir.Operation) -> bool:
+    """Whether an op is ELEMENTWISE here: a bitcast to a dtype of another width changes the shape."""
+    if op.name == "stablehlo.bitcast_convert":
+        return list(op.operands[0].type.shape) == list(op.results[0].type.shape)
+    return op.name in ELEMENTWISE
+
+
 def is_pure(op: ir.Operation) -> bool:
     """Whether the op has no effect but its results, which depend on its operands alone.
 

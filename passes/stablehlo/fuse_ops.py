@@ -13,6 +13,7 @@ from lamina.passes.stablehlo.facts import (
     CONTROL,
     ELEMENTWISE,
     TERMINATORS,
+    computes_elements,
     defining,
     inner_ops,
     ints,
@@ -43,7 +44,7 @@ def is_elementwise(op: ir.Operation) -> bool:
     """Whether each element of the one result needs that element of each operand, or a scalar."""
     name = op.name
     if name in ELEMENTWISE:
-        return True
+        return computes_elements(op)
     if not name.startswith("chlo.") or name.startswith(_NOT_ELEMENTWISE_CHLO):
         return False
     shape = op.results[0].type.shape

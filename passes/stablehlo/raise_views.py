@@ -23,7 +23,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import (
-    ELEMENTWISE,
+    computes_elements,
     defining,
     ints,
     splat_of,
@@ -91,7 +91,7 @@ def _ops_above(view: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]] 
         producer = defining(value)
         if (
             producer is None
-            or producer.name not in ELEMENTWISE
+            or not computes_elements(producer)
             or producer.block != view.block
             or sum(1 for _ in value.uses) != reads[value]
         ):

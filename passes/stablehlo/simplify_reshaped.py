@@ -11,7 +11,7 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import ELEMENTWISE, defining, splat_of
+from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, splat_of
 from lamina.passes.stablehlo.rewriting import Rule
 
 _DEPTH = 4
@@ -21,7 +21,7 @@ _ABSORBING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 def _of_reshapes(op: ir.Operation) -> ir.Value | None:
     """An op on arrays reshaped from one shape -> the op on them, reshaped."""
     source = _source_shape(op)
-    if source is None:
+    if source is None or not computes_elements(op):
         return None
     for use in op.results[0].uses:
         user = use.owner.operation
@@ -53,7 +53,7 @@ def _source_shape(op: ir.Operation) -> list[int] | None:
 
 def _comes_from(op: ir.Operation, source: list[int], depth: int) -> bool:
     """Whether an op's operands are, or will be, reshaped from arrays of a shape."""
-    if op.name not in ELEMENTWISE or depth == 0:
+    if not computes_elements(op) or depth == 0:
         return False
     for value in op.operands:
         producer = defining(value)

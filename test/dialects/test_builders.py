@@ -239,6 +239,7 @@ def test_calls_and_the_rest():
     solve = dict(left_side=True, lower=True, unit_diagonal=False, transpose_a="NO_TRANSPOSE")
     build(lambda a: [hlo.cholesky(a, True), hlo.triangular_solve(a, a, **solve)], t(3, 3))
     build(lambda x: hlo.fft(x, "FFT", (4,)), t(4, dtype=np.complex64))
+    build(lambda a, b: hlo.rng(a, b, (3,), "NORMAL"), t(), t())
     build(lambda s: hlo.rng_bit_generator(s, (3,), np.uint32), t(2, dtype=np.uint64))
 
 

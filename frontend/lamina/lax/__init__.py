@@ -26,32 +26,36 @@ from lamina.lax.compare import (
 )  # fmt: skip
 from lamina.lax.complex import complex, complex_p, conj, conj_p, imag, imag_p, real, real_p
 from lamina.lax.convert import (
-    bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p,
+    bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p, dtype,
     reduce_precision, reduce_precision_p,
 )  # fmt: skip
+from lamina.lax.conv_patches import conv_general_dilated_local, conv_general_dilated_patches
 from lamina.lax.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
     conv_general_dilated, conv_general_dilated_p, conv_transpose, conv_with_general_padding,
     padtype_to_pads,
 )  # fmt: skip
 from lamina.lax.creation import (
-    broadcasted_iota, full, full_like, iota, iota_p, zeros_like,
+    broadcasted_iota, empty, full, full_like, iota, iota_p, zeros_like,
 )  # fmt: skip
 from lamina.lax.cumulative import (
-    cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
+    cumlogsumexp, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
 )  # fmt: skip
 from lamina.lax.dot_general import (
-    DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general, dot_general_p,
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul,
+    dot, dot_general, dot_general_p,
 )  # fmt: skip
 from lamina.lax.fft import FftType, fft, fft_p
 from lamina.lax.gather import gather, gather_p, take_along_axis
 from lamina.lax.identity import (
-    optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
+    after_all, create_token, optimization_barrier, optimization_barrier_p, stage, stop_gradient,
+    stop_gradient_p,
 )  # fmt: skip
 from lamina.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )  # fmt: skip
 from lamina.lax.math import (
+    AccuracyMode, Tolerance,
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
     atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
     erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
@@ -59,10 +63,19 @@ from lamina.lax.math import (
     sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
 )  # fmt: skip
 from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
+from lamina.lax.ragged import (
+    RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot,
+)  # fmt: skip
+from lamina.lax.rearranging import (
+    broadcast_like, index_take, shape_as_value, stack, tile, unstack,
+)  # fmt: skip
 from lamina.lax.reduce import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
     reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum,
     reduce_sum_p, reduce_xor, reduce_xor_p,
+)  # fmt: skip
+from lamina.lax.rng import (
+    RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )  # fmt: skip
 from lamina.lax.scatter import (
     scatter, scatter_add, scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p,
@@ -79,15 +92,21 @@ from lamina.lax.slicing import (
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
     dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
 )  # fmt: skip
-from lamina.lax.sort import sort, sort_key_val, sort_p, top_k
+from lamina.lax.sort import approx_max_k, approx_min_k, sort, sort_key_val, sort_p, top_k
+from lamina.lax.wide_products import mulhi
+from lamina.lax.window_shapes import (
+    conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple,
+    conv_transpose_shape_tuple, reduce_window_shape_tuple,
+)  # fmt: skip
 from lamina.lax.windows import (
-    reduce, reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p,
+    reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p,
     window_argmax_p, window_argmin_p,
 )  # fmt: skip
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
 from lamina.control_flow import (
-    associative_scan, cond, fori_loop, map, scan, switch, while_loop,
+    associative_scan, composite, cond, fori_loop, map, platform_dependent, reduce, reduce_p,
+    reduce_window, reduce_window_p, scan, switch, while_loop,
 )  # fmt: skip
 
 # ---- end of control flow ------------------------------------------------------------------------

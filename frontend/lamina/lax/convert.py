@@ -77,6 +77,15 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     )
 
 
+def dtype(x: Any) -> np.dtype:
+    """The dtype of a value as an array, or that a type stands for."""
+    if x is None:
+        raise ValueError(f"Invalid argument to dtype: {x}.")
+    if isinstance(x, type) and x in (bool, int, float, complex):
+        return dtypes.default_dtype(x)
+    return dtypes.canonicalize(x) if isinstance(x, type | np.dtype | str) else get_aval(x).dtype
+
+
 # ---- convert_element_type ----------------------------------------------------------------------
 def _convert_abstract_eval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
     if x.dtype.kind == "c" and new_dtype.kind not in "cb":

@@ -57,6 +57,13 @@ def zeros_like(x: Any, dtype: Any = None, shape: Sequence[int] | None = None) ->
     return full_like(x, 0, dtype, shape)
 
 
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array of this shape whose elements have no meaning (they are zeros)."""
+    if out_sharding is not None:
+        raise NotImplementedError("empty takes no out_sharding yet")
+    return full(shape, 0, dtype)
+
+
 def iota(dtype: Any, size: int) -> Any:
     """0, 1, 2, ... size - 1 in this dtype."""
     return broadcasted_iota(dtype, (size,), 0)

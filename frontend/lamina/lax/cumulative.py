@@ -1,4 +1,4 @@
-"""Cumulative operations along an axis: cumsum cumprod cummax cummin.
+"""Cumulative operations along an axis: cumsum cumprod cummax cummin cumlogsumexp.
 
 They are computed in blocks: each element is combined with those before it in its block, the blocks'
 totals are scanned in the same way, and each block is combined with the total before it. That takes
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray
+from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.lax import hlo
-from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
+from lamina.lax.checks import ANY, FLOAT, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import greatest, least, scalar_body
 
 _BLOCK = 32
@@ -41,6 +41,23 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """The least of the elements up to each (from each on, if reverse) along an axis."""
     return _bind(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The logarithm of the sum of the exponentials of the elements up to each (from each on, if
+    reverse) along an axis, without overflow."""
+    check_accepted("cumlogsumexp", FLOAT, get_aval(operand))
+    axis = canonical_axis("cumlogsumexp", axis, len(np.shape(operand)))
+    return lax.associative_scan(_log_add_exp, operand, reverse=bool(reverse), axis=axis)
+
+
+def _log_add_exp(x: Any, y: Any) -> Any:
+    greatest, gap = lax.max(x, y), lax.sub(x, y)
+    # Equal infinities have no gap; NaN stays.
+    undefined = lax.ne(gap, gap)
+    safe = lax.select(undefined, lax.full_like(gap, 0), gap)
+    sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.neg(lax.abs(safe)))))
+    return lax.select(undefined, lax.add(x, y), sum_)
 
 
 def _bind(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:

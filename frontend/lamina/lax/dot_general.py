@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,29 @@ class Precision(enum.Enum):
     __str__ = __repr__
 
 
-PrecisionLike = None | str | Precision | tuple[Any, Any]
+class DotAlgorithm(NamedTuple):
+    """How products are to be computed: the types operands are rounded to and sums are kept in. Here
+    products are computed in the operands' own precision or better, whatever is asked for."""
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+DotAlgorithmPreset = enum.Enum(  # type: ignore[misc]
+    "DotAlgorithmPreset",
+    "DEFAULT ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY "
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
+    "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 "
+    "F32_F32_F32 F64_F64_F64",
+)
+"""Algorithms by name: the types of operands and sums, and how many parts operands are split in."""
+
+PrecisionLike = None | str | Precision | DotAlgorithm | DotAlgorithmPreset | tuple[Any, Any]
 
 _NAMES = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
@@ -48,6 +70,10 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
         precision = config.default_matmul_precision.value
         if precision == "default":
             return None
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        precision = DotAlgorithmPreset[precision]
+    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        return None if precision is DotAlgorithmPreset.DEFAULT else (Precision.HIGHEST,) * 2
     if isinstance(precision, tuple | list) and len(precision) == 2:
         return (_one_precision(precision[0]), _one_precision(precision[1]))
     one = _one_precision(precision)

@@ -1,9 +1,12 @@
-"""Operations that give back their operands: stop_gradient, optimization_barrier."""
+"""Operations that give back their operands: stop_gradient, optimization_barrier, stage, tokens."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from lamina import lax
 from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, Zero, dtypes, get_aval, tree
 from lamina.lax import hlo
 
@@ -22,6 +25,23 @@ def optimization_barrier(operand: Any) -> Any:
     nothing across."""
     leaves, treedef = tree.flatten(operand)
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
+
+
+def create_token(_: Any = None) -> Any:
+    """A token: an array without elements, that operations can be made to wait for."""
+    return lax.full((0,), False, np.bool_)
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that is there when all the given tokens are."""
+    if not operands:
+        return create_token()
+    return optimization_barrier(operands)[0]
+
+
+def stage(x: Any, /) -> Any:
+    """x, as the result of an operation of the program that is being traced."""
+    return lax.copy(x)
 
 
 stop_gradient_p: Primitive = Primitive(

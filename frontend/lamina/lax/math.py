@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,42 +16,65 @@ from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def exp(x: Any) -> Any:
+class AccuracyMode(enum.Enum):
+    """How exact a function must be. Ours are always as exact as docs/differences.md says."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """The error that a function may have; what it says beyond what functions do has no effect."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+            raise ValueError(f"Tolerances must be non-negative, got {self}")
+
+
+Accuracy = Tolerance | AccuracyMode | None
+
+
+def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     """e ** x, elementwise."""
     return exp_p.bind(x)
 
 
-def exp2(x: Any) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     """2 ** x, elementwise."""
     return exp2_p.bind(x)
 
 
-def expm1(x: Any) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     """e ** x - 1, accurate near zero."""
     return expm1_p.bind(x)
 
 
-def log(x: Any) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The natural logarithm, elementwise; -inf at 0, NaN below."""
     return log_p.bind(x)
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     """log(1 + x), accurate near zero."""
     return log1p_p.bind(x)
 
 
-def sin(x: Any) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The sine of x in radians."""
     return sin_p.bind(x)
 
 
-def cos(x: Any) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The cosine of x in radians."""
     return cos_p.bind(x)
 
 
-def tan(x: Any) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The tangent of x in radians."""
     return tan_p.bind(x)
 
@@ -84,7 +109,7 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(x)
 
 
-def tanh(x: Any) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The hyperbolic tangent."""
     return tanh_p.bind(x)
 
@@ -104,22 +129,22 @@ def atanh(x: Any) -> Any:
     return atanh_p.bind(x)
 
 
-def logistic(x: Any) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     """1 / (1 + e ** -x), the sigmoid."""
     return logistic_p.bind(x)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The square root; NaN for negative reals."""
     return sqrt_p.bind(x)
 
 
-def rsqrt(x: Any) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """1 / sqrt(x)."""
     return rsqrt_p.bind(x)
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The real cube root."""
     return cbrt_p.bind(x)
 

@@ -49,6 +49,32 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     return [lax.slice_in_dim(lax.rev(x, (axis,)), 0, k, 1, axis) for x in found]
 
 
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Any]:
+    """The k greatest elements along an axis and their indices: here all of them are found, whatever
+    recall_target allows to miss."""
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Any]:
+    """The k least elements along an axis, as approx_max_k."""
+    values, indices = top_k(lax.neg(operand), k, axis=reduction_dimension)
+    return [lax.neg(values), indices]
+
+
 # ---- rules -------------------------------------------------------------------------------------
 def _abstract_eval(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
                    ) -> list[ShapedArray]:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Reductions over sliding windows: reduce_window with lax.add, lax.max or lax.min; and `reduce`."""
+"""Reductions over sliding windows by lax.add, lax.max and lax.min."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lamina.core import (
     NOT_LINEAR,
     Primitive,
     ShapedArray,
+    Tracer,
     dtypes,
     get_aval,
 )
@@ -28,59 +29,58 @@ Pads = Sequence[tuple[int, int]]
 _INT32 = np.dtype(np.int32)
 
 
-# ---- user functions ----------------------------------------------------------------------------
-def reduce_window(
-    operand: Any,
-    init_value: Any,
-    computation: Callable[[Any, Any], Any],
+# ---- what lamina.control_flow's reduce and reduce_window find here -------------------------------
+def window_parameters(
+    shape: Sequence[int],
     window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
+    window_strides: Sequence[int] | None,
     padding: str | Pads,
-    base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> Any:
-    """For each window of operand, init_value combined with its elements by `computation`, which is
-    lax.add, lax.max or lax.min. padding is "SAME", "VALID" or a (low, high) pair for each axis.
-    """
-    n = len(np.shape(operand))
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, Any]:
+    """The parameters of a reduction over windows of an operand of this shape."""
+    n = len(shape)
     window = static_ints("reduce_window", "window_dimensions", window_dimensions)
-    strides = static_ints("reduce_window", "window_strides", window_strides)
+    strides = (1,) * len(window)
+    if window_strides is not None:
+        strides = static_ints("reduce_window", "window_strides", window_strides)
     base = (1,) * n if base_dilation is None else tuple(base_dilation)
     wide = (1,) * n if window_dilation is None else tuple(window_dilation)
     if isinstance(padding, str):
-        sizes = [dilated(s, b) for s, b in zip(np.shape(operand), base)]
+        sizes = [dilated(s, b) for s, b in zip(shape, base)]
         padding = padtype_to_pads(sizes, [dilated(s, d) for s, d in zip(window, wide)], strides,
                                   padding)  # fmt: skip
+    params = {
+        "window_dimensions": window,
+        "window_strides": strides,
+        "padding": tuple((int(low), int(high)) for low, high in padding),
+        "base_dilation": base,
+        "window_dilation": wide,
+    }
+    _check_windows("reduce_window", ShapedArray(tuple(shape), np.dtype(np.float32)), params)
+    return params
+
+
+def reduce_window_by(
+    computation: Callable[[Any, Any], Any], operand: Any, init: Any, params: dict[str, Any]
+) -> Any:
+    """The reduction where there is a primitive for it; None where there is none."""
     by_computation: dict[Any, Primitive] = {
         lax.add: reduce_window_sum_p,
         lax.max: reduce_window_max_p,
         lax.min: reduce_window_min_p,
     }
     found = by_computation.get(computation)
-    if found is None:
-        raise NotImplementedError(
-            "reduce_window takes lax.add, lax.max or lax.min as its computation, got "
-            f"{computation!r}"
-        )
-    out = found.bind(
-        operand,
-        window_dimensions=window,
-        window_strides=strides,
-        padding=tuple((int(low), int(high)) for low, high in padding),
-        base_dilation=base,
-        window_dilation=wide,
-    )
-    return _with_init(out, init_value, computation)
+    dtype = get_aval(operand).dtype
+    if found is None or dtype not in (NUMBER if computation is lax.add else REAL).dtypes:
+        return None
+    return _with_init(found.bind(operand, **params), init, computation)
 
 
-def reduce(
-    operand: Any,
-    init_value: Any,
-    computation: Callable[[Any, Any], Any],
-    dimensions: Sequence[int],
+def reduce_by(
+    computation: Callable[[Any, Any], Any], operand: Any, init: Any, dimensions: Sequence[int]
 ) -> Any:
-    """operand's elements over `dimensions` combined with init_value by `computation`, which is one
-    of lax.add, mul, max, min, bitwise_and, bitwise_or and bitwise_xor."""
+    """The reduction where there is a primitive for it; None where there is none."""
     by_computation: dict[Any, Callable[..., Any]] = {
         lax.add: lax.reduce_sum,
         lax.mul: lax.reduce_prod,
@@ -90,17 +90,24 @@ def reduce(
         lax.bitwise_or: lax.reduce_or,
         lax.bitwise_xor: lax.reduce_xor,
     }
-    found = by_computation.get(computation)
+    try:
+        found = by_computation.get(computation)
+    except TypeError:  # not hashable
+        return None
     if found is None:
-        raise NotImplementedError(
-            "reduce takes lax.add, mul, max, min, bitwise_and, bitwise_or or bitwise_xor as its "
-            f"computation, got {computation!r}; lax.associative_scan takes any function"
-        )
-    return _with_init(found(operand, dimensions), init_value, computation)
+        return None
+    return _with_init(found(operand, dimensions), init, computation)
 
 
 def _with_init(out: Any, init: Any, computation: Callable[[Any, Any], Any]) -> Any:
     dtype = get_aval(out).dtype
+    if _is_neutral(init, computation, dtype):
+        return out
+    return computation(out, lax.convert_element_type(init, dtype))
+
+
+def _is_neutral(init: Any, computation: Callable[[Any, Any], Any], dtype: np.dtype) -> bool:
+    """Whether an initial value is known to change nothing."""
     neutral: dict[Any, Any] = {
         lax.add: 0,
         lax.mul: 1,
@@ -109,11 +116,9 @@ def _with_init(out: Any, init: Any, computation: Callable[[Any, Any], Any]) -> A
         lax.bitwise_or: 0,
         lax.bitwise_xor: 0,
     }
-    if isinstance(init, int | float | np.generic | np.ndarray) and (
-        init == neutral.get(computation)
-    ):
-        return out
-    return computation(out, lax.convert_element_type(init, dtype))
+    if isinstance(init, Tracer) or computation not in neutral:
+        return False
+    return bool(np.asarray(init) == neutral[computation])
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -123,17 +128,11 @@ def _abstract_eval(name: str, accept: Accepted, result: np.dtype | None = None
              padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
              window_dilation: tuple[int, ...]) -> ShapedArray:  # fmt: skip
         check_accepted(name, accept, x)
-        per_axis = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
-        if any(len(values) != len(x.shape) for values in per_axis):
-            raise ValueError(
-                f"[{name}] window_dimensions={window_dimensions}, window_strides={window_strides}, "
-                f"padding={padding} and dilations need an entry for each axis of {x.str_short()}"
-            )
-        if any(v < 1 for values in (*per_axis[:2], *per_axis[3:]) for v in values):
-            raise ValueError(
-                f"[{name}] windows, strides and dilations must be positive, got "
-                f"{window_dimensions}, {window_strides}, {base_dilation} and {window_dilation}"
-            )
+        params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
+                  "padding": padding, "base_dilation": base_dilation,
+                  "window_dilation": window_dilation}  # fmt: skip
+        _check_windows(name, x, params)
+        per_axis = tuple(params.values())
         sizes = tuple(
             max(0, (dilated(n, base) + low + high - dilated(window, wide)) // stride + 1)
             for n, window, stride, (low, high), base, wide in zip(x.shape, *per_axis)
@@ -141,6 +140,20 @@ def _abstract_eval(name: str, accept: Accepted, result: np.dtype | None = None
         return ShapedArray(sizes, result or x.dtype, x.weak_type and result is None)
 
     return rule
+
+
+def _check_windows(name: str, x: ShapedArray, params: dict[str, Any]) -> None:
+    window, strides, padding, base, wide = params.values()
+    if any(len(values) != len(x.shape) for values in params.values()):
+        raise ValueError(
+            f"[{name}] window_dimensions={window}, window_strides={strides}, padding={padding} and "
+            f"dilations need an entry for each axis of shape {x.shape}"
+        )
+    if any(v < 1 for values in (window, strides, base, wide) for v in values):
+        raise ValueError(
+            f"[{name}] windows, strides and dilations must be positive, got {window}, {strides}, "
+            f"{base} and {wide}"
+        )
 
 
 def _builder_names(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""Random bits and numbers by the target's generators: rng_bit_generator, rng_uniform."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, dtypes
+from lamina.lax import hlo
+from lamina.lax.batching_rules import at_front, batch_size
+from lamina.lax.checks import canonical_shape, check_same_dtypes
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Which generator; by default the target's, here Philox."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+_NAMES = {
+    RandomAlgorithm.RNG_DEFAULT: "DEFAULT",
+    RandomAlgorithm.RNG_THREE_FRY: "THREE_FRY",
+    RandomAlgorithm.RNG_PHILOX: "PHILOX",
+}
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def rng_bit_generator(
+    key: Any,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple[Any, Any]:
+    """The next key and random unsigned integers. key: uint32[4], or uint64[2]."""
+    if out_sharding is not None:
+        raise NotImplementedError("rng_bit_generator takes no out_sharding yet")
+    if isinstance(algorithm, str):
+        algorithm = RandomAlgorithm[f"RNG_{algorithm.upper()}"]
+    to = dtypes.canonicalize(dtype)
+    out = rng_bit_generator_p.bind(
+        key, shape=canonical_shape(shape), dtype=to, algorithm=RandomAlgorithm(algorithm)
+    )
+    return tuple(out)  # type: ignore[return-value]
+
+
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+    """Numbers uniform in [a, b), of a seed that the program has; the same at each call."""
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _bits_abstract_eval(
+    key: ShapedArray, *, shape: tuple[int, ...], dtype: np.dtype, algorithm: RandomAlgorithm
+) -> list[ShapedArray]:
+    if (key.shape, key.dtype.name) not in (((4,), "uint32"), ((2,), "uint64")):
+        raise TypeError(
+            "[rng_bit_generator] key must be uint32[4] or uint64[2], got " + key.str_short()
+        )
+    if dtype.kind != "u" or dtype.itemsize > 8:
+        raise TypeError(f"[rng_bit_generator] dtype must be unsigned, got {dtype.name}")
+    return [key, ShapedArray(shape, dtype)]
+
+
+def _bits_lowering(
+    ctx: Any, key: Any, *, shape: tuple[int, ...], dtype: np.dtype, algorithm: RandomAlgorithm
+) -> list[Any]:
+    key_aval = ctx.avals_in[0]
+    words = key_aval.dtype == np.uint32
+    if words:
+        # Two words make a number of the state, the lower first.
+        key = hlo.bitcast_convert(hlo.reshape(key, (2, 2)), (2,), np.dtype(np.uint64))
+    # Narrow numbers are the lower bits of words.
+    drawn = dtype if dtype.itemsize >= 4 else np.dtype(np.uint32)
+    key, bits = hlo.rng_bit_generator(key, shape, drawn, _NAMES[algorithm])
+    if drawn != dtype:
+        bits = hlo.convert(bits, dtype)
+    if words:
+        key = hlo.reshape(hlo.bitcast_convert(key, (2, 2), np.dtype(np.uint32)), (4,))
+    return [key, bits]
+
+
+def _bits_batching(args: Any, dims: Any, **params: Any) -> tuple[list[Any], list[int]]:
+    """One application for each key."""
+    keys = at_front(args[0], dims[0], batch_size(args, dims))
+    outs = [rng_bit_generator_p.bind(key, **params) for key in lax.unstack(keys)]
+    return [lax.stack(parts) for parts in zip(*outs)], [0, 0]
+
+
+rng_bit_generator_p: Primitive = Primitive(
+    "rng_bit_generator",
+    abstract_eval=_bits_abstract_eval,
+    lowering=_bits_lowering,
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=_bits_batching,
+    multiple_results=True,
+)
+
+
+def _uniform_abstract_eval(
+    a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]
+) -> ShapedArray:
+    check_same_dtypes("rng_uniform", (a, b))
+    if a.shape or b.shape:
+        raise ValueError(
+            f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
+        )
+    return ShapedArray(shape, a.dtype)
+
+
+def _uniform_batching(args: Any, dims: Any, *, shape: tuple[int, ...]) -> tuple[Any, int]:
+    size = batch_size(args, dims)
+    a, b = (lax.unstack(at_front(x, d, size)) for x, d in zip(args, dims))
+    return lax.stack([rng_uniform(x, y, shape) for x, y in zip(a, b)]), 0
+
+
+rng_uniform_p: Primitive = Primitive(
+    "rng_uniform",
+    abstract_eval=_uniform_abstract_eval,
+    lowering=lambda ctx, a, b, *, shape: hlo.rng(a, b, shape, "UNIFORM"),
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=_uniform_batching,
+)
