@@ -141,7 +141,7 @@ def scaled_dot(
         if scale is not None:
             x = lax.mul(x, _repeated(lax.convert_element_type(scale, bf16), x.shape))
         parts.append(x)
-    return lax.dot_general(*parts, dimension_numbers, preferred_element_type=to)
+    return lax.dot_general(parts[0], parts[1], dimension_numbers, preferred_element_type=to)
 
 
 def _repeated(scale: Any, shape: tuple[int, ...]) -> Any:

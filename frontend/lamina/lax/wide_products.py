@@ -25,7 +25,8 @@ def mulhi(x: Any, y: Any, /) -> Any:
         upper = lax.shift_right_arithmetic if dtype.kind == "i" else lax.shift_right_logical
         return lax.convert_element_type(upper(product, wide.type(bits)), dtype)
     word = np.dtype(f"u{dtype.itemsize}")
-    out = _unsigned(*(lax.convert_element_type(v, word) for v in (x, y)), word)
+    as_words = [lax.convert_element_type(v, word) for v in (x, y)]
+    out = _unsigned(as_words[0], as_words[1], word)
     if dtype.kind == "i":
         # A negative number is 2^bits more as a word: the other one is too many times in.
         zero = dtype.type(0)
