@@ -26,6 +26,8 @@ def parse_jaxpr(text: str) -> ClosedJaxpr:
 @functools.cache
 def _known() -> tuple[dict[str, Primitive], dict[str, Any]]:
     from lamina import lax
+    from lamina.control_flow.checkpoint import checkpoint_p
+    from lamina.control_flow.checkpoint_name import name_p
     from lamina.control_flow.cond import cond_p
     from lamina.control_flow.jit_call import jit_p
     from lamina.control_flow.lanes import lanes_p
@@ -33,6 +35,8 @@ def _known() -> tuple[dict[str, Primitive], dict[str, Any]]:
     from lamina.control_flow.while_loop import while_p
 
     found = [v for v in vars(lax).values() if isinstance(v, Primitive)]
-    primitives = {p.name: p for p in [*found, cond_p, jit_p, lanes_p, scan_p, while_p]}
+    primitives = {
+        p.name: p for p in [*found, checkpoint_p, cond_p, jit_p, lanes_p, name_p, scan_p, while_p]
+    }
     names = {k: v for k, v in vars(lax).items() if isinstance(v, type)}
     return primitives, names

@@ -158,3 +158,10 @@ def test_checker_refuses_undefined_variables_and_wrong_constants(trace):
         check_jaxpr(ClosedJaxpr(Jaxpr([v], [], [v], []), [np.zeros(3, np.float32)]))
     with pytest.raises(JaxprTypeError, match="the inputs: a variable is defined twice"):
         check_jaxpr(Jaxpr([], [v, v], [v], []))
+
+
+def test_checkpoints_parse():
+    f = lamina.checkpoint(lambda x: jnp.sin(lamina.ad_checkpoint.checkpoint_name(jnp.cos(x), "c")))
+    text = str(lamina.make_jaxpr(lamina.grad(f))(1.0))
+    assert text.count("checkpoint[") == 2
+    assert str(parse_jaxpr(text)) == text

@@ -3,6 +3,7 @@
 
 from print_ir import print_ir
 
+import lamina
 import lamina.numpy as jnp
 from lamina import lax
 
@@ -126,6 +127,21 @@ def scan_written_out(c):
 # CHECK-NOT: stablehlo.while
 @print_ir("f32[]")
 def gradient_of_a_scan(c):
-    import lamina
-
     return lamina.grad(lambda c: lax.fori_loop(0, 8, lambda i, v: jnp.sin(v), c))(c)
+
+
+# What is computed again waits behind a barrier for the cotangent; checkpoint itself leaves no trace.
+# CHECK-LABEL: TEST: checkpoint
+# CHECK-NOT: optimization_barrier
+# CHECK: return
+@print_ir("f32[4]")
+def checkpoint(x):
+    return lamina.checkpoint(lambda x: lax.sin(lax.cos(x)))(x)
+
+
+# CHECK-LABEL: TEST: checkpoint_gradient
+# CHECK: %[[B:.*]]:2 = stablehlo.optimization_barrier %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>
+# CHECK: stablehlo.cosine %[[B]]#
+@print_ir("f32[]")
+def checkpoint_gradient(x):
+    return lamina.grad(lamina.checkpoint(lambda x: lax.sin(lax.cos(x) * x)))(x * 2)
