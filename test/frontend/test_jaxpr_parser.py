@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from random_programs import programs
 
+import lamina
+import lamina.numpy as jnp
 from lamina import lax
 from lamina.core import ShapedArray
 from lamina.core.jaxpr import DropVar, all_equations
