@@ -23,6 +23,7 @@ for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
 hypothesis.settings.register_profile(

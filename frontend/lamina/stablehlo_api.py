@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import linecache
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,16 @@ class LoadedStableHLO:
 
     def __call__(self, *arguments: Any) -> list[Array]:
         return self._executable(_checked(self.name, arguments, self.inputs))
+
+    def on_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[Array]]:
+        """Runs the program on several devices at once, which meet in its collectives:
+        arguments[d] are those of device d, and the result has a list for each device."""
+        from lamina.array import Array
+        from lamina.runtime import run_on_devices, to_array
+
+        checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
+        arrays = [[x if isinstance(x, Array) else to_array(x) for x in row] for row in checked]
+        return run_on_devices(self._executable, arrays)
 
     def __repr__(self) -> str:
         given = ", ".join(map(str, self.inputs))
@@ -149,13 +159,20 @@ class DynamicStableHLO:
 
 
 def compile_stablehlo(
-    source: Source, *, target: Target | str | None = None, name: str | None = None
+    source: Source,
+    *,
+    target: Target | str | None = None,
+    name: str | None = None,
+    num_replicas: int | None = None,
 ) -> LoadedStableHLO | DynamicStableHLO:
     """A StableHLO program compiled for `target` (by default this machine's processor).
 
     `source` is MLIR text, MLIR bytecode or a StableHLO portable artifact as bytes, the path of a
     file with one of these, or an MLIR module. Its public function @main is what a call runs. Where
     @main leaves sizes open, the result compiles for each new set of argument shapes when called.
+
+    num_replicas  how many devices run it together (by default what the module says): see the
+                  result's `on_devices`. With one, collectives give what they are given.
 
     Raises:
         ParseError: it is no program, with the line that is wrong.
@@ -167,10 +184,24 @@ def compile_stablehlo(
 
     chosen = Target.parse(target) if isinstance(target, str) else target
     module = read_module(source)
+    if num_replicas is not None:
+        module = _for_devices(module, num_replicas)
     if any(None in spec.shape for spec in _argument_specs(module)):
         return DynamicStableHLO(module, chosen, name or _name_of(module))
     with with_source(source):
         return LoadedStableHLO(compile_module(module, target=chosen, name=name))
+
+
+def _for_devices(module: Any, count: int) -> Any:
+    """A copy of a module that says how many replicas run it."""
+    from lamina.dialects.vendors import ir
+
+    with module.context, ir.Location.unknown():
+        copy = ir.Module.parse(str(module))
+        word = ir.IntegerType.get_signless(32)
+        for what, n in (("replicas", count), ("partitions", 1)):
+            copy.operation.attributes[f"mhlo.num_{what}"] = ir.IntegerAttr.get(word, n)
+    return copy
 
 
 def read_module(source: Source) -> Any:

@@ -237,26 +237,40 @@ bool reduce_floats(const Job& job) {
   }
 }
 
-// Each step is computed in float and rounded, as generated code does.
+// Combined in float and rounded once.
 template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
 bool reduce_halves(const Job& job) {
-  using T = uint16_t;
+  float (*combine)(float, float) = nullptr;
   switch (job.op) {
     case ReduceOp::kAdd:
-      run<T>(job, [](T a, T b) { return narrow(widen(a) + widen(b)); });
-      return true;
+      combine = [](float a, float b) { return a + b; };
+      break;
     case ReduceOp::kMultiply:
-      run<T>(job, [](T a, T b) { return narrow(widen(a) * widen(b)); });
-      return true;
+      combine = [](float a, float b) { return a * b; };
+      break;
     case ReduceOp::kMinimum:
-      run<T>(job, [](T a, T b) { return smaller(widen(a), widen(b)) == widen(a) ? a : b; });
-      return true;
+      combine = smaller<float>;
+      break;
     case ReduceOp::kMaximum:
-      run<T>(job, [](T a, T b) { return larger(widen(a), widen(b)) == widen(a) ? a : b; });
-      return true;
+      combine = larger<float>;
+      break;
     default:
       return false;
   }
+  for (int64_t i = job.lo; i < job.hi; ++i) {
+    float value = 0;
+    for (size_t m = 0; m < job.slots.size(); ++m) {
+      const auto* operand = static_cast<const uint16_t*>(job.slots[m].operand) + job.shift;
+      value = m == 0 ? widen(operand[i]) : combine(value, widen(operand[i]));
+    }
+    const uint16_t rounded = narrow(value);
+    if (job.result != nullptr) {
+      static_cast<uint16_t*>(job.result)[i] = rounded;
+      continue;
+    }
+    for (const Team::Slot& slot : job.slots) static_cast<uint16_t*>(slot.result)[i] = rounded;
+  }
+  return true;
 }
 
 template <typename T>

@@ -1,0 +1,185 @@
+"""shard_map against JAX on eight virtual devices: blocks, collectives, transformations, errors."""
+
+import types
+
+import jax
+import numpy as np
+import pytest
+from devices import eight_devices as eight_devices
+from oracle import assert_same
+
+import lamina
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+P, PJ = lamina.P, jax.P
+X = np.arange(48, dtype=np.float32).reshape(8, 6) / 10
+W = np.cos(np.arange(24, dtype=np.float32)).reshape(6, 4)
+
+
+def _shard_map(lib: types.ModuleType, sizes: tuple[int, ...], names: tuple[str, ...]):
+    devices = np.array(lib.devices()[: int(np.prod(sizes))]).reshape(sizes)
+    mesh = lib.sharding.Mesh(devices, names)
+
+    def mapped(f, in_specs, out_specs):
+        return lib.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+    return mapped
+
+
+def _both(program, *args):
+    """program(lib, lax, jnp, P) in both libraries."""
+    assert_same(
+        program(lamina, lamina.lax, lamina.numpy, P)(*args),
+        program(jax, jax.lax, jax.numpy, PJ)(*args),
+        weak=False,
+        atol=1e-5,
+    )
+
+
+def test_collectives_on_one_axis() -> None:
+    def program(lib, lax, jnp, P):
+        def f(x, y):
+            i = lax.axis_index("i")
+            return {
+                "sum": lax.psum(x, "i"),
+                "mean": lax.pmean(x, "i"),
+                "max": lax.pmax(jnp.sin(x), "i"),
+                "min": lax.pmin(x.astype(jnp.int32), "i"),
+                "half": lax.psum(x.astype(jnp.bfloat16), "i"),
+                "complex": lax.psum(lax.complex(x, x), "i"),
+                "groups": lax.psum(x, "i", axis_index_groups=[[0, 2], [1, 3]]) * (i + 1),
+                "gather": lax.all_gather(x, "i", axis=1),
+                "tiled": lax.all_gather(x, "i", axis=1, tiled=True),
+                "permute": lax.ppermute(x, "i", [(0, 1), (1, 3)]),
+                "exchange": lax.all_to_all(y, "i", 0, 1, tiled=True),
+                "swap": lax.all_to_all(y, "i", 0, 0),
+                "scatter": lax.psum_scatter(y, "i", scatter_dimension=0, tiled=True),
+                "size": x * lax.psum(1, "i"),
+            }
+
+        return lib.jit(
+            _shard_map(lib, (4,), ("i",))(f, (P("i"), P(None, "i")), P("i"))
+        )
+
+    _both(program, X, np.arange(32, dtype=np.float32).reshape(4, 8))
+
+
+def test_two_axes_loops_and_branches() -> None:
+    def program(lib, lax, jnp, P):
+        def f(x, w):
+            y = lax.psum(x @ w, "j")
+            all_of_it = lax.all_gather(x, ("i", "j"), tiled=True).sum()
+
+            def step(c, v):
+                return lax.pmean(c + v.sum() * lax.axis_index("i"), "i"), lax.psum(v, "i")
+
+            last, seen = lax.scan(step, jnp.float32(1), y)
+            steps = lax.while_loop(lambda n: lax.psum(n, ("i", "j")) < 100, lambda n: n + 1, 0)
+            branch = lax.cond(last > 3, lambda v: lax.psum(v, "i"), lambda v: v, y)
+            at = lax.axis_index(("i", "j"))
+            return y + all_of_it + last, seen, branch, jnp.full((1, 1), steps + at)
+
+        specs = (P("i"), P(None, None), P("i"), P("i", "j"))
+        return lib.jit(_shard_map(lib, (4, 2), ("i", "j"))(f, (P("i", "j"), P("j")), specs))
+
+    _both(program, X, W)
+
+
+def test_transformations() -> None:
+    def program(lib, lax, jnp, P):
+        mapped = _shard_map(lib, (4, 2), ("i", "j"))
+
+        def f(x, w):
+            return jnp.sin(lax.psum(x @ w, "j"))
+
+        g = mapped(f, (P("i", "j"), P("j")), P("i"))
+        loss = lambda x, w: jnp.sum(g(x * 2, w) ** 2) + jnp.sum(w)  # noqa: E731
+        xs = lambda x: jnp.stack([x, x + 1, x * 2])  # noqa: E731
+
+        def run(x, w):
+            return {
+                "grad": lib.grad(loss, argnums=(0, 1))(x, w),
+                "jvp": lib.jvp(g, (x, w), (x + 1, w * 2)),
+                "vmap": lib.vmap(g, in_axes=(0, None))(xs(x), w),
+                "vmap of grad": lib.vmap(lib.grad(loss), in_axes=(0, None))(xs(x), w),
+                "grad of scan": lib.grad(
+                    lambda w: lax.scan(lambda c, x: (c + g(x, w).sum(), None), 0.0, xs(x))[0]
+                )(w),
+                "second": lib.grad(lambda w: lib.grad(loss, 1)(x, w)[0, 0])(w),
+                "inner vmap": mapped(
+                    lambda x: lib.vmap(lambda r: r - lax.psum(r, ("k", "i")), axis_name="k")(x),
+                    (P("i"),), P("i"),
+                )(x),
+            }  # fmt: skip
+
+        return lib.jit(run)
+
+    _both(program, X, W)
+
+
+def test_results_are_sharded_and_eager_is_jit() -> None:
+    mesh = lamina.make_mesh((4, 2), ("i", "j"))
+    f = lamina.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i", "j"), out_specs=P("i", "j"))
+    y = f(X)
+    assert y.sharding == lamina.NamedSharding(mesh, P("i", "j"))
+    assert [s.data.shape for s in y.addressable_shards] == [(2, 3)] * 8
+    np.testing.assert_array_equal(y, X * 2)
+    np.testing.assert_array_equal(f(y), X * 4)
+    with mesh:
+        np.testing.assert_array_equal(
+            lamina.shard_map(lambda x: x + 1, in_specs=P("j"), out_specs=P("j"))(X), X + 1
+        )
+
+
+def test_donated_blocks_are_taken_over() -> None:
+    mesh = lamina.make_mesh((4,), ("i",))
+    f = lamina.shard_map(lambda x: x + 1, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    step = lamina.jit(f, donate_argnums=0)
+    x = f(np.zeros((8, 1024), np.float32))
+    before = {s.unsafe_buffer_pointer() for s in x.shards}
+    y = step(x)
+    assert x.is_deleted()
+    assert {s.unsafe_buffer_pointer() for s in y.shards} == before
+    np.testing.assert_array_equal(y, np.full((8, 1024), 2))
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "call"),
+    [
+        (ValueError, "not evenly divisible", lambda s: s(lambda x: x, P("i"), P("i"))(X[:6])),
+        (ValueError, "too long to be compatible", lambda s: s(lambda x: x, P("i", None, None),
+                                                              P("i"))(X)),
+        (ValueError, "not found in mesh", lambda s: s(lambda x: x, P("z"), P("i"))(X)),
+        (ValueError, "can't be statically inferred", lambda s: s(lambda x: x, P("i"), P())(X)),
+        (ValueError, "in_specs", lambda s: s(lambda x: x, (P("i"), P("i")), P("i"))(X)),
+        (NameError, "unbound axis name: z",
+         lambda s: s(lambda x: lamina.lax.psum(x, "z"), P("i"), P())(X)),
+        (ValueError, "ppermute sources and destinations must be unique",
+         lambda s: s(lambda x: lamina.lax.ppermute(x, "i", [(0, 1), (0, 2)]), P("i"), P("i"))(X)),
+    ],
+)  # fmt: skip
+def test_errors(error, text, call) -> None:
+    mesh = lamina.make_mesh((4,), ("i",))
+    with pytest.raises(error, match=text):
+        call(lambda f, i, o: lamina.shard_map(f, mesh=mesh, in_specs=i, out_specs=o))
+
+
+def test_what_is_replicated_is_inferred_through_control_flow() -> None:
+    mesh = lamina.make_mesh((4,), ("i",))
+    lax = lamina.lax
+
+    def f(x):
+        total = lax.psum(x.sum(), "i")
+        total, _ = lax.scan(lambda c, _: (c * 2, None), total, None, length=3)
+        total = lax.while_loop(lambda c: c < 1e6, lambda c: c * 3, total)
+        return lax.cond(total > 0, lambda t: t + lax.psum(x, "i").sum(), lambda t: t, total)
+
+    lamina.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P())(X)
+
+
+def test_axes_left_to_the_compiler_are_refused() -> None:
+    mesh = lamina.make_mesh((4, 2), ("i", "j"))
+    with pytest.raises(NotImplementedError, match="automatic partitioning"):
+        lamina.shard_map(
+            lambda x: x, mesh=mesh, in_specs=P("i"), out_specs=P("i"), axis_names={"i"}
+        )(X)

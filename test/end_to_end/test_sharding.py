@@ -1,0 +1,132 @@
+"""Devices, shardings and placed arrays."""
+
+import jax
+import numpy as np
+import pytest
+from devices import eight_devices as eight_devices
+
+import lamina
+from lamina import P
+from lamina.sharding import Mesh, NamedSharding, SingleDeviceSharding
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+X = np.arange(48, dtype=np.float32).reshape(8, 6)
+
+
+def _mesh() -> Mesh:
+    return lamina.make_mesh((4, 2), ("x", "y"))
+
+
+def test_devices() -> None:
+    assert len(lamina.devices()) == lamina.device_count() == lamina.local_device_count() == 8
+    assert [d.id for d in lamina.local_devices()] == list(range(8))
+    assert lamina.process_count() == 1 and lamina.process_index() == 0
+    assert lamina.default_backend() == lamina.devices()[3].platform == "cpu"
+    assert lamina.devices()[1].memory_stats()["bytes_in_use"] >= 0
+    with pytest.raises(RuntimeError, match="Unknown backend"):
+        lamina.devices("tpu")
+
+
+@pytest.mark.parametrize(
+    "spec", [(), ("x",), (None, "y"), ("x", "y"), ("y", "x"), (("x", "y"),), (("y", "x"),)]
+)
+def test_index_maps_are_jaxs(spec) -> None:
+    ours = NamedSharding(_mesh(), P(*spec))
+    theirs = jax.sharding.NamedSharding(
+        jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y")), jax.P(*spec)
+    )
+    shape = (8, 8)
+    wanted = {d.id: i for d, i in theirs.devices_indices_map(shape).items()}
+    assert {d.id: i for d, i in ours.devices_indices_map(shape).items()} == wanted
+    assert ours.shard_shape(shape) == theirs.shard_shape(shape)
+    assert ours.is_fully_replicated == theirs.is_fully_replicated
+
+
+def test_placed_arrays() -> None:
+    sharding = NamedSharding(_mesh(), P("x", "y"))
+    a = lamina.device_put({"w": X, "b": X[0]}, {"w": sharding, "b": lamina.devices()[3]})
+    assert a["b"].device == lamina.devices()[3] and a["b"].committed
+    w = a["w"]
+    assert w.sharding == sharding and w.devices() == set(lamina.devices())
+    assert w.is_fully_addressable and not w.is_fully_replicated
+    shard = w.addressable_shards[3]
+    assert shard.device.id == 3 and shard.replica_id == 0
+    np.testing.assert_array_equal(shard.data, X[shard.index])
+    np.testing.assert_array_equal(w.addressable_data(7), X[6:, 3:])
+    np.testing.assert_array_equal(w, X)
+    plain = lamina.numpy.asarray(X)
+    assert plain.sharding == SingleDeviceSharding(lamina.devices()[0]) and not plain.committed
+
+
+def test_computations_keep_placements() -> None:
+    sharding = NamedSharding(_mesh(), P("x", None))
+    w = lamina.device_put(X, sharding)
+    for y in (w + 1, lamina.jit(lambda v: v * 2)(w)):
+        assert y.sharding == sharding
+    assert w.sum().sharding == NamedSharding(_mesh(), P())
+    on_three = lamina.device_put(X, lamina.devices()[3])
+    assert (on_three @ X.T).device == lamina.devices()[3]
+    assert repr(w[1]) == repr(lamina.numpy.asarray(X)[1])
+    with pytest.raises(ValueError, match="incompatible devices"):
+        on_three + w
+
+
+def test_jit_with_shardings() -> None:
+    mesh = _mesh()
+    row, column = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    f = lamina.jit(
+        lambda a, b: (a + b, a.sum()), in_shardings=(row, None), out_shardings=(column, None)
+    )
+    out, total = f(X, X)
+    assert out.sharding == column and float(total) == X.sum()
+    np.testing.assert_array_equal(out, 2 * X)
+    with pytest.raises(ValueError, match="does not match the sharding"):
+        f(lamina.device_put(X, column), X)
+    g = lamina.jit(lambda v: lamina.lax.with_sharding_constraint(v * 2, row))
+    assert g(X).sharding == row
+    np.testing.assert_array_equal(lamina.vmap(g)(np.stack([X, X])), 2 * np.stack([X, X]))
+    with mesh:
+        assert lamina.reshard(lamina.numpy.asarray(X), P("y")).sharding.spec == P("y")
+    with pytest.raises(RuntimeError, match="non-empty mesh"):
+        lamina.lax.with_sharding_constraint(X, P("x"))
+
+
+def test_arrays_from_parts() -> None:
+    sharding = NamedSharding(_mesh(), P("x"))
+    a = lamina.make_array_from_callback(X.shape, sharding, lambda index: X[index])
+    np.testing.assert_array_equal(a, X)
+    shards = [s.data for s in a.addressable_shards]
+    b = lamina.make_array_from_single_device_arrays(X.shape, sharding, shards)
+    np.testing.assert_array_equal(b, X)
+    np.testing.assert_array_equal(lamina.make_array_from_process_local_data(sharding, X), X)
+    with pytest.raises(ValueError, match="per-device arrays"):
+        lamina.make_array_from_single_device_arrays(X.shape, sharding, shards[:2])
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("not found in mesh", lambda: NamedSharding(_mesh(), P("z"))),
+        ("duplicate", lambda: NamedSharding(_mesh(), P("x", "x"))),
+        ("divisible by 4", lambda: lamina.device_put(X[:6], NamedSharding(_mesh(), P("x")))),
+        ("rank at least", lambda: lamina.device_put(X, NamedSharding(_mesh(), P("x", None, "y")))),
+        ("product of mesh_shape", lambda: lamina.make_mesh((9,), ("x",))),
+        ("ndim", lambda: Mesh(np.array(lamina.devices()), ("x", "y"))),
+    ],
+)
+def test_errors(text, make) -> None:
+    with pytest.raises(ValueError, match=text):
+        make()
+
+
+def test_default_device() -> None:
+    with lamina.default_device(lamina.devices()[2]):
+        a = lamina.numpy.ones(3) + 1
+        assert a.device == lamina.devices()[2] and not a.committed
+    assert lamina.numpy.ones(3).device == lamina.devices()[0]
+
+
+def test_specs() -> None:
+    assert P(("x",)) == P("x") == ("x",) and P(()) == P(None)
+    assert P("x", None) + P("y") == P("x", None, "y") and hash(P("x")) == hash(P(("x",)))
+    assert repr(P("x", ("y", "z"))) == "PartitionSpec('x', ('y', 'z'))"
