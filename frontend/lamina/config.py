@@ -312,8 +312,10 @@ _LOGGING_FLAGS = {"compile": log_compiles, "retrace": explain_cache_misses}
 ELSEWHERE = {
     "LAMINA_CACHE": "0, off: no disk cache.",
     "LAMINA_CACHE_DIR": "The folder of the disk cache; by default `$XDG_CACHE_HOME/lamina`.",
+    "LAMINA_COLLECTIVE_TIMEOUT": "Seconds after which devices stop waiting for each other.",
     "LAMINA_DUMP": "A folder for each program's form at every stage.",
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
+    "LAMINA_NUM_THREADS": "Threads of parallel kernels; by default the CPUs this process may use.",
     "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
 }
 """Environment variables that the compiler and the runtime read themselves."""

@@ -104,6 +104,30 @@ def test_prints_are_jaxs(capsys):
     assert sorted(capsys.readouterr().out.split("\n")) == sorted(expected.split("\n"))
 
 
+def test_a_breakpoint_shows_the_callers_variables(monkeypatch, capsys):
+    lines = iter(["print('y is', y + 1)"])
+
+    def read(prompt):
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", read)
+
+    @lamina.jit
+    def f(x):
+        y = x * 2
+        lamina.debug.breakpoint()
+        return y
+
+    assert f(3.0) == 6
+    lamina.effects_barrier()
+    shown = capsys.readouterr()
+    assert "y is 7.0" in shown.out
+    assert f"stopped at {__file__}" in shown.err and "variables: x, y" in shown.err
+
+
 @pytest.mark.parametrize(
     "method", ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
                "legacy_vectorized"]

@@ -1,9 +1,11 @@
 """Settings: names, environment variables, context managers, threads."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +46,19 @@ def test_every_setting_has_a_variable_and_a_text():
     for name, option in config.options().items():
         assert option.variable == f"LAMINA_{name.upper()}"
         assert option.doc.endswith(".") or ":" in option.doc
+
+
+def test_the_table_has_every_variable_that_is_read():
+    root = Path(__file__).resolve().parents[2]
+    sources = [
+        file.read_text()
+        for folder in ("frontend", "dialects", "passes", "backends", "runtime")
+        for ending in ("*.py", "*.cpp")
+        for file in (root / folder).rglob(ending)
+    ]
+    quoted = {name for text in sources for name in re.findall(r'"(LAMINA_[A-Z0-9_]+)"', text)}
+    known = {option.variable for option in config.options().values()} | set(config.ELSEWHERE)
+    assert quoted <= known, quoted - known
 
 
 def test_update_takes_jax_s_spelling_too():
