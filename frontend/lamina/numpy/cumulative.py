@@ -60,7 +60,7 @@ def _cumulative(
     check_arraylike(name, a)
     refuse_out(name, out)
     x = asarray(a)
-    if axis is None or not x.shape:
+    if axis is None:
         x, axis = lax.reshape(x, (x.size,)), 0
     at = canonical_axis(axis, len(x.shape))
     if nan_as is not None and dtypes.is_inexact(x.dtype):
