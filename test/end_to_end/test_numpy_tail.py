@@ -19,6 +19,7 @@ def test_windows():
         **{(n, k): getattr(m.np, n)(k) for n in ("bartlett", "blackman", "hamming",
             "hanning") for k in (0, 1, 2, 7)},
     }, jit=True, **CLOSE)  # fmt: skip
+    check(lambda m: (m.np.kaiser(5, 3.0), m.np.i0(np.array([0, -1, 5.0], np.float32))), **CLOSE)
     with pytest.raises(ValueError, match="non-negative"):
         jnp.hanning(-1)
 
