@@ -5,6 +5,7 @@ parameters is pure and composes with jit, vmap and grad.
 """
 
 # ruff: noqa: F401
+from lamina.random.counts import binomial, multinomial, poisson
 from lamina.random.distributions import (
     cauchy,
     double_sided_maxwell,
@@ -20,7 +21,19 @@ from lamina.random.distributions import (
     rayleigh,
     triangular,
     truncated_normal,
+    wald,
     weibull_min,
+)  # fmt: skip
+from lamina.random.gamma_family import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    t,
 )  # fmt: skip
 from lamina.random.keys import (
     KeyArray,

@@ -276,3 +276,26 @@ def _geometric(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np.dtype) -
     drawn = jnp.where(lax.eq(drawn, _number(work, 0)), _number(work, 1), drawn)
     steps = lax.floor(lax.div(lax.log(drawn), broadcast_to_shape(lax.log1p(lax.neg(p)), shape)))
     return lax.convert_element_type(lax.add(steps, _number(work, 1)), dtype)
+
+
+def wald(key: Key, mean: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
+    """Inverse Gaussian numbers of this mean and of scale 1.
+
+    After Michael, Schucany and Haas, "Generating random variates using transformations with
+    multiple roots" (1976).
+    """
+    return _draw("wald", _random_wald, key, shape, dtype, (mean,))
+
+
+def _random_wald(words: Any, shape: tuple[int, ...], dtype: np.dtype, mean: Any) -> Array:
+    for_normal, for_choice = split_words(words, 2)
+    y = lax.square(random_normal(for_normal, shape, dtype))
+    choice = random_uniform(for_choice, shape, dtype)
+    half, square = lax.mul(mean, _number(dtype, 0.5)), lax.square(mean)
+    under_root = lax.add(
+        lax.mul(lax.mul(_number(dtype, 4), mean), y), lax.mul(square, lax.square(y))
+    )
+    x = lax.add(mean, lax.mul(lax.mul(square, y), _number(dtype, 0.5)))
+    x = lax.sub(x, lax.mul(half, lax.sqrt(under_root)))
+    first = lax.le(choice, lax.div(mean, lax.add(mean, x)))
+    return lax.select(first, x, lax.div(square, x))

@@ -1,0 +1,48 @@
+"""Makes a special function of a program in double precision: an elementwise primitive of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.core.primitive import OWED, Primitive
+from lamina.lax.checks import FLOAT
+from lamina.lax.elementwise_rules import Derivative, elementwise
+from lamina.lax.special.program import program
+from lamina.numpy.promotion import promote_args_inexact
+
+
+def in_double(name: str, fun: Callable[..., Any], arity: int,
+              derivatives: Sequence[Derivative | None] | None) -> Callable[..., Any]:  # fmt: skip
+    """The function name(*args) that promotes its arguments to a common float dtype and broadcasts
+    them; fun computes it, given float64 arrays of one shape, whatever that dtype.
+
+    derivatives  as those of an elementwise primitive: d(g, ans, *args) for each argument. None for
+                 one argument: constant in it. None for all: derivatives are owed.
+    """
+    if derivatives is None:
+        primitive: Primitive = elementwise(name, program(fun), *[FLOAT] * arity, jvp=OWED)
+    else:
+        primitive = elementwise(name, program(fun), *[FLOAT] * arity, derivatives=derivatives)
+
+    def call(*args: Any) -> Any:
+        return primitive.bind(*promote_args_inexact(name, *args))
+
+    return call
+
+
+def derivative_of(fun: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """The derivative of a program by one of its arguments, as a program."""
+
+    def by_argument(*args: Any) -> Any:
+        from lamina.interpreters.jvp import jvp_flat
+        from lamina.lax import full_like
+
+        def of(v: Any) -> list[Any]:
+            return [fun(*args[:position], v, *args[position + 1 :])]
+
+        at = args[position]
+        return jvp_flat(of, [at], [full_like(at, 1)])[1][0]
+
+    by_argument.__name__ = f"{fun.__name__}_by_{position}"
+    return by_argument

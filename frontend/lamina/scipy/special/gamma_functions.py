@@ -1,0 +1,278 @@
+"""The gamma function and what is made of it: factorials, binomials, beta, polygamma, zeta."""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina import numpy as jnp
+from lamina.core import dtypes
+from lamina.core.trace import get_aval
+from lamina.lax.special.gamma import stirling_rest
+from lamina.lax.special.program import where
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import Array, ArrayLike, literal, promote_args_inexact
+from lamina.scipy.special.define import in_double
+
+_LARGE = 12
+
+
+# ---- gamma -------------------------------------------------------------------------------------
+def gammaln(x: ArrayLike) -> Array:
+    """log |gamma(x)|."""
+    return lax.lgamma(*promote_args_inexact("gammaln", x))
+
+
+@compiled
+def loggamma(x: ArrayLike) -> Array:
+    """log(gamma(x)), for complex x on its principal branch; NaN for negative reals."""
+    (x,) = promote_args_inexact("loggamma", x)
+    if dtypes.is_complex(get_aval(x).dtype):
+        return _complex_loggamma(x)
+    return jnp.where(x < 0, literal(x, math.nan), lax.lgamma(x))
+
+
+def _complex_loggamma(z: Any) -> Array:
+    """Stirling's series, after a recurrence to the right and, in the left half plane, reflection."""
+    left = z.real < 0.0
+    w = jnp.where(left, 1 - z, z)
+    shift, product = w, jnp.zeros_like(w)
+    for _ in range(_LARGE):
+        near = jnp.abs(shift) < _LARGE
+        product = jnp.where(near, product + jnp.log(shift), product)
+        shift = jnp.where(near, shift + 1, shift)
+    right = (shift - 0.5) * jnp.log(shift) - shift + 0.5 * math.log(2 * math.pi)
+    inverse = 1 / shift
+    right = right + inverse * _polynomial(inverse * inverse) - product
+    # log(sin(pi z)), continued through the upper half plane; the lower one is its mirror.
+    upper = jnp.where(z.imag < 0, jnp.conj(z), z)
+    turned = jnp.exp(2j * math.pi * (upper - jnp.floor(upper.real)))
+    log_sine = -1j * math.pi * (upper - 0.5) + jnp.log1p(-turned) - math.log(2)
+    log_sine = jnp.where(z.imag < 0, jnp.conj(log_sine), log_sine)
+    result = jnp.where(left, math.log(math.pi) - log_sine - right, right)
+    pole = (z.imag == 0) & (z.real <= 0) & (z.real == jnp.floor(z.real))
+    return jnp.where(pole, literal(z, complex(math.nan, math.nan)), result).astype(z.dtype)
+
+
+def _polynomial(x: Any) -> Any:
+    from lamina.lax.special.gamma import _STIRLING
+
+    total: Any = _STIRLING[-1]
+    for c in reversed(_STIRLING[:-1]):
+        total = total * x + c
+    return total
+
+
+def _gamma(x: Any) -> Any:
+    left = x < 0.5
+    y = where(left, 1.0 - x, x)
+    # Up to 12 by the recurrence, beyond by Stirling's formula; x^(x/2) twice does not overflow.
+    small, product = y, lax.full_like(y, 1)
+    for _ in range(_LARGE):
+        near = small < _LARGE
+        product = where(near, product * small, product)
+        small = where(near, small + 1.0, small)
+    root = lax.pow(small, 0.5 * small - 0.25)
+    scale = lax.exp(stirling_rest(small) - small) * math.sqrt(2 * math.pi)
+    right = root * scale * root / product
+    right = where(y > 171.7, math.inf, right)
+    # sin(pi x) by the distance to the nearest integer
+    nearest = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    offset = x - nearest
+    odd = nearest * 0.5 != lax.floor(nearest * 0.5)
+    sine = lax.sin(offset * math.pi)
+    reflected = math.pi / (where(odd, -sine, sine) * right)
+    result = where(left, reflected, right)
+    pole = left & (offset == 0.0)
+    zero = where(lax.div(lax.full_like(x, 1), x) < 0.0, -math.inf, math.inf)
+    result = where(pole, where(x == 0.0, zero, math.nan), result)
+    result = where(x == -math.inf, math.nan, result)
+    return where(x == x, result, math.nan)
+
+
+_real_gamma = in_double("gamma", _gamma, 1, [lambda g, ans, x: g * ans * lax.digamma(x)])
+
+
+def gamma(x: ArrayLike) -> Array:
+    """The gamma function, of real or complex x."""
+    (x,) = promote_args_inexact("gamma", x)
+    if dtypes.is_complex(get_aval(x).dtype):
+        return jnp.exp(loggamma(x))
+    return _real_gamma(x)
+
+
+@compiled
+def gammasgn(x: ArrayLike) -> Array:
+    """The sign of the gamma function; NaN at its poles but 0."""
+    (x,) = promote_args_inexact("gammasgn", x)
+    floor = lax.floor(x)
+    odd = floor != 2 * lax.floor(0.5 * floor)
+    negative = jnp.where(odd, literal(x, -1), literal(x, 1))
+    negative = jnp.where((floor == x) | jnp.isinf(x), literal(x, math.nan), negative)
+    at_zero = jnp.copysign(literal(x, 1), x)
+    result = jnp.where(x == 0, at_zero, jnp.where(x < 0, negative, literal(x, 1)))
+    return jnp.where(jnp.isnan(x), x, result)
+
+
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized lower incomplete gamma function P(a, x)."""
+    return lax.igamma(*promote_args_inexact("gammainc", a, x))
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized upper incomplete gamma function Q(a, x)."""
+    return lax.igammac(*promote_args_inexact("gammaincc", a, x))
+
+
+# ---- factorials and binomials ------------------------------------------------------------------
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
+    """n! as a float; 0 for negative n."""
+    if exact:
+        raise NotImplementedError("factorial with exact=True")
+    (n,) = promote_args_inexact("factorial", n)
+    return jnp.where(n < 0, literal(n, 0), gamma(n + literal(n, 1)))
+
+
+def _poch(z: Any, m: Any) -> Any:
+    # Where both gammas are moderate their quotient keeps the digits; else their logarithms do.
+    moderate = (lax.abs(z) < 100.0) & (lax.abs(z + m) < 100.0)
+    z1, m1 = where(moderate, z, 1.0), where(moderate, m, 1.0)
+    below = _gamma(z1)
+    bottom_pole = below != below
+    quotient = _gamma(z1 + m1) / where(bottom_pole, 1.0, below)
+    z2, m2 = where(moderate, 200.0, z), where(moderate, 1.0, m)
+    large = lax.exp(lax.lgamma(z2 + m2) - lax.lgamma(z2))
+    sign = where(_sign(z2 + m2) == _sign(z2), 1.0, -1.0)
+    result = where(moderate, where(bottom_pole, 0.0, quotient), large * sign)
+    return where(m == 0.0, 1.0, result)
+
+
+def _sign(x: Any) -> Any:
+    floor = lax.floor(x)
+    return where((x < 0.0) & (floor != 2.0 * lax.floor(0.5 * floor)), -1.0, 1.0)
+
+
+poch = in_double("poch", _poch, 2, [
+    lambda g, ans, z, m: g * ans * (lax.digamma(z + m) - lax.digamma(z)),
+    lambda g, ans, z, m: g * ans * lax.digamma(z + m),
+])  # fmt: skip
+poch.__doc__ = "The rising factorial gamma(z + m) / gamma(z)."
+
+
+def _comb(n: Any, k: Any) -> Any:
+    inside = (n >= 0.0) & (k >= 0.0) & (k <= n)
+    n, k = where(inside, n, 1.0), where(inside, k, 0.0)
+    k = lax.min(k, n - k)
+    log = -lax.log1p(n) - _betaln(n - k + 1.0, k + 1.0)
+    value = lax.exp(log)
+    whole = (lax.floor(n) == n) & (lax.floor(k) == k) & (value < 2.0**52)
+    rounded = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return where(inside, where(whole, rounded, value), 0.0)
+
+
+_binomial = in_double("comb", _comb, 2, [
+    lambda g, ans, n, k: g * ans * (lax.digamma(n + 1) - lax.digamma(n - k + 1)),
+    lambda g, ans, n, k: g * ans * (lax.digamma(n - k + 1) - lax.digamma(k + 1)),
+])  # fmt: skip
+
+
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """The number of ways to choose k of N things; 0 where there is none."""
+    N, k = promote_args_inexact("comb", N, k)
+    if repetition:
+        drawn = _binomial(N + k - 1, k)
+        return jnp.where((N == 0) & (k == 0), literal(drawn, 1), drawn)
+    return _binomial(N, k)
+
+
+# ---- beta --------------------------------------------------------------------------------------
+def _betaln(a: Any, b: Any) -> Any:
+    """By Stirling's series where an argument is large: logarithms of gammas would cancel."""
+    small, large = lax.min(a, b), lax.max(a, b)
+    far, few = large >= float(_LARGE), small < float(_LARGE)
+    b1, a1 = where(far, large, float(_LARGE)), where(far & few & (small > 0.0), small, 1.0)
+    rest = stirling_rest(b1) - stirling_rest(b1 + a1)
+    one = lax.lgamma(a1) + rest - a1 * lax.log(b1 + a1) - (b1 - 0.5) * lax.log1p(a1 / b1) + a1
+    a2 = where(far & lax.bitwise_not(few), small, float(_LARGE))
+    ratio = a2 / (a2 + b1)
+    both = 0.5 * (math.log(2 * math.pi) - lax.log(b1)) + (a2 - 0.5) * lax.log(ratio)
+    both = both - b1 * lax.log1p(a2 / b1)
+    both = both + stirling_rest(a2) + stirling_rest(b1) - stirling_rest(a2 + b1)
+    a3, b3 = where(far, 1.0, small), where(far, 1.0, large)
+    neither = lax.lgamma(a3) + lax.lgamma(b3) - lax.lgamma(a3 + b3)
+    result = where(far, where(few, one, both), neither)
+    odd = far & (small <= 0.0)
+    direct = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return where(odd, direct, result)
+
+
+betaln = in_double("betaln", _betaln, 2, [
+    lambda g, ans, a, b: g * (lax.digamma(a) - lax.digamma(a + b)),
+    lambda g, ans, a, b: g * (lax.digamma(b) - lax.digamma(a + b)),
+])  # fmt: skip
+betaln.__doc__ = "log |beta(a, b)|."
+
+
+@compiled
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """The beta function gamma(a) gamma(b) / gamma(a + b)."""
+    a, b = promote_args_inexact("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized incomplete beta function I_x(a, b)."""
+    return lax.betainc(*promote_args_inexact("betainc", a, b, x))
+
+
+@compiled(static=("d",))
+def multigammaln(a: ArrayLike, d: int) -> Array:
+    """The logarithm of the multivariate gamma function of dimension d."""
+    (a,) = promote_args_inexact("multigammaln", a)
+    d = operator.index(d)
+    steps = jnp.expand_dims(a, -1) - jnp.asarray(np.arange(d) / 2, get_aval(a).dtype)
+    constant = literal(a, d * (d - 1) / 4 * math.log(math.pi))
+    return jnp.sum(lax.lgamma(steps), -1) + constant
+
+
+# ---- digamma and zeta --------------------------------------------------------------------------
+def digamma(x: ArrayLike) -> Array:
+    """The derivative of gammaln."""
+    return lax.digamma(*promote_args_inexact("digamma", x))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """The n-th derivative of digamma."""
+    n, x = promote_args_inexact("polygamma", n, x)
+    return lax.polygamma(n, x)
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """The Hurwitz zeta function, the sum of (k + q) ** -x over k >= 0; Riemann's without q."""
+    x, q = promote_args_inexact("zeta", x, 1.0 if q is None else q)
+    return lax.zeta(x, q)
+
+
+def bernoulli(n: int) -> Array:
+    """The Bernoulli numbers B_0, ..., B_n, with B_1 = -1/2."""
+    count = operator.index(n)
+    if count < 0:
+        raise ValueError("n must be a non-negative integer.")
+    exact = [Fraction(1), Fraction(-1, 2)]
+    limit = min(count, 60)
+    for m in range(2, limit + 1):
+        total = sum((math.comb(m + 1, k) * exact[k] for k in range(m)), Fraction(0))
+        exact.append(Fraction(0) if m % 2 else -total / (m + 1))
+    values = [float(b) for b in exact[: count + 1]]
+    for m in range(limit + 1, count + 1):
+        # zeta(m) is 1 for these m, in double precision.
+        log_size = math.log(2) + math.lgamma(m + 1) - m * math.log(2 * math.pi)
+        size = math.exp(log_size) if log_size < 709 else math.inf
+        values.append(0.0 if m % 2 else math.copysign(size, 1 if m % 4 == 2 else -1))
+    with np.errstate(over="ignore"):
+        return jnp.asarray(np.asarray(values).astype(dtypes.canonicalize(float)))
