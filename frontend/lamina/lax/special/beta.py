@@ -15,6 +15,7 @@ from lamina.lax.special.program import iterate, program, where
 
 _LARGE = 12.0
 _TINY = 1e-300
+_BESIDE = 1 + 2.0**-38
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -118,6 +119,9 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
 def _by(position: int) -> Any:
     def betainc_grad(a: Any, b: Any, x: Any) -> Any:
         from lamina.interpreters.jvp import jvp_flat
+
+        # For integers the fraction ends, and its derivative goes on: keep off them.
+        a, b = a * _BESIDE, b * _BESIDE
 
         def of(v: Any) -> list[Any]:
             return [_betainc(v, b, x) if position == 0 else _betainc(a, v, x)]

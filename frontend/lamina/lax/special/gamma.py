@@ -113,8 +113,19 @@ def _density(a: Any, x: Any) -> Any:
     return where(large, by_stirling, directly)
 
 
-def _series(a: Any, x: Any) -> tuple[Any, Any]:
-    """The sum of x^n / ((a+1) ... (a+n)), and its derivative by a."""
+def _series(a: Any, x: Any) -> Any:
+    """The sum of x^n / ((a+1) ... (a+n)) over n >= 0."""
+
+    def step(n: Any, term: Any, total: Any) -> Any:
+        term = term * (x / (a + n))
+        return term, total + term
+
+    one = lax.full_like(a, 1)
+    return iterate(step, lambda term, total: term > _EPS * total, (one, one), 10000)[1]
+
+
+def _series_by_a(a: Any, x: Any) -> tuple[Any, Any]:
+    """The same sum, and its derivative by a."""
 
     def step(n: Any, term: Any, total: Any, term_a: Any, total_a: Any) -> Any:
         factor = x / (a + n)
@@ -130,9 +141,26 @@ def _series(a: Any, x: Any) -> tuple[Any, Any]:
     return total, total_a
 
 
-def _fraction(a: Any, x: Any) -> tuple[Any, Any]:
+def _fraction(a: Any, x: Any) -> Any:
     """Legendre's continued fraction 1 / (x+1-a - 1(1-a) / (x+3-a - ...)), by Lentz's algorithm
-    (as modified by Thompson and Barnett), and its derivative by a."""
+    (as modified by Thompson and Barnett)."""
+
+    def step(n: Any, c: Any, d: Any, h: Any, change: Any) -> Any:
+        numerator = n * (a - n)
+        b = x - a + (2.0 * n + 1.0)
+        d = 1.0 / (b + numerator * d)
+        c = b + numerator / c
+        factor = c * d
+        return c, d, h * factor, lax.abs(factor - 1.0)
+
+    first = 1.0 / (x - a + 1.0)
+    # The first step divides by c: any large number stands for infinity.
+    start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 1))
+    return iterate(step, lambda c, d, h, change: change > 2.0 * _EPS, start, 10000)[2]
+
+
+def _fraction_by_a(a: Any, x: Any) -> tuple[Any, Any]:
+    """The same fraction, and its derivative by a."""
 
     def step(n: Any, c: Any, d: Any, h: Any, c_a: Any, d_a: Any, h_a: Any, change: Any) -> Any:
         numerator = n * (a - n)
@@ -142,17 +170,18 @@ def _fraction(a: Any, x: Any) -> tuple[Any, Any]:
         c_a = n / c - numerator * c_a / (c * c) - 1.0
         c = b + numerator / c
         factor = c * d_next
-        h_a = h_a * factor + h * (c_a * d_next + c * d_a)
-        return c, d_next, h * factor, c_a, d_a, h_a, lax.abs(factor - 1.0)
+        h_next = h_a * factor + h * (c_a * d_next + c * d_a)
+        # For integer a the fraction ends, and its derivative goes on.
+        change_a = lax.abs(h_next - h_a) > 16.0 * _EPS * lax.abs(h_next)
+        change = where(change_a, 1.0, lax.abs(factor - 1.0))
+        return c, d_next, h * factor, c_a, d_a, h_next, change
 
     def unfinished(c: Any, d: Any, h: Any, c_a: Any, d_a: Any, h_a: Any, change: Any) -> Any:
         return change > 2.0 * _EPS
 
-    b = x - a + 1.0
-    one = lax.full_like(a, 1)
-    # The first step divides by c: any large number stands for infinity.
-    start = (lax.full_like(a, 1e300), 1.0 / b, 1.0 / b, lax.full_like(a, 0), 1.0 / (b * b),
-             1.0 / (b * b), one)  # fmt: skip
+    first = 1.0 / (x - a + 1.0)
+    start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 0), first * first,
+             first * first, lax.full_like(a, 1))  # fmt: skip
     final = iterate(step, unfinished, start, 10000)
     return final[2], final[5]
 
@@ -186,9 +215,9 @@ def _regions(a: Any, x: Any) -> tuple[Any, Any, Any]:
 def _regularized(a: Any, x: Any, *, upper: bool) -> Any:
     by_series, by_fraction, uniform = _regions(a, x)
     a1, x1 = where(by_series, a, 1.0), where(by_series, x, 0.5)
-    lower = _density(a1, x1) * _series(a1, x1)[0]
+    lower = _density(a1, x1) * _series(a1, x1)
     a2, x2 = where(by_fraction, a, 1.0), where(by_fraction, x, 2.0)
-    above = _density(a2, x2) * a2 * _fraction(a2, x2)[0]
+    above = _density(a2, x2) * a2 * _fraction(a2, x2)
     a3, x3 = where(uniform, a, _UNIFORM), where(uniform, x, _UNIFORM)
     both = _uniform(a3, x3, upper)
     result = where(by_series, 1.0 - lower if upper else lower, both)
@@ -216,12 +245,12 @@ def _by_a(a: Any, x: Any, *, as_sample: bool) -> Any:
 
     by_series, by_fraction, uniform = _regions(a, x)
     a1, x1 = where(by_series, a, 1.0), where(by_series, x, 0.5)
-    total, total_a = _series(a1, x1)
+    total, total_a = _series_by_a(a1, x1)
     slope = total_a + total * (lax.log(x1) - lax.digamma(a1 + 1.0))
     # dP/dx is the density of P times a / x.
     lower = slope * (-x1 / a1) if as_sample else slope * _density(a1, x1)
     a2, x2 = where(by_fraction, a, 1.0), where(by_fraction, x, 2.0)
-    total, total_a = _fraction(a2, x2)
+    total, total_a = _fraction_by_a(a2, x2)
     slope = total_a + total * (lax.log(x2) - lax.digamma(a2))
     above = slope * x2 if as_sample else -slope * a2 * _density(a2, x2)
     a3, x3 = where(uniform, a, _UNIFORM), where(uniform, x, _UNIFORM * 1.0001)

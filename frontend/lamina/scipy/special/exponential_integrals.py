@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def _refuse_order(*_: Any) -> Any:
     raise NotImplementedError("expn has no derivative with respect to its order")
 
 
-expn = in_double("expn", _expn_double, 2, [
+expn: Callable[..., Any] = in_double("expn", _expn_double, 2, [
     _refuse_order,
     lambda g, ans, n, x: -g * expn(n - 1, x),
 ])  # fmt: skip
@@ -139,13 +140,14 @@ def _si(x: Any) -> Any:
 
 
 def _ci(x: Any) -> Any:
-    near = lax.clamp(np.float64(0), x, np.float64(4))
+    size = lax.abs(x)
+    near = lax.min(size, np.float64(4))
     square = near * near
     small = lax.log(near) + _EULER - square * chebyshev(square * 0.125 - 1.0, tables.CIN_NEAR)
-    f, g, sine, cosine = _auxiliary(x)
+    f, g, sine, cosine = _auxiliary(size)
     large = where(x == math.inf, 0.0, f * sine - g * cosine)
-    value = where(x <= 4.0, small, large)
-    return where(x >= 0.0, value, where(x == -math.inf, math.nan, math.nan))
+    value = where(size <= 4.0, small, large)
+    return where((x == x) & (x > -math.inf), value, math.nan)
 
 
 _sine_integral = in_double("si", _si, 1, [lambda g, ans, x: g * jnp.sinc(x / math.pi)])
@@ -153,7 +155,7 @@ _cosine_integral = in_double("ci", _ci, 1, [lambda g, ans, x: g * jnp.cos(x) / x
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The sine and the cosine integral, Si(x) and Ci(x); Ci is NaN for x < 0."""
+    """The sine and the cosine integral, Si(x) and Ci(x); for x < 0 the real part of Ci(x)."""
     return _sine_integral(x), _cosine_integral(x)
 
 
@@ -178,8 +180,8 @@ def _spence(x: Any) -> Any:
     reflected = math.pi**2 / 6 - lax.log(half) * lax.log1p(-half) - _dilog(where(small, half, 0.25))
     right = where(small, -reflected - 0.5 * log * log, right)
     value = where(low, left, where(high, right, inner))
-    value = where(tiny, math.pi**2 / 6, where(x == math.inf, -math.inf, value))
-    return where(x >= 0.0, value, math.nan)
+    value = where(tiny, math.pi**2 / 6, value)
+    return where((x >= 0.0) & (x < math.inf), value, math.nan)
 
 
 def _spence_derivative(g: Any, ans: Any, x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,14 +72,14 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return where((x == 0.0) | (a == 0.0), 1.0, value)
 
 
-hyp1f1 = in_double("hyp1f1", _hyp1f1, 3, [
+hyp1f1: Callable[..., Any] = in_double("hyp1f1", _hyp1f1, 3, [
     lambda g, ans, a, b, x: g * _hyp1f1_a(a, b, x),
     lambda g, ans, a, b, x: g * _hyp1f1_b(a, b, x),
     lambda g, ans, a, b, x: g * (a / b) * hyp1f1(a + 1, b + 1, x),
 ])  # fmt: skip
 hyp1f1.__doc__ = "Kummer's confluent hypergeometric function 1F1(a; b; x)."
-_hyp1f1_a = in_double("hyp1f1_grad_a", derivative_of(_hyp1f1, 0), 3, None)
-_hyp1f1_b = in_double("hyp1f1_grad_b", derivative_of(_hyp1f1, 1), 3, None)
+_hyp1f1_a: Callable[..., Any] = in_double("hyp1f1_grad_a", derivative_of(_hyp1f1, 0), 3, None)
+_hyp1f1_b: Callable[..., Any] = in_double("hyp1f1_grad_b", derivative_of(_hyp1f1, 1), 3, None)
 
 
 # ---- Gauss' function ---------------------------------------------------------------------------
@@ -150,12 +151,12 @@ def _whole_negative(x: Any) -> Any:
     return (x <= 0.0) & (lax.floor(x) == x) & (x > np.float64(-1e4))
 
 
-hyp2f1 = in_double("hyp2f1", _hyp2f1, 4, [
+hyp2f1: Callable[..., Any] = in_double("hyp2f1", _hyp2f1, 4, [
     lambda g, ans, a, b, c, x: g * _hyp2f1_a(a, b, c, x),
     lambda g, ans, a, b, c, x: g * _hyp2f1_a(b, a, c, x),
     lambda g, ans, a, b, c, x: g * _hyp2f1_c(a, b, c, x),
     lambda g, ans, a, b, c, x: g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x),
 ])  # fmt: skip
 hyp2f1.__doc__ = "Gauss' hypergeometric function 2F1(a, b; c; x) for x <= 1."
-_hyp2f1_a = in_double("hyp2f1_grad_a", derivative_of(_hyp2f1, 0), 4, None)
-_hyp2f1_c = in_double("hyp2f1_grad_c", derivative_of(_hyp2f1, 2), 4, None)
+_hyp2f1_a: Callable[..., Any] = in_double("hyp2f1_grad_a", derivative_of(_hyp2f1, 0), 4, None)
+_hyp2f1_c: Callable[..., Any] = in_double("hyp2f1_grad_c", derivative_of(_hyp2f1, 2), 4, None)

@@ -1,0 +1,23 @@
+"""The beta-binomial distribution."""
+
+from __future__ import annotations
+
+import math
+
+from lamina import numpy as jnp
+from lamina.numpy.promotion import Array, ArrayLike
+from lamina.scipy import special
+from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+
+
+@compiled_on_floats
+def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    x = k - loc
+    choose = -jnp.log1p(n) - special.betaln(n - x + 1, x + 1)
+    value = choose + special.betaln(x + a, n - x + b) - special.betaln(a, b)
+    right = (n >= 0) & (a > 0) & (b > 0)
+    value = inside((x >= 0) & (x <= n) & (x == jnp.floor(x)), value)
+    return jnp.where(right, value, math.nan)
+
+pmf = mass(logpmf)

@@ -1,0 +1,19 @@
+"""The negative binomial distribution: failures before the n-th success."""
+
+from __future__ import annotations
+
+from lamina import numpy as jnp
+from lamina.numpy.promotion import Array, ArrayLike
+from lamina.scipy import special
+from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+
+
+@compiled_on_floats
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    x = k - loc
+    ways = -jnp.log(n + x) - special.betaln(n, x + 1)
+    value = ways + n * jnp.log(p) + special.xlog1py(x, -p)
+    return inside((x >= 0) & (x == jnp.floor(x)), value)
+
+pmf = mass(logpmf)

@@ -1,0 +1,19 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+from lamina import numpy as jnp
+from lamina.numpy.promotion import Array, ArrayLike
+from lamina.scipy import special
+from lamina.scipy.stats.define import compiled_on_floats, density
+
+
+@compiled_on_floats
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the probability density at x."""
+    z = (x - loc) / scale
+    half = df / 2
+    norm = special.betaln(half, jnp.full_like(half, 0.5)) + jnp.log(df) / 2 + jnp.log(scale)
+    return -norm - (half + 0.5) * jnp.log1p(z * z / df)
+
+pdf = density(logpdf)
