@@ -260,3 +260,46 @@ def test_long_counters():
         np.asarray(low).tolist() == np.arange(15).reshape(small).tolist()
         and not np.asarray(high).any()
     )
+
+
+GAMMAS = {
+    "gamma": ((2.5, (3,)), (np.float32([0.1, 1, 30]),)), "loggamma": ((0.01, (3,)),),
+    "beta": ((2.0, 0.3, (4,)),), "dirichlet": ((np.float32([0.5, 1, 2]), (2,)),),
+    "chisquare": ((3.0, (4,)),), "f": ((3.0, 5.0, (4,)),), "t": ((3.0,), (np.float32([2, 9]), (2, 2))),
+    "generalized_normal": ((1.5, (4,)),), "ball": ((3, 2, (2,)),),
+    "wald": ((np.float32([0.5, 2]), (3, 2)),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GAMMAS)
+def test_gamma_family(name):
+    for args in GAMMAS[name]:
+        same(lambda r, m, a=args: getattr(r, name)(r.PRNGKey(3), *a), rtol=3e-6)
+
+
+def test_gamma_is_jaxs_bit_for_bit():
+    np.testing.assert_array_equal(
+        random.gamma(random.PRNGKey(0), 2.0, (2,)), np.float32([1.5897877, 1.7599413])
+    )
+    same(lambda r, m: r.gamma(r.PRNGKey(5), np.float32([0.1, 0.9, 1, 7, 1e3]), (20, 5)))
+
+
+def test_derivatives_of_gamma_samples():
+    def program(r, m):
+        keys = r.split(r.PRNGKey(1), 3)
+        slope = m.grad(lambda a: m.np.sum(r.gamma(keys[0], a, (4,)) + r.loggamma(keys[1], a, (4,))))
+        return slope(1.7), m.vmap(m.grad(lambda a, k: r.beta(k, a, 2.0)), (None, 0))(0.6, keys)
+
+    same(program, rtol=2e-3)  # JAX's own are of single precision
+
+
+@pytest.mark.parametrize("program", [
+    lambda r, m: r.poisson(r.PRNGKey(1), np.float32([0, 0.5, 9, 15, 1e4, np.nan]), (5, 6)),
+    lambda r, m: r.binomial(r.PRNGKey(1), np.float32([0, 1, 10, 1e3, -1, np.nan, np.inf]), 0.3, (4, 7)),
+    lambda r, m: r.binomial(r.PRNGKey(1), 50, np.float32([0, 0.1, 0.9, 1, -0.2, np.nan]), (4, 6)),
+    lambda r, m: r.multinomial(r.PRNGKey(1), np.float32([9, 500]), np.float32([0.2, 0.3, 0.5]),
+                               shape=(2, 3)),
+    lambda r, m: m.vmap(lambda k: r.poisson(k, 20.0, (2,)))(r.split(r.PRNGKey(2), 3)),
+])  # fmt: skip
+def test_counts(program):
+    same(program, rtol=1e-6)

@@ -30,6 +30,7 @@ from lamina.nn.activations import (
 )  # fmt: skip
 from lamina.nn.attention import dot_product_attention
 from lamina.nn.normalization import (
+    log1mexp,
     log_softmax,
     logmeanexp,
     logsumexp,

@@ -1,4 +1,4 @@
-"""softmax, log_softmax, logsumexp, standardize, one_hot."""
+"""softmax, log_softmax, logsumexp, log1mexp, standardize, one_hot."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lamina.numpy.promotion import (
     DTypeLike,
     canonical_axes,
     check_arraylike,
+    literal,
     promote_args_inexact,
     requested_dtype,
 )  # fmt: skip
@@ -154,3 +155,18 @@ def _one_hot(x: Any, *, count: int, dtype: np.dtype, axis: int) -> Array:
         tuple(count if i == axis else 1 for i in range(len(x.shape) + 1)), axis,
     )  # fmt: skip
     return lax.convert_element_type(jnp.equal(lax.expand_dims(x, (axis,)), classes), dtype)
+
+
+def log1mexp(x: ArrayLike) -> Array:
+    """log(1 - exp(-x)) for x >= 0, accurate near 0 and far from it; NaN below."""
+    return _log1mexp(*promote_args_inexact("log1mexp", x))
+
+
+@compiled
+def _log1mexp(x: Any) -> Array:
+    # Maechler, "Accurately computing log(1 - exp(-|a|))" (2012): the ways meet at log 2.
+    small = lax.lt(x, lax.full_like(x, literal(x, np.log(2))))
+    one = lax.full_like(x, literal(x, 1))
+    near = lax.log(lax.neg(lax.expm1(lax.neg(lax.select(small, x, one)))))
+    far = lax.log1p(lax.neg(lax.exp(lax.neg(lax.select(small, one, x)))))
+    return lax.select(small, near, far)

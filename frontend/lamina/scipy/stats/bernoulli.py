@@ -7,7 +7,7 @@ import math
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+from lamina.scipy.stats.define import compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
@@ -15,15 +15,18 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     x = k - loc
     value = special.xlogy(x, p) + special.xlog1py(1 - x, -p)
-    return inside((x == 0) | (x == 1), value)
+    return outside((x != 0) & (x != 1), value)
+
 
 pmf = mass(logpmf)
+
 
 @compiled_on_floats
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of at most k."""
     value = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1)) + 0 * p
     return jnp.where(jnp.isnan(k) | ~((p >= 0) & (p <= 1)), math.nan, value)
+
 
 @compiled_on_floats
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:

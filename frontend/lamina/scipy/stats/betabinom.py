@@ -7,7 +7,7 @@ import math
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+from lamina.scipy.stats.define import compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
@@ -17,7 +17,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     choose = -jnp.log1p(n) - special.betaln(n - x + 1, x + 1)
     value = choose + special.betaln(x + a, n - x + b) - special.betaln(a, b)
     right = (n >= 0) & (a > 0) & (b > 0)
-    value = inside((x >= 0) & (x <= n) & (x == jnp.floor(x)), value)
+    value = outside((x < 0) | (x > n) | (x != jnp.floor(x)), value)
     return jnp.where(right, value, math.nan)
+
 
 pmf = mass(logpmf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+from lamina.scipy.stats.define import compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
@@ -14,6 +14,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     x = k - loc
     choose = -jnp.log1p(n) - special.betaln(n - x + 1, x + 1)
     value = choose + special.xlogy(x, p) + special.xlog1py(n - x, -p)
-    return inside((x >= 0) & (x <= n) & (x == jnp.floor(x)), value)
+    return outside((x < 0) | (x > n) | (x != jnp.floor(x)), value)
+
 
 pmf = mass(logpmf)

@@ -60,7 +60,6 @@ def mass(log: Distribution) -> Distribution:
     return exponential_of(log, "pmf", "The probability of k.")
 
 
-def inside(which: Any, value: Any, otherwise: float = -math.inf) -> Array:
-    """value where it holds, else a constant; NaN of `value` is kept everywhere."""
-    missing = jnp.isnan(value)
-    return jnp.where(which | missing, value, literal(value, otherwise))
+def outside(which: Any, value: Any, there: float = -math.inf) -> Array:
+    """value, but where `which` holds a constant. NaN is never outside."""
+    return jnp.where(which, literal(value, there), value)

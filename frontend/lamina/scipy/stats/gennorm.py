@@ -13,7 +13,9 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the probability density at x."""
     return jnp.log(beta / 2) - special.gammaln(1 / beta) - jnp.abs(x) ** beta
 
+
 pdf = density(logpdf)
+
 
 @compiled_on_floats
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:

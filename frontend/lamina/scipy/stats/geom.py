@@ -5,7 +5,7 @@ from __future__ import annotations
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+from lamina.scipy.stats.define import compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
@@ -13,6 +13,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     x = k - loc
     value = special.xlog1py(x - 1, -p) + jnp.log(p)
-    return inside((x >= 1) & (x == jnp.floor(x)), value)
+    return outside((x < 1) | (x != jnp.floor(x)), value)
+
 
 pmf = mass(logpmf)

@@ -12,7 +12,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability density at x."""
     return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
+
 pdf = density(logpdf)
+
 
 @compiled_on_floats
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

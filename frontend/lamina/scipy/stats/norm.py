@@ -18,32 +18,39 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     z = (x - loc) / scale
     return -0.5 * z * z - (_LOG_ROOT + jnp.log(scale))
 
+
 pdf = density(logpdf)
+
 
 @compiled_on_floats
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     return special.ndtr((x - loc) / scale)
 
+
 @compiled_on_floats
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of cdf."""
     return special.log_ndtr((x - loc) / scale)
+
 
 @compiled_on_floats
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     return special.ndtr((loc - x) / scale)
 
+
 @compiled_on_floats
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of sf."""
     return special.log_ndtr((loc - x) / scale)
 
+
 @compiled_on_floats
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value that a number is below with probability q."""
     return special.ndtri(q) * scale + loc
+
 
 @compiled_on_floats
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

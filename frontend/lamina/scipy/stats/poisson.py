@@ -7,7 +7,7 @@ import math
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, inside, mass
+from lamina.scipy.stats.define import compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
@@ -15,16 +15,19 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     x = k - loc
     value = special.xlogy(x, mu) - special.gammaln(x + 1) - mu
-    return inside((x >= 0) & (x == jnp.floor(x)), value)
+    return outside((x < 0) | (x != jnp.floor(x)), value)
+
 
 pmf = mass(logpmf)
+
 
 @compiled_on_floats
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of at most k."""
     x = jnp.floor(k - loc)
     value = special.gammaincc(jnp.maximum(x, 0) + 1, mu)
-    return inside(x >= 0, value, 0.0)
+    return outside(x < 0, value, 0.0)
+
 
 @compiled_on_floats
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:

@@ -16,4 +16,5 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     norm = special.betaln(half, jnp.full_like(half, 0.5)) + jnp.log(df) / 2 + jnp.log(scale)
     return -norm - (half + 0.5) * jnp.log1p(z * z / df)
 
+
 pdf = density(logpdf)

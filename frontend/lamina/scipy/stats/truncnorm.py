@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from lamina import numpy as jnp
+from lamina.nn.normalization import log1mexp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
 from lamina.scipy.stats.define import compiled_on_floats, density, exponential_of
@@ -15,11 +16,7 @@ _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
 def _log_difference(x: Any, y: Any) -> Array:
     """log(exp(x) - exp(y)) for x >= y."""
-    gap = jnp.where(x > y, y - x, -1)
-    near = gap > -math.log(2)
-    close = jnp.log(-jnp.expm1(jnp.where(near, gap, -1)))
-    apart = jnp.log1p(-jnp.exp(jnp.where(near, -1, gap)))
-    return jnp.where(x > y, x + jnp.where(near, close, apart), -math.inf)
+    return jnp.where(x > y, x + log1mexp(jnp.where(x > y, x - y, 1)), -math.inf)
 
 
 def _log_mass(a: Any, b: Any) -> Array:

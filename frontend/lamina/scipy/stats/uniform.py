@@ -6,22 +6,25 @@ import math
 
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
-from lamina.scipy.stats.define import compiled_on_floats, density, inside
+from lamina.scipy.stats.define import compiled_on_floats, density, outside
 
 
 @compiled_on_floats
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability density at x."""
-    return inside((x >= loc) & (x <= loc + scale), -jnp.log(scale) + 0 * x)
+    return outside((x < loc) | (x > loc + scale), -jnp.log(scale) + 0 * x)
+
 
 pdf = density(logpdf)
+
 
 @compiled_on_floats
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     return jnp.clip((x - loc) / scale, 0, 1)
 
+
 @compiled_on_floats
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value that a number is below with probability q."""
-    return inside((q >= 0) & (q <= 1), q * scale + loc, math.nan)
+    return outside((q < 0) | (q > 1), q * scale + loc, math.nan)

@@ -7,7 +7,7 @@ import math
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, density, inside
+from lamina.scipy.stats.define import compiled_on_floats, density, outside
 
 
 @compiled_on_floats
@@ -15,6 +15,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the probability density at x."""
     # log i0e grows slowly where i0 overflows.
     log = kappa * (jnp.cos(x) - 1) - jnp.log(2 * math.pi * special.i0e(kappa))
-    return inside(kappa >= 0, log, math.nan)
+    return outside(kappa < 0, log, math.nan)
+
 
 pdf = density(logpdf)

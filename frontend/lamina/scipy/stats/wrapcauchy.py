@@ -6,7 +6,7 @@ import math
 
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array, ArrayLike
-from lamina.scipy.stats.define import compiled_on_floats, density, inside
+from lamina.scipy.stats.define import compiled_on_floats, density, outside
 
 
 @compiled_on_floats
@@ -14,6 +14,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the probability density at x."""
     value = jnp.log((1 - c) * (1 + c)) - math.log(2 * math.pi)
     value = value - jnp.log(1 + c * c - 2 * c * jnp.cos(x))
-    return jnp.where((c > 0) & (c < 1), inside((x >= 0) & (x <= 2 * math.pi), value), math.nan)
+    return jnp.where((c > 0) & (c < 1), outside((x < 0) | (x > 2 * math.pi), value), math.nan)
+
 
 pdf = density(logpdf)
