@@ -10,10 +10,10 @@ import importlib as _importlib
 _MODULES = frozenset({
     "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
     "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial",
-    "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
+    "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
     "vonmises", "wrapcauchy",
 })  # fmt: skip
-_NAMES = {"gaussian_kde": "kde", "mode": "summaries", "rankdata": "summaries", "sem": "summaries"}
+_NAMES = {"mode": "summaries", "rankdata": "summaries", "sem": "summaries"}
 
 
 def __getattr__(name: str) -> object:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 
 from lamina import numpy as jnp
-from lamina.numpy.promotion import Array, ArrayLike
+from lamina.numpy._eager import compiled
+from lamina.numpy.promotion import Array, ArrayLike, promote_inexact
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, density
+from lamina.scipy.stats.define import density
 
 
-@compiled_on_floats
+@compiled
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the probability density at the points along x's first axis; the last of
     their coordinates may be left out. -inf off the simplex."""
+    x, alpha = (jnp.asarray(v) for v in promote_inexact(x, alpha))
     if alpha.ndim != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
     size = alpha.shape[0]
