@@ -102,8 +102,6 @@ def _rankdata(x: Any, *, method: str) -> Array:
     whole = dtypes.canonicalize(int)
     order = jnp.argsort(x, -1)
     inverse = jnp.argsort(order, -1)
-    if method == "ordinal":
-        return inverse.astype(whole) + 1
     ordered = jnp.take_along_axis(x, order, -1)
     starts = jnp.concatenate(
         [jnp.ones_like(ordered[..., :1], dtype=bool), ordered[..., 1:] != ordered[..., :-1]], -1
@@ -113,12 +111,10 @@ def _rankdata(x: Any, *, method: str) -> Array:
     first = lax.cummax(jnp.where(starts, position, 0), ordered.ndim - 1) + 1
     ends = jnp.concatenate([starts[..., 1:], jnp.ones_like(starts[..., :1])], -1)
     last = lax.cummin(jnp.where(ends, position, size), ordered.ndim - 1, reverse=True) + 1
-    if method == "average":
-        ranks = (first + last).astype(dtypes.canonicalize(float)) / 2
-    else:
-        ranks = {"dense": dense, "min": first, "max": last}[method]
-    ranks = jnp.take_along_axis(ranks, inverse, -1)
-    if method == "average" and dtypes.is_inexact(get_aval(x).dtype):
+    ranks = {"dense": dense, "min": first, "max": last, "ordinal": position + 1,
+             "average": (first + last) / 2}[method]  # fmt: skip
+    ranks = jnp.take_along_axis(ranks, inverse, -1).astype(dtypes.canonicalize(float))
+    if dtypes.is_inexact(get_aval(x).dtype):
         ranks = jnp.where(jnp.any(jnp.isnan(x), -1, keepdims=True), math.nan, ranks)
     return ranks
 
