@@ -1,6 +1,6 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-Fourier transforms as code generated for their lengths, sorts, Python callbacks and
-collectives as calls of the runtime.
+LAPACK's routines (lapack.py), Fourier transforms as code generated for their lengths, sorts,
+Python callbacks and collectives as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -15,11 +15,13 @@ from math import prod
 
 from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
+from lamina.backends.cpu.lapack import lapack_kernel
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -63,14 +65,21 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
         return None
     name = ir.StringAttr(function.attributes["lamina.library"]).value
     op = function.regions[0].blocks[0].operations[0].operation
-    emit = _LIBRARIES.get(name)
+    routine = Lapack.of(op)
+    emit = _lapack if routine is not None and routine.name == name else _LIBRARIES.get(name)
     if emit is None:
-        raise CompileError.at(op, f"the CPU backend has no library {name!r}")
+        raise CompileError.at(op, f"the CPU backend has no library {name!r} for this")
     return emit(function, op, symbol, target)
 
 
 def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
     return fft_kernel(fft, symbol, target.vector_bits)
+
+
+def _lapack(
+    function: ir.Operation, op: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    return lapack_kernel(function, op, symbol), 0
 
 
 def _gemm(

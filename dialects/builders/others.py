@@ -108,6 +108,19 @@ def custom_call(
     return list(op.results)
 
 
+def lapack(
+    routine: str, operands: Sequence[Value], results: Sequence[Any], **options: bool
+) -> list[Value]:
+    """A routine of LAPACK on each matrix of a batch; results are given by shape and dtype."""
+    config = {name: ir.BoolAttr.get(value) for name, value in options.items()}
+    return custom_call(
+        f"lamina.lapack.{routine}",
+        operands,
+        [tensor_type(of.shape, of.dtype) for of in results],
+        backend_config=ir.DictAttr.get(config) if config else None,
+    )
+
+
 def chlo(
     name: str,
     operands: Sequence[Value],

@@ -16,6 +16,7 @@ from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+from lamina.passes.stablehlo.lapack import routine_of
 
 _DEPRECATED = "is not supported: use the collective itself (stablehlo.all_reduce, ...)"
 _NO_HOST = "compiled programs can't talk to the host while they run"
@@ -54,7 +55,7 @@ class CheckSupported(Pass):
                     f"calls @{op.attributes['callee'].value}, which is recursive",
                     "write the recursion as a loop (stablehlo.while)",
                 )
-            if name == "stablehlo.custom_call":
+            if name == "stablehlo.custom_call" and routine_of(op) is None:
                 target = op.attributes["call_target_name"].value
                 if target == PYTHON_CALLBACK:
                     return ir.WalkResult.ADVANCE

@@ -21,6 +21,7 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key
+from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 CLONED_CONSTANT_ELEMENTS = 64
@@ -111,6 +112,9 @@ def library_of(op: ir.Operation) -> str | None:
     """The library kernel that does a whole op, if one does and it pays."""
     if op.name == "stablehlo.fft":
         return "lamina.fft"
+    routine = Lapack.of(op)
+    if routine is not None:
+        return routine.name
     if op.name == "stablehlo.custom_call":
         return op.attributes["call_target_name"].value
     if op.name == "stablehlo.sort":

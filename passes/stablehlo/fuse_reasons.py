@@ -9,6 +9,7 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import Group
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 _MAX_STOPS = 3
@@ -34,13 +35,18 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
     if group.kind == "library":
         if members[0].name == "stablehlo.fft":
             return f"{group.library} does transforms of {ints(members[0], 'fft_length')}"
-        if members[0].name == "stablehlo.custom_call":
+        if members[0].name == "stablehlo.custom_call" and Lapack.of(members[0]) is None:
             return f"a call of {group.library}"
         if members[0].name == "stablehlo.sort":
             order = SortOrder.of(members[0])
             assert order is not None
             rows = f"{order.outer * order.inner} rows of {order.length}"
             return f"{group.library} sorts {rows} by {len(order.keys)} of {len(order.widths)}"
+        routine = Lapack.of(members[0])
+        if routine is not None:
+            matrix = "x".join(map(str, list(members[0].operands[0].type.shape)[-2:]))
+            batch = f" {routine.batch} times" if routine.batch > 1 else ""
+            return f"{group.library} does {matrix}{batch}"
         if members[0].name != "stablehlo.dot_general":
             return f"{group.library} does {_short(members[0].name)}"
         gemm = Gemm.of(members[0])

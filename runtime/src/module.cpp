@@ -15,6 +15,7 @@
 #include "executable.h"
 #include "fast_path.h"
 #include "gemm.h"
+#include "lapack.h"
 #include "leaf.h"
 #include "signature.h"
 #include "sort.h"
@@ -131,6 +132,8 @@ nb::dict symbols() {
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
   result["lamina_python_callback"] = reinterpret_cast<uintptr_t>(&lamina_python_callback);
+  for (const auto& [name, kernel] : lapack_symbols())
+    result[name.c_str()] = reinterpret_cast<uintptr_t>(kernel);
   return result;
 }
 

@@ -5,6 +5,8 @@ from lamina.control_flow.composite import platform_dependent as platform_depende
 from lamina.control_flow.cond import cond as cond
 from lamina.control_flow.cond import switch as switch
 from lamina.control_flow.custom_jvp import custom_jvp as custom_jvp
+from lamina.control_flow.custom_linear_solve import custom_linear_solve as custom_linear_solve
+from lamina.control_flow.custom_root import custom_root as custom_root
 from lamina.control_flow.loops import associative_scan as associative_scan
 from lamina.control_flow.loops import fori_loop as fori_loop
 from lamina.control_flow.loops import map as map

@@ -105,8 +105,8 @@ from lamina.lax.windows import (
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
 from lamina.control_flow import (
-    associative_scan, composite, cond, fori_loop, map, platform_dependent, reduce, reduce_p,
-    reduce_window, reduce_window_p, scan, switch, while_loop,
+    associative_scan, composite, cond, custom_linear_solve, custom_root, fori_loop, map,
+    platform_dependent, reduce, reduce_p, reduce_window, reduce_window_p, scan, switch, while_loop,
 )  # fmt: skip
 
 # ---- end of control flow ------------------------------------------------------------------------
@@ -122,10 +122,14 @@ from lamina.lax.special.gamma import (
 # ---- end of special functions -------------------------------------------------------------------
 
 
-# ---- placement (lamina.sharding), loaded when first named ---------------------------------------
+# ---- loaded when first named: linear algebra, and placement (lamina.sharding) ------------------
 def __getattr__(name: str) -> object:
-    if name != "with_sharding_constraint":
-        raise AttributeError(f"module 'lamina.lax' has no attribute {name!r}")
-    from lamina.sharding.constraint import with_sharding_constraint
+    if name == "linalg":
+        import importlib
 
-    return with_sharding_constraint
+        return importlib.import_module("lamina.lax.linalg")
+    if name == "with_sharding_constraint":
+        from lamina.sharding.constraint import with_sharding_constraint
+
+        return with_sharding_constraint
+    raise AttributeError(f"module 'lamina.lax' has no attribute {name!r}")

@@ -1,0 +1,104 @@
+"""custom_root: a root of a function, differentiated by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lamina.control_flow.custom_jvp import custom_jvp
+from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.core import tree
+from lamina.core.jaxpr import jaxpr_as_fun
+from lamina.core.tangents import Zero
+from lamina.core.trace import get_aval
+from lamina.interpreters.jvp import jvp_flat
+from lamina.interpreters.tangents import instantiate_zero
+
+Solver = Callable[[Callable[..., Any], Any], Any]
+
+
+def custom_root(
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Solver,
+    tangent_solve: Solver,
+    has_aux: bool = False,
+) -> Any:
+    """x = solve(f, initial_guess), which is to be an x with f(x) = 0.
+
+    tangent_solve  tangent_solve(g, y) gives the x with g(x) = y for the linear function g that f is
+                   near the root, and is linear in y.
+    has_aux        solve gives (x, aux), and so does this; aux is not differentiated.
+    Derivatives are those of x with respect to what f closes over. Raises TypeError where x or f(x)
+    has not initial_guess's structure.
+    """
+    leaves, guess_tree = tree.flatten(initial_guess)
+    in_tree = tree.structure((initial_guess,))
+    avals = avals_of(leaves, "custom_root")
+    n = len(leaves)
+    program, f_consts, f_tree = trace_function(f, in_tree, avals, debug_info(f, "custom_root"))
+    _check("f() output", f_tree, guess_tree)
+
+    def at(consts: Any) -> Callable[[Any], Any]:
+        def apply(x: Any) -> Any:
+            return tree.unflatten(
+                guess_tree, jaxpr_as_fun(program)(*consts, *tree.leaves(x))
+            )
+
+        return apply
+
+    finder, solve_consts, out_tree = trace_function(
+        lambda guess: solve(at(f_consts), guess), in_tree, avals, debug_info(solve, "solve")
+    )
+    parts = out_tree.children() if has_aux else [out_tree]
+    _check("solve() output", parts[0], guess_tree)
+
+    def linearized_solve(x: Any, y: Any) -> Any:
+        flat_x = tree.leaves(x)
+
+        def tangent(direction: Any) -> Any:
+            dots = tree.leaves(direction)
+            outs = jvp_flat(lambda *v: tree.leaves(at(f_consts)(tree.unflatten(guess_tree, v))),
+                            flat_x, dots)[1]  # fmt: skip
+            return tree.unflatten(guess_tree, [instantiate_zero(t) for t in outs])
+
+        return tangent_solve(tangent, y)
+
+    tangents, tangent_consts, tangent_tree = trace_function(
+        linearized_solve,
+        tree.structure((initial_guess, initial_guess)),
+        [*finder.out_avals[:n], *program.out_avals],
+        debug_info(tangent_solve, "tangent_solve"),
+    )
+    _check("tangent_solve() output", tangent_tree, guess_tree)
+
+    @custom_jvp
+    def root(f_consts: Any, solve_consts: Any, tangent_consts: Any, guess: Any) -> list[Any]:
+        return jaxpr_as_fun(finder)(*solve_consts, *guess)
+
+    @root.defjvp
+    def root_jvp(primals: Any, dots: Any) -> Any:
+        from lamina import lax
+
+        f_consts, _, tangent_consts, _ = primals
+        outs = root(*primals)
+        x = outs[:n]
+        _, moved = jvp_flat(
+            lambda *consts: jaxpr_as_fun(program)(*consts, *x), f_consts, dots[0]
+        )
+        rhs = [instantiate_zero(t) for t in moved]
+        found = jaxpr_as_fun(tangents)(*tangent_consts, *x, *rhs)
+        return outs, [*map(lax.neg, found), *map(_zero_tangent, outs[n:])]
+
+    return tree.unflatten(out_tree, root(f_consts, solve_consts, tangent_consts, leaves))
+
+
+def _zero_tangent(x: Any) -> Any:
+    return instantiate_zero(Zero(get_aval(x).to_tangent()))
+
+
+def _check(what: str, got: Any, want: Any) -> None:
+    if got != want:
+        raise TypeError(
+            f"{what} and initial_guess must have same type structure, got {got} and {want}."
+        )

@@ -1,0 +1,70 @@
+"""schur: the triangular form of square matrices; hessenberg, the step before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
+
+
+# ---- user functions ----------------------------------------------------------------------------
+def schur(
+    x: Any,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Any, ...]:
+    """T and Z with x = Z T Z^H, Z unitary and T upper triangular; of a real matrix T has blocks of
+    size 2 on the diagonal where eigenvalues are complex. Without compute_schur_vectors T alone.
+
+    Raises NotImplementedError for sort_eig_vals, as JAX does.
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError("schur does not sort eigenvalues")
+    return tuple(schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors)))
+
+
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """The Hessenberg form of square matrices in the upper triangle and the diagonal below it, under
+    that the vectors of the Householder reflectors that lead to it, and their factors."""
+    return tuple(hessenberg_p.bind(a))
+
+
+# ---- rules -------------------------------------------------------------------------------------
+def _abstract_eval(x: ShapedArray, *, compute_schur_vectors: bool) -> list[ShapedArray]:
+    check_matrix("schur", x, square=True)
+    return [x.strip_weak_type()] * (1 + compute_schur_vectors)
+
+
+def _lowering(ctx: Any, x: Any, *, compute_schur_vectors: bool) -> list[Any]:
+    return lapack("gees", [x], ctx.avals_out, vectors=compute_schur_vectors)
+
+
+schur_p: Primitive = Primitive(
+    "schur",
+    multiple_results=True,
+    abstract_eval=_abstract_eval,
+    lowering=_lowering,
+    transpose=NOT_LINEAR,
+    batching=batched_in_front(lambda: schur_p),
+)
+
+
+def _hessenberg_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
+    check_matrix("hessenberg", a, square=True)
+    if a.shape[-1] == 0:
+        raise TypeError(f"hessenberg requires matrices of a row or more, got {a.str_long()}")
+    return [a.strip_weak_type(), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
+
+
+hessenberg_p: Primitive = Primitive(
+    "hessenberg",
+    multiple_results=True,
+    abstract_eval=_hessenberg_abstract_eval,
+    lowering=lambda ctx, a: lapack("gehrd", [a], ctx.avals_out),
+    transpose=NOT_LINEAR,
+    batching=batched_in_front(lambda: hessenberg_p),
+)

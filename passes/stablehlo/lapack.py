@@ -1,0 +1,160 @@
+"""Which ops are one routine of LAPACK for each matrix of a batch, and its sizes.
+
+Custom calls of `lamina.lapack.<routine>` are by name; `stablehlo.cholesky` and `triangular_solve`
+are where the matrices are large enough for a call to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from lamina.dialects.vendors import ir
+
+LETTERS = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z", "i32": "i"}
+"""How LAPACK's names tell element types."""
+
+TARGET = "lamina.lapack."
+"""What the targets of custom calls begin with; the routine's name for real f64 follows, without
+its letter."""
+
+LARGE = 16
+"""The least size of a triangular system or of a Cholesky factor that is worth a call."""
+
+
+@dataclass(frozen=True)
+class Lapack:
+    """A routine applied to each matrix of a batch."""
+
+    routine: str
+    letter: str
+    batch: int
+    sizes: tuple[int, ...]
+    """What the kernel's comment in runtime/src/lapack_*.cpp says."""
+    work: int
+    """Arithmetic operations for one matrix, roughly."""
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> Lapack | None:
+        """What an op is as a routine; None if it is none, or small enough to do without."""
+        if op.name == "stablehlo.custom_call":
+            routine = routine_of(op)
+        else:
+            routine = _routine_of_solver(op)
+        if routine is None:
+            return None
+        row = _ROUTINES[routine]
+        of = op.operands[0].type
+        letter = LETTERS.get(str(of.element_type))
+        if letter is None:
+            return None
+        batch = prod(list(of.shape)[: len(of.shape) - row.rank])
+        sizes = tuple(int(size) for size in row.sizes(_Call(op)))
+        return cls(routine, letter, batch, sizes, row.work(sizes))
+
+    @property
+    def name(self) -> str:
+        """The library's name as the fused form records it."""
+        own = self.routine in OWN
+        return f"lamina.{self.routine}" if own else f"openblas.{self.routine}"
+
+
+def routine_of(custom_call: ir.Operation) -> str | None:
+    """The routine that a custom call names; None if we have none of that name."""
+    target = ir.StringAttr(custom_call.attributes["call_target_name"]).value
+    routine = target.removeprefix(TARGET)
+    return routine if target.startswith(TARGET) and routine in _ROUTINES else None
+
+
+def _routine_of_solver(op: ir.Operation) -> str | None:
+    if op.name not in ("stablehlo.cholesky", "stablehlo.triangular_solve"):
+        return None
+    of = op.operands[0].type
+    size = of.shape[len(of.shape) - 1]
+    if size < LARGE or 0 in op.results[0].type.shape or str(of.element_type) not in LETTERS:
+        return None
+    return "potrf" if op.name == "stablehlo.cholesky" else "trsm"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What sizes are read from."""
+
+    op: ir.Operation
+
+    def matrix(self, number: int) -> list[int]:
+        """The last two sizes of an operand."""
+        return list(self.op.operands[number].type.shape)[-2:]
+
+    def last(self, number: int) -> int:
+        """The last size of an operand."""
+        return list(self.op.operands[number].type.shape)[-1]
+
+    def last_of_result(self, number: int = 0) -> int:
+        """The last size of a result."""
+        return list(self.op.results[number].type.shape)[-1]
+
+    def flag(self, name: str) -> bool:
+        """An option; custom calls have theirs in backend_config."""
+        attributes = self.op.attributes
+        if "backend_config" in attributes:
+            attributes = ir.DictAttr(attributes["backend_config"])
+        return name in attributes and ir.BoolAttr(attributes[name]).value
+
+
+def _trsm_sizes(call: _Call) -> list[int]:
+    how = str(call.op.attributes["transpose_a"])
+    adjoint = 0 if "NO_TRANSPOSE" in how else 2 if "ADJOINT" in how else 1
+    flags = [call.flag("left_side"), call.flag("lower"), adjoint, call.flag("unit_diagonal")]
+    return [*call.matrix(1), *flags]
+
+
+@dataclass(frozen=True)
+class _Routine:
+    rank: int
+    """Dimensions of one matrix of the first operand."""
+    sizes: Callable[[_Call], list[int]]
+    work: Callable[[tuple[int, ...]], int]
+    """Arithmetic operations, from the sizes."""
+
+
+def _thin(factor: int) -> Callable[[tuple[int, ...]], int]:
+    """factor * m * n * min(m, n), from sizes that begin with m and n."""
+    return lambda sizes: factor * sizes[0] * sizes[1] * min(sizes[0], sizes[1])
+
+
+def _cubed(factor: int) -> Callable[[tuple[int, ...]], int]:
+    return lambda sizes: factor * sizes[0] ** 3
+
+
+def _square(*flags: str) -> Callable[[_Call], list[int]]:
+    return lambda call: [call.last(0), *(call.flag(name) for name in flags)]
+
+
+OWN = frozenset(("cholesky_update", "permutation"))
+"""Routines that LAPACK does not have: the runtime's own."""
+
+_ROUTINES = {
+    "getrf": _Routine(2, lambda c: c.matrix(0), _thin(1)),
+    "permutation": _Routine(1, lambda c: [c.last(0), c.last_of_result()], lambda s: 4 * s[1]),
+    "potrf": _Routine(2, _square("lower"), lambda s: s[0] ** 3 // 3),
+    "trsm": _Routine(2, _trsm_sizes, lambda s: s[0] * s[1] * (s[0] if s[2] else s[1])),
+    "geqrf": _Routine(2, lambda c: c.matrix(0), _thin(2)),
+    "geqp3": _Routine(2, lambda c: c.matrix(0), _thin(2)),
+    "orgqr": _Routine(2, lambda c: [*c.matrix(0), c.last(1)], _thin(2)),
+    "ormqr": _Routine(
+        2,
+        lambda c: [*c.matrix(0), *c.matrix(2), c.flag("left"), c.flag("transpose")],
+        lambda s: 4 * s[1] * s[2] * s[3],
+    ),
+    "gehrd": _Routine(2, _square(), _cubed(4)),
+    "sytrd": _Routine(2, _square("lower"), _cubed(2)),
+    "syevd": _Routine(2, _square("lower"), _cubed(9)),
+    "gesdd": _Routine(2, lambda c: [*c.matrix(0), c.flag("full"), c.flag("vectors")], _thin(20)),
+    "gesvd": _Routine(2, lambda c: [*c.matrix(0), c.flag("full"), c.flag("vectors")], _thin(20)),
+    "geev": _Routine(2, _square("left", "right"), _cubed(25)),
+    "gees": _Routine(2, _square("vectors"), _cubed(25)),
+    "gtsv": _Routine(1, lambda c: [*c.matrix(3)], lambda s: 8 * s[0] * s[1]),
+    "cholesky_update": _Routine(2, _square(), lambda s: 4 * s[0] ** 2),
+}  # fmt: skip
