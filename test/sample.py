@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -112,7 +113,7 @@ def row(
     note: str = "",
     **params: Any,
 ) -> None:
-    """Adds a row: lax.<primitive>(*arrays, **params).
+    """Adds a row: lax.<primitive>(*arrays, **params). Names may have dots: linalg.qr.
 
     function the name of the function in lax, if it is not the primitive's.
     call     call(lax, *arrays), where the parameters are more than keywords.
@@ -127,11 +128,11 @@ def row(
     name = function or primitive
 
     def apply(lib: Any, *xs: Any) -> Any:
-        return getattr(lib, name)(*xs, **params)
+        return operator.attrgetter(name)(lib)(*xs, **params)
 
     ROWS.append(
         Sample(
-            getattr(lax, primitive + "_p"), call or apply, specs, numpy, not value_only, smooth,
+            operator.attrgetter(primitive + "_p")(lax), call or apply, specs, numpy, not value_only, smooth,
             widen, vmap and not value_only, jax_jvp, rtol, note,
         )
     )  # fmt: skip

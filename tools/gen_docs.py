@@ -50,6 +50,8 @@ def families() -> Iterator[tuple[ModuleType, list[Primitive]]]:
     seen: set[Primitive] = set()
     for package in (lax, control_flow, callbacks):
         for module in _modules(package):
+            if hasattr(module, "__path__"):
+                continue  # a package only passes on what its modules make
             found = [p for p in primitives_in(module) if p not in seen]
             seen.update(found)
             if found:

@@ -2,8 +2,8 @@
 
 A triangular system is solved row by row, each row of the right-hand sides at once, so that the
 innermost loop runs over contiguous memory when the matrix stands on the left. Cholesky computes one
-column after another; the triangle that is not asked for becomes zero, and a matrix that is not
-positive definite gives NaNs.
+column after another; the triangle that is not asked for becomes zero, and the other one NaN where
+the matrix is not positive definite.
 
 example: test/passes/stablehlo/lower_solvers.mlir
 """
@@ -115,7 +115,18 @@ def _cholesky(op: ir.Operation) -> list[ir.Value]:
             below_diagonal = arith.AddIOp(j, index(1)).result
             return for_range(below_diagonal, index(size), factor, below)
 
-        return for_range(index(0), index(size), carried, one_column)
+        factor = for_range(index(0), index(size), carried, one_column)
+        # A pivot that is NaN makes all later ones NaN.
+        last = index(size - 1)
+        pivot = read(factor[0], at, last, last)
+
+        def one_row(i: ir.Value, x: list[ir.Value]) -> Sequence[ir.Value]:
+            def one_element(j: ir.Value, x: list[ir.Value]) -> Sequence[ir.Value]:
+                return [write(_nan_if_nan(pivot, read(x[0], at, i, j)), x[0], at, i, j)]
+
+            return for_range(index(0), arith.AddIOp(i, index(1)).result, x, one_element)
+
+        return for_range(index(0), index(size), factor, one_row)
 
     zero = hlo.full(0, list(a.type.shape), _dtype(a))
     return for_each(batch, [zero], one_matrix)
@@ -152,10 +163,25 @@ _divide = _by_type(lambda x, y: arith.DivFOp(x, y).result, lambda x, y: complex_
 _conjugate = _by_type(lambda x: x, lambda x: complex_.ConjOp(x).result)
 
 
+def _nan_if_nan(pivot: ir.Value, value: ir.Value) -> ir.Value:
+    """A value, or the pivot where that is NaN."""
+    tested = complex_.ReOp(pivot).result if _is_complex(pivot) else pivot
+    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, tested, tested).result
+    return arith.SelectOp(is_nan, pivot, value).result
+
+
+def _positive_root(value: ir.Value) -> ir.Value:
+    """The root of a positive number, NaN for others."""
+    zero = arith.ConstantOp(value.type, 0.0).result
+    nan = arith.ConstantOp(value.type, float("nan")).result
+    positive = arith.CmpFOp(arith.CmpFPredicate.OGT, value, zero).result
+    return arith.SelectOp(positive, math.sqrt(value), nan).result
+
+
 def _square_root(value: ir.Value) -> ir.Value:
     """The root of a number that is real, though its type may be complex."""
     if not _is_complex(value):
-        return math.sqrt(value)
+        return _positive_root(value)
     part = ir.ComplexType(value.type).element_type
-    root = math.sqrt(complex_.ReOp(value).result)
+    root = _positive_root(complex_.ReOp(value).result)
     return complex_.CreateOp(value.type, root, arith.ConstantOp(part, 0.0).result).result

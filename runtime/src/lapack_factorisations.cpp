@@ -63,7 +63,12 @@ struct Potrf {
       }
       int info = 0;
       job.routine(0, uplo, &n, l, &n, &info, size_t{1});
-      if (info != 0) fill_nan(l, int64_t{n} * n);
+      for (int64_t row = 0; info != 0 && row < n; ++row) {
+        if (lower)
+          fill_nan(l + row * n, row + 1);
+        else
+          fill_nan(l + row * n + row, n - row);
+      }
     }
   }
 };

@@ -10,11 +10,22 @@ from lamina.lax.linalg.cholesky import cholesky, cholesky_p, cholesky_update, ch
 from lamina.lax.linalg.eig import EigImplementation, eig, eig_p
 from lamina.lax.linalg.eigh import EighImplementation, eigh, eigh_p, tridiagonal, tridiagonal_p
 from lamina.lax.linalg.lu import (
-    lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p,
+    lu,
+    lu_p,
+    lu_pivots_to_permutation,
+    lu_pivots_to_permutation_p,
 )  # fmt: skip
 from lamina.lax.linalg.qdwh import qdwh
 from lamina.lax.linalg.qr import (
-    geqp3, geqp3_p, geqrf, geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p, qr,
+    geqp3,
+    geqp3_p,
+    geqrf,
+    geqrf_p,
+    householder_product,
+    householder_product_p,
+    ormqr,
+    ormqr_p,
+    qr,
     qr_p,
 )  # fmt: skip
 from lamina.lax.linalg.schur import hessenberg, hessenberg_p, schur, schur_p

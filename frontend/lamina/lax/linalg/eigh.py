@@ -8,7 +8,14 @@ from typing import Any
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray
 from lamina.lax.linalg.matrices import (
-    adjoint, column, diagonal, eye_like, matmul, real, row, symmetrize,
+    adjoint,
+    column,
+    diagonal,
+    eye_like,
+    matmul,
+    real,
+    row,
+    symmetrize,
 )  # fmt: skip
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack, real_dtype
 

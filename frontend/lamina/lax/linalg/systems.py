@@ -45,6 +45,8 @@ def inverse(permutation: Any) -> Any:
 
 def take_rows(x: Any, permutation: Any) -> Any:
     """The rows of matrices in the order of permutations."""
+    if 0 in x.shape:
+        return x
     if len(x.shape) == 2:
         return _take_leading(x, permutation)
     index = lax.broadcast_in_dim(permutation, x.shape, range(len(x.shape) - 1))
