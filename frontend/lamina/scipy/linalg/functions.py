@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.autodiff import jvp
+from lamina.api import jvp
 from lamina.lax.linalg.matrices import adjoint, eye_like, matmul
 from lamina.lax.linalg.systems import solve
 from lamina.numpy._eager import compiled
