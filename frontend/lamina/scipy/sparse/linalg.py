@@ -3,6 +3,7 @@ same system again."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -46,9 +47,7 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
         )
 
-    def method(*given: Any) -> Array:
-        return _minimal_residuals(*given, restart=restart)
-
+    method = functools.partial(_minimal_residuals, restart=restart)
     x = _solve(method, A, b, x0, tol, atol, maxiter, M, hermitian=False)
     size = sum(lax.abs(leaf).sum() for leaf in tree.leaves(x))
     return x, lax.select(lax.is_finite(size), np.int32(0), np.int32(-1))
@@ -76,17 +75,21 @@ def _solve(method: Callable[..., Array], A: Any, b: Any, x0: Any, tol: Any, atol
         )
     start = [lax.convert_element_type(x, y.dtype) for x, y in zip(start, leaves)]
     steps = 10 * size if maxiter is None else maxiter
+    operator = _operator(A)
     precondition = _operator(M) if M is not None else lambda x: x
 
     def flat(apply: Operator) -> Callable[[Array], Array]:
         def on_vector(v: Array) -> Array:
-            out = apply(_unraveled(v, treedef, shapes))
-            got = [np.shape(x) for x in tree.leaves(out)]
-            if got != shapes:
-                raise ValueError(f"matvec() output shapes must match b, got {got} and {shapes}")
-            return _raveled(tree.leaves(out))
+            return _raveled(tree.leaves(apply(_unraveled(v, treedef, shapes))))
 
         return on_vector
+
+    def checked(x: Any) -> Any:
+        out = operator(x)
+        got = [np.shape(y) for y in tree.leaves(out)]
+        if got != shapes:
+            raise ValueError(f"matvec() output shapes must match b, got {got} and {shapes}")
+        return out
 
     def solver(apply: Operator, right: Any) -> Any:
         vector = _raveled(tree.leaves(right))
@@ -97,7 +100,7 @@ def _solve(method: Callable[..., Array], A: Any, b: Any, x0: Any, tol: Any, atol
 
     symmetric = hermitian and not any(dtypes.is_complex(get_aval(x).dtype) for x in leaves)
     return lax.custom_linear_solve(
-        _operator(A), b, solve=solver, transpose_solve=solver, symmetric=symmetric
+        checked, b, solve=solver, transpose_solve=solver, symmetric=symmetric
     )
 
 
