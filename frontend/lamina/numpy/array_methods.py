@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.array import Array
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, is_array_like
 from lamina.numpy import (
@@ -24,9 +25,11 @@ from lamina.numpy import (
     searching,
     sorting,
 )  # fmt: skip
+from lamina.numpy._eager import compiled
 from lamina.numpy.updating import IndexUpdateHelper
 
 _FOREIGN = (list, tuple, dict, str, bytes, type(None))
+_PLAIN = frozenset((Array, bool, int, float, complex))
 
 
 def _accepts(other: Any) -> bool:
@@ -38,6 +41,7 @@ def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         return function(self, other) if _accepts(other) else NotImplemented
 
+    operator.__name__ = function.__name__  # compiled programs are named after it
     return operator
 
 
@@ -45,7 +49,19 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def operator(self: Any, other: Any) -> Any:
         return function(other, self) if _accepts(other) else NotImplemented
 
+    operator.__name__ = function.__name__
     return operator
+
+
+def _quick(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator that, outside transformations, is one call of a compiled program: the runtime
+    finds it by the operands' types, without promoting them in Python."""
+    program = compiled(operator)
+
+    def quick(self: Any, other: Any) -> Any:
+        return (program if type(other) in _PLAIN else operator)(self, other)
+
+    return quick
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -176,10 +192,19 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+# Not pow: a Python number is an exponent by its value.
+_QUICK = frozenset(
+    name
+    for function in (*_ARITHMETIC, *_COMPARISONS)
+    if function != "pow"
+    for name in (f"__{function}__", f"__r{function}__")
+)
+
+
 def attach(cls: type) -> None:
     """Gives a class of arrays the operators, methods and properties of NumPy's arrays."""
     for name, function in _operators().items():
-        setattr(cls, name, function)
+        setattr(cls, name, _quick(function) if cls is Array and name in _QUICK else function)
     for name, function in _METHODS.items():
         setattr(cls, name, function)
     for name, function in _PROPERTIES.items():
