@@ -16,6 +16,7 @@ from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from lamina.core.tangents import UndefinedPrimal, Zero
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tree_differences import tree_differences
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -175,15 +176,20 @@ class _LinearMap:
         cts, ct_tree = tree.flatten(cotangents)
         if ct_tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{ct_tree}, but expected to match {self.out_tree}"
+                "unexpected tree structure.\n\nThe argument of a function that vjp gives must match "
+                "the pytree structure of the differentiated function's result, but they differ:\n"
+                + "\n".join(
+                    f"  * out{path} was {a} in the original output, but {b} here, so {why}"
+                    for path, a, b, why in tree_differences(self.out_tree, ct_tree)
+                )
             )
         for ct, aval in zip(cts, self.out_avals, strict=True):
             want, got = aval.to_tangent(), _tangent_aval(ct)
             if want.shape != got.shape or want.dtype != got.dtype:
                 raise ValueError(
-                    "unexpected type (e.g. shape/dtype) for argument to vjp function: got "
-                    f"{got.str_short()}, but expected {want.str_short()}"
+                    "unexpected type (e.g. shape/dtype) for argument to VJP function: got "
+                    f"{got.str_long()}, but expected {want.str_long()} because the corresponding "
+                    f"output of the differentiated function had type {aval.str_long()}"
                 )
         given = [ct for ct, nz in zip(cts, self.nonzero, strict=False) if nz]
         # Aux results that depend on the primals have no cotangent.

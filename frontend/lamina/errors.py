@@ -63,7 +63,7 @@ class NonConcreteBooleanIndexError(LaminaIndexError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
-            f"Array boolean indices must be concrete; got {_describe(tracer)}\n"
+            f"Array boolean indices must be concrete; got {tracer.aval.str_long()}{_origin(tracer)}\n"
             "The shape of x[mask] depends on the values of mask. Use the three-argument "
             "lamina.numpy.where(mask, x, fill) instead."
         )
@@ -95,6 +95,12 @@ class InconclusiveDimensionOperation(Exception):
 
 # JAX's names of the bases.
 JAXTypeError, JAXIndexError = LaminaTypeError, LaminaIndexError
+
+
+def origin_of(values: Any) -> str:
+    """Of the first traced value among several: which function is traced, and which argument it
+    comes from, as lines to append to a message."""
+    return next((_origin(v) for v in values if hasattr(v, "origin_note")), "")
 
 
 def _describe(tracer: Any) -> str:

@@ -246,8 +246,12 @@ def trace_call(
         except (TypeError, OverflowError) as e:
             names = arg_names(options.fun, args, kwargs)
             where = names[i] if not static_args and i < len(names) else f"leaf {i}"
-            kind = OverflowError if isinstance(e, OverflowError) else TypeError
-            raise kind(
+            if isinstance(e, OverflowError):
+                raise OverflowError(
+                    "An overflow was encountered while parsing an argument to a jitted computation, "
+                    f"whose argument path is {where}. Got {type(x)} with value {x}. {e}"
+                ) from None
+            raise TypeError(
                 f"Error interpreting argument to {options.name} as an abstract array. The problematic "
                 f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
                 "If it is a setting rather than data, mark it static (static_argnums or "

@@ -111,7 +111,7 @@ def mapped_sizes(
     """The axes as dimensions that are not negative, and the one size that they have. `what` is
     the transformation, for messages."""
     dims: list[Any] = []
-    found: list[tuple[str, Any, int]] = []
+    found: list[tuple[str, Any, int, int]] = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         name = names[i] if i < len(names) else f"argument {i}"
         if axis is None:
@@ -137,16 +137,16 @@ def mapped_sizes(
             )
         axis = axis % aval.ndim
         dims.append(axis)
-        found.append((name, aval, aval.shape[axis]))
-    sizes = {n for _, _, n in found}
+        found.append((name, aval, axis, aval.shape[axis]))
+    sizes = {n for *_, n in found}
     if axis_size is not None:
         sizes.add(axis_size)
     if not sizes:
         raise ValueError(f"{what} must have at least one non-None value in in_axes, or axis_size")
     if len(sizes) > 1:
         lines = [
-            f"  * argument {name} of type {aval.str_short()} has size {n} along the mapped axis"
-            for name, aval, n in found
+            f"  * size {n}: axis {axis} of argument {name} of type {aval.str_long()}"
+            for name, aval, axis, n in found
         ]
         if axis_size is not None:
             lines.append(f"  * axis_size is {axis_size}")
@@ -161,7 +161,7 @@ def _place(x: Any, dim: Any, wanted: Any, size: int, fun: Any) -> Any:
         if dim is not None:
             raise ValueError(
                 f"vmap has mapped output but out_axes is None, in {getattr(fun, '__name__', fun)}: the "
-                f"result of type {get_aval(x).str_short()} differs from lane to lane"
+                f"result of type {get_aval(x).str_long()} differs from lane to lane"
             )
         return x
     ndim = get_aval(x).ndim + (1 if dim is None else 0)

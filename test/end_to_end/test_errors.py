@@ -268,7 +268,7 @@ def test_arguments_must_be_arrays():
     assert "static_argnums" in text
     with pytest.raises(TypeError, match="at path x"):
         lamina.jit(f)("text", 1)
-    with pytest.raises(OverflowError, match="(?s)at path options.*too large"):
+    with pytest.raises(OverflowError, match="argument path is options.*too large"):
         lamina.jit(f)(1.0, 2**40)
 
 

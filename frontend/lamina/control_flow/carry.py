@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
+from lamina.core.jaxpr import DebugInfo
+from lamina.core.tree_differences import tree_differences
 
 
 def fixpoint(start: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
@@ -45,37 +48,45 @@ def promote_weak_carry(
 
 
 def check_carry(
-    function: str,
     what: str,
-    init: Any,
+    info: DebugInfo,
     out_tree: tree.PyTreeDef,
     in_tree: tree.PyTreeDef,
     out: Sequence[ShapedArray],
     expected: Sequence[ShapedArray],
 ) -> None:
-    """Raises TypeError, naming the entry, where a step changes the carry's structure or types."""
+    """Raises TypeError, naming the function and the entry as its author would write it, where a
+    step changes the carry's structure or types. `info` tells of the body, whose first argument is
+    the carry."""
+    names = info.arg_names[: len(expected)]
     if out_tree != in_tree:
-        raise TypeError(
-            f"{what}: the input and output carry of {function} must have the same pytree structure, "
-            f"but the input carry has structure {in_tree} and the output carry {out_tree}.\n"
-            "Revise the function so that the carry output has the same structure as the input."
+        root = re.split(r"[.\[]", names[0])[0] if names else "the carry"
+        found = "\n".join(
+            f"The input carry {root}{path} is {a} but the corresponding component of the carry "
+            f"output is {b}, so {why}."
+            for path, a, b, why in tree_differences(in_tree, out_tree)
         )
-    paths = tree.paths(init)
+        raise TypeError(
+            f"{what} function carry input and carry output must have the same pytree structure, but "
+            f"they differ in {info.place()}:\n\n{found}\n\nRevise the function so that the carry "
+            "output has the same pytree structure as the carry input."
+        )
     wrong = [
-        f"  * the input carry{p} has type {e.str_short()} but the corresponding output carry has "
-        f"type {o.str_short()}" + _difference(e, o)
-        for p, o, e in zip(paths, out, expected, strict=True)
+        f"The input carry {name} has type {e.str_long()} but the corresponding output carry "
+        f"component has type {o.str_long()}, so {difference_of_types(e, o)} do not match."
+        for name, o, e in zip(names, out, expected, strict=True)
         if not same_type(o, e)
     ]
     if wrong:
         raise TypeError(
-            f"{what}: the input and output carry of {function} must have equal types, but they "
-            "differ:\n" + "\n".join(wrong) + "\nRevise the function so that all output types match "
-            "the corresponding input types."
+            f"{what} function carry input and carry output must have equal types, but they differ "
+            f"in {info.place()}:\n\n" + "\n".join(wrong) + "\n\nRevise the function so that all "
+            "output types match the corresponding input types."
         )
 
 
-def _difference(e: ShapedArray, o: ShapedArray) -> str:
-    if e.dtype != o.dtype and e.shape != o.shape:
-        return ", so the dtypes and shapes do not match"
-    return ", so the dtypes do not match" if e.dtype != o.dtype else ", so the shapes do not match"
+def difference_of_types(a: ShapedArray, b: ShapedArray) -> str:
+    """Which of dtype and shape are not the same, for messages."""
+    if a.dtype != b.dtype and a.shape != b.shape:
+        return "the dtypes and the shapes"
+    return "the dtypes" if a.dtype != b.dtype else "the shapes"

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import config
 from lamina.control_flow.branches import share_consts, with_shared_consts
+from lamina.control_flow.carry import difference_of_types
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
 from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.residuals import hoist_consts
@@ -19,6 +20,7 @@ from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tree_differences import tree_differences
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
@@ -110,12 +112,17 @@ def _bind_branches(
         if what == "cond"
         else tuple(f"branch {i}" for i in range(len(branches)))
     )
+    places = [c.jaxpr.debug_info.place() for c, _, _ in traced]
     for i, t in enumerate(out_trees[1:], 1):
         if t != out_trees[0]:
+            found = "\n".join(
+                f"{names[0]} output{path} is {a} but {names[i]} output{path} is {b}, so {why}."
+                for path, a, b, why in tree_differences(out_trees[0], t)
+            )
             raise TypeError(
-                f"{what} branch outputs must have the same pytree structure, but {names[0]} gives "
-                f"{out_trees[0]} and {names[i]} gives {t}. Revise the branches so that they return "
-                "the same structure."
+                f"{what} branch outputs must have the same pytree structure, but they differ:\n\n"
+                f"{_who(names, places, (0, i))}\n\n{found}\n\nRevise {names[0]} and/or {names[i]} so "
+                "that they have the same pytree structure."
             )
     consts: list[Any] = []
     closed: list[ClosedJaxpr] = []
@@ -131,19 +138,31 @@ def _bind_branches(
             )
         )
         consts += own
-    closed = _unify_results(what, names, closed)
+    paths = tree.paths(tree.unflatten(out_trees[0], closed[0].out_avals))
+    closed = _unify_results(what, names, places, paths, closed)
     out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
     return tree.unflatten(out_trees[0], out)
 
 
-def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
+def _who(names: Sequence[str], places: Sequence[str], which: Sequence[int]) -> str:
+    return "\n".join(f"{names[i]} is {places[i]}" for i in which)
+
+
+def _unify_results(
+    what: str,
+    names: Sequence[str],
+    places: Sequence[str],
+    paths: Sequence[str],
+    closed: list[ClosedJaxpr],
+) -> list[ClosedJaxpr]:
     """Checks that all branches give the same types; a weak type gives way to a strong one."""
     columns = list(zip(*[c.out_avals for c in closed], strict=True))
     targets = []
     for k, column in enumerate(columns):
         strong = [a for a in column if not a.weak_type]
         target = strong[0] if strong else column[0]
-        for name, a in zip(names, column, strict=True):
+        of_target = column.index(target)
+        for i, a in enumerate(column):
             fits = a.shape == target.shape and (
                 a.dtype == target.dtype
                 or (
@@ -153,13 +172,15 @@ def _unify_results(what: str, names: Sequence[str], closed: list[ClosedJaxpr]) -
                 )
             )
             if not fits:
+                first, second = sorted((of_target, i))
                 raise TypeError(
-                    f"{what} branches must have equal output types but they differ: output {k} is "
-                    + " and ".join(
-                        f"{c.str_short()} from {n}" for n, c in zip(names, column, strict=True)
-                    )
-                    + ". Revise the branches so that the types agree"
-                    + (f", for example with .astype in {name}." if name else ".")
+                    f"{what} branches must have equal output types but they differ.\n\n"
+                    f"{_who(names, places, (first, second))}\n\n"
+                    f"The output{paths[k]} of {names[first]} has type {column[first].str_long()} but "
+                    f"the corresponding output of {names[second]} has type "
+                    f"{column[second].str_long()}, so {difference_of_types(a, target)} do not "
+                    f"match.\n\nRevise {names[first]} and/or {names[second]} so that all output "
+                    "types match."
                 )
         targets.append(target)
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,7 +37,7 @@ def fori_loop(
         aval = get_aval(x)
         if aval.shape or not dtypes.is_integer(aval.dtype):
             raise TypeError(
-                "lower and upper arguments to fori_loop must be integer scalars, got "
+                "lower and upper arguments to fori_loop must have equal integer types, got "
                 f"{aval.str_long()}"
             )
     from lamina import lax
@@ -54,12 +55,12 @@ def fori_loop(
         start, n = operator.index(np.asarray(lower).item()), 0
         n = max(operator.index(np.asarray(upper).item()) - start, 0)
 
-        def step(carry: Any, _: Any) -> Any:
-            i, val = carry
+        def step(loop_carry: Any, _: Any) -> Any:
+            i, val = loop_carry
             return (lax.add(i, scalar_of(index, 1)), body_fun(i, val)), None
 
         (_, out), _ = scan(
-            step,
+            _named_as(body_fun, step),
             (scalar_of(index, start), init_val),
             None,
             length=n,
@@ -77,11 +78,18 @@ def fori_loop(
         i, end, _ = carry
         return lax.lt(i, end)
 
-    def body(carry: Any) -> Any:
-        i, end, val = carry
+    def body(loop_carry: Any) -> Any:
+        i, end, val = loop_carry
         return lax.add(i, scalar_of(index, 1)), end, body_fun(i, val)
 
-    return while_loop(cond, body, (lower, upper, init_val))[2]
+    return while_loop(cond, _named_as(body_fun, body), (lower, upper, init_val))[2]
+
+
+def _named_as(fun: Callable[..., Any], step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step`, which messages call `fun` with the arguments of `step`."""
+    step.__signature__ = inspect.signature(step)  # type: ignore[attr-defined]
+    step.__wrapped__ = fun  # type: ignore[attr-defined]
+    return step
 
 
 def _index_type(lower: ShapedArray, upper: ShapedArray) -> ShapedArray:

@@ -50,7 +50,8 @@ def scan(
         )
         children = out_tree.children() if out_tree.num_children == 2 else []
         if len(children) != 2 or out_tree.type is not tuple:
-            raise TypeError(f"scan body output must be a pair, got {out_tree}.")
+            place = closed.jaxpr.debug_info.place()
+            raise TypeError(f"scan body output must be a pair, got {out_tree} from {place}.")
         return closed, consts, children
 
     closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
@@ -65,9 +66,8 @@ def scan(
         carry_avals = new_avals
         closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
     check_carry(
-        "f",
-        "scan",
-        init,
+        "scan body",
+        closed.jaxpr.debug_info,
         out_carry_tree,
         init_tree,
         closed.out_avals[: out_carry_tree.num_leaves],

@@ -64,14 +64,18 @@ def while_loop(
     if new_avals != avals:
         avals = new_avals
         body, body_consts, body_tree = trace_body(avals)
-    check_carry("body_fun", "while_loop", init_val, body_tree, value_tree, body.out_avals, avals)
+    info = body.jaxpr.debug_info
+    check_carry("while_loop body", info, body_tree, value_tree, body.out_avals, avals)
     cond, cond_consts, cond_tree = trace_function(
         cond_fun, in_tree, avals, debug_info(cond_fun, "while_loop cond", (init_val,))
     )
     got = cond.out_avals
     if cond_tree != tree.structure(0) or got[0].shape or got[0].dtype != np.bool_:
-        what = got[0].str_long() if len(got) == 1 else str(cond_tree)
-        raise TypeError(f"cond_fun must return a boolean scalar, but got {what}.")
+        what = got[0].str_long() if cond_tree.is_leaf() else f"pytree {cond_tree}"
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got {what} from "
+            f"{cond.jaxpr.debug_info.place()}."
+        )
     outs = while_p.bind(
         *cond_consts,
         *body_consts,

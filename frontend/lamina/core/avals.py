@@ -72,7 +72,7 @@ class ShapedArray:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
 
-    __str__ = str_short
+    __str__ = str_long
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:

@@ -98,9 +98,12 @@ class DebugInfo:
     arg_names: tuple[str, ...] = ()
     result_paths: tuple[str, ...] = ()
 
+    def place(self) -> str:
+        """The function and where it is defined: f at FILE:LINE."""
+        return f"{self.function} at {self.location}" if self.location else self.function
+
     def describe(self) -> str:
-        at = f" at {self.location}" if self.location else ""
-        return f"{self.function}{at} for {self.kind}"
+        return f"{self.place()} for {self.kind}"
 
 
 NO_DEBUG_INFO = DebugInfo("a transformation")

@@ -162,8 +162,11 @@ def is_staging() -> bool:
 
 def raise_leaked(x: Tracer) -> None:
     """Raises the error for a tracer used outside its trace."""
-    made_at = getattr(x, "made_at", None)
-    info = getattr(x._trace, "debug_info", None)
+    inner: Any = x
+    while isinstance(inner, Tracer) and not isinstance(inner, JitTracer):
+        inner = inner.value if hasattr(inner, "value") else getattr(inner, "primal", None)
+    made_at = getattr(inner, "made_at", None)
+    info = getattr(getattr(inner, "_trace", None), "debug_info", None)
     what = info.describe() if info is not None else x._trace.name()
     raise leaked_tracer_error(x, made_at, "", what)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lamina import errors
 from lamina.core import ShapedArray, Tracer, dtypes, get_aval
 
 _CATEGORIES: dict[str, frozenset[np.dtype]] = {
@@ -124,7 +125,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
             raise TypeError(
                 _shape_message(shape)
                 + " If using `jit`, try using `static_argnums` or applying `jit` to smaller "
-                "subfunctions."
+                "subfunctions." + errors.origin_of(shape)
             )
         try:
             sizes = tuple(operator.index(d) for d in shape)

@@ -129,7 +129,11 @@ def dot(lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_t
     if dimension_numbers is None:
         left, right = np.shape(lhs), np.shape(rhs)
         if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
-            raise TypeError(f"Incompatible shapes for dot: got {left} and {right}.")
+            raise ValueError(
+                "lax.dot: dimension_numbers must be specified when not performing simple un-batched "
+                "matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={left} rhs_shape={right}"
+            )
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 

@@ -35,8 +35,9 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
-    """The k greatest elements along an axis, greatest first, and their indices. NaN counts as the
-    greatest; of equal elements the first comes first."""
+    """The k greatest elements along an axis, greatest first, and their indices; of equal elements
+    the first comes first. Floats are in IEEE 754's total order: NaN, inf, ..., 0.0, -0.0, ..., -inf,
+    NaN with the sign bit."""
     shape = np.shape(operand)
     axis = canonical_axis("top_k", axis, len(shape))
     if not 0 <= k <= shape[axis]:
@@ -45,8 +46,22 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
         )
     index = lax.broadcasted_iota(np.int32, shape, axis)
     # A stable sort of the reversed arrays, reversed, is descending and still has ties in order.
-    found = sort((lax.rev(operand, (axis,)), lax.rev(index, (axis,))), axis)
-    return [lax.slice_in_dim(lax.rev(x, (axis,)), 0, k, 1, axis) for x in found]
+    key = _total_order(operand)
+    _, order = sort((lax.rev(key, (axis,)), lax.rev(index, (axis,))), axis)
+    order = lax.slice_in_dim(lax.rev(order, (axis,)), 0, k, 1, axis)
+    return [lax.take_along_axis(operand, order, axis, mode="promise_in_bounds"), order]
+
+
+def _total_order(x: Any) -> Any:
+    """Integers in the order of floats (IEEE 754-2008, 5.10): of negative ones, all bits but the
+    sign are flipped. What is no float is its own key."""
+    dtype = get_aval(x).dtype
+    if not dtypes.is_float(dtype):
+        return x
+    n = dtype.itemsize * 8
+    bits = lax.bitcast_convert_type(lax.stop_gradient(x), np.dtype(f"int{n}"))
+    sign = lax.shift_right_arithmetic(bits, lax.full_like(bits, n - 1))
+    return lax.bitwise_xor(bits, lax.shift_right_logical(sign, lax.full_like(bits, 1)))
 
 
 def approx_max_k(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina import lax
+from lamina import errors, lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy._eager import compiled
@@ -150,7 +150,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         shown = shape if isinstance(shape, (tuple, list)) or hasattr(shape, "shape") else (shape,)
         hint = (
             "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
-            "subfunctions."
+            "subfunctions." + errors.origin_of(shown)
             if isinstance(shape, Tracer) or builtins.any(isinstance(d, Tracer) for d in shown)
             else ""
         )
@@ -436,8 +436,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 def _sizes(name: str, n: Any, m: Any) -> tuple[int, int]:
-    rows = operator.index(n)
-    columns = rows if m is None else operator.index(m)
+    rows, columns = as_shape((n, n if m is None else m))
     if rows < 0 or columns < 0:
         raise ValueError(f"negative dimensions are not allowed, got {rows} and {columns}")
     return rows, columns

@@ -210,8 +210,9 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool) -> tuple[En
     if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
         return _int_entry(int(item), n, axis, clamp), None
     if not is_array_like(item):
-        raise TypeError(
-            f"Indexer must have integer or boolean type, got indexer of type {type(item).__name__}"
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+            f"arrays are valid indices. Got {item!r}"
         )
     aval = get_aval(item)
     if not dtypes.is_integer(aval.dtype):
@@ -246,9 +247,12 @@ def _slice_entry(s: slice, n: int, position: int) -> Entry:
                 raise TypeError
             bounds.append(operator.index(part))
         except TypeError:
+            if not isinstance(part, Tracer):
+                raise
             raise IndexError(
                 f"Slice entries must be static integers. Got {s} at position {position}. To take a "
                 "slice of static size at a traced position, use lamina.lax.dynamic_slice."
+                f"{errors.origin_of((part,))}"
             ) from None
     start, stop, step = slice(*bounds).indices(n)
     size = len(range(start, stop, step))

@@ -251,6 +251,8 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Nonnegative, distinct axes; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
+    if not isinstance(axis, (int, tuple, list)):
+        axis = concrete_or_error(axis, "The axis argument must be known statically.")
     if isinstance(axis, (tuple, list)) or (isinstance(axis, np.ndarray) and axis.ndim == 1):
         axes = tuple(canonical_axis(a, ndim) for a in axis)
         if len(set(axes)) != len(axes):
