@@ -54,6 +54,7 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
+    "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
     "stablehlo-hoist-invariants",
     "stablehlo-raise-views",

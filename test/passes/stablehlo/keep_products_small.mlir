@@ -1,0 +1,37 @@
+// RUN: %lamina-opt %s --stablehlo-keep-products-small --stablehlo-dce | FileCheck %s
+
+// Three terms instead of a sum over k; a sum of products instead of a matrix in memory.
+// CHECK-LABEL: func.func @distances
+// CHECK-NOT: tensor<256x256x3xf32>
+// CHECK: stablehlo.slice %arg0 [0:256, 0:1]
+// CHECK: stablehlo.slice %arg0 [0:256, 1:2]
+// CHECK: stablehlo.slice %arg0 [0:256, 2:3]
+// CHECK: stablehlo.exponential {{.*}} : tensor<256x256xf32>
+// CHECK: %[[W:.*]] = stablehlo.broadcast_in_dim %arg2, dims = [1]
+// CHECK: %[[P:.*]] = stablehlo.multiply %{{.*}}, %[[W]] : tensor<256x256xf32>
+// CHECK: stablehlo.reduce(%[[P]] init: %{{.*}}) applies stablehlo.add across dimensions = [1]
+// CHECK-NOT: stablehlo.dot_general
+func.func @distances(%x: tensor<256x3xf32>, %y: tensor<256x3xf32>, %w: tensor<256xf32>) -> tensor<256xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<256x3xf32>) -> tensor<256x256x3xf32>
+  %1 = stablehlo.broadcast_in_dim %y, dims = [1, 2] : (tensor<256x3xf32>) -> tensor<256x256x3xf32>
+  %2 = stablehlo.subtract %0, %1 : tensor<256x256x3xf32>
+  %3 = stablehlo.multiply %2, %2 : tensor<256x256x3xf32>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<256x256x3xf32>, tensor<f32>) -> tensor<256x256xf32>
+  %5 = stablehlo.negate %4 : tensor<256x256xf32>
+  %6 = stablehlo.exponential %5 : tensor<256x256xf32>
+  %7 = stablehlo.dot_general %6, %w, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  return %7 : tensor<256xf32>
+}
+
+// A matrix that is read from memory is BLAS's; sums of arrays in memory stay.
+// CHECK-LABEL: func.func @in_memory
+// CHECK: stablehlo.reduce
+// CHECK: stablehlo.dot_general
+func.func @in_memory(%a: tensor<256x256x3xf32>, %w: tensor<256xf32>) -> tensor<256xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.multiply %a, %a : tensor<256x256x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<256x256x3xf32>, tensor<f32>) -> tensor<256x256xf32>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  return %2 : tensor<256xf32>
+}
