@@ -38,3 +38,4 @@ from lamina.nn.normalization import (
     softmax,
     standardize,
 )  # fmt: skip
+from lamina.nn.scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul

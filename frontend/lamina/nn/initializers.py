@@ -171,3 +171,42 @@ def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
+               dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Random orthogonal matrices times scale: columns along column_axis are orthonormal (rows,
+    where they are fewer)."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to, shape = _float(dtype), tuple(shape)
+        if len(shape) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape")
+        if 0 in shape:
+            return jnp.zeros(shape, to)
+        columns = shape[column_axis]
+        drawn = random.orthogonal(key, math.prod(shape) // columns, (), to, columns)
+        rest = list(shape)
+        del rest[column_axis]
+        drawn = jnp.moveaxis(jnp.reshape(drawn, (*rest, columns)), -1, column_axis)
+        return jnp.asarray(scale, to) * drawn
+
+    return init
+
+
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
+                     dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+    """Convolution kernels that are an orthogonal matrix at the centre and zero elsewhere (Xiao et
+    al., arXiv:1806.05393)."""
+
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
+        to, shape = _float(dtype), tuple(shape)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
+        if shape[-1] < shape[-2]:
+            raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
+        matrix = orthogonal(scale, column_axis, to)(key, shape[-2:])
+        centre = tuple((n - 1) // 2 for n in shape[:-2])
+        return jnp.zeros(shape, to).at[centre].set(matrix)
+
+    return init

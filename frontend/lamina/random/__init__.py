@@ -46,5 +46,6 @@ from lamina.random.keys import (
     split,
     wrap_key_data,
 )  # fmt: skip
+from lamina.random.matrices import multivariate_normal, orthogonal
 from lamina.random.permutations import categorical, choice, permutation
 from lamina.random.sampling import bernoulli, bits, normal, randint, uniform

@@ -10,10 +10,12 @@ import importlib as _importlib
 _MODULES = frozenset({
     "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
     "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial",
-    "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
+    "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
     "vonmises", "wrapcauchy",
 })  # fmt: skip
-_NAMES = {"mode": "summaries", "rankdata": "summaries", "sem": "summaries"}
+_NAMES = {
+    "gaussian_kde": "kde", "mode": "summaries", "rankdata": "summaries", "sem": "summaries",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
