@@ -91,6 +91,7 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.convolution", "stablehlo-define-contractions"),
     ("stablehlo.reduce", "stablehlo-define-reductions"),
     ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
+    ("ui64>", "stablehlo-bound-indices"),
     ("i1>", "stablehlo-define-booleans"),
     ("stablehlo.is_finite", "stablehlo-define-is-finite"),
     ("stablehlo.reduce_precision", "stablehlo-define-reduce-precision"),
