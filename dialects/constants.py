@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,41 @@ def is_splat(constant: ir.Operation) -> bool:
         return constant.attributes["value"].is_splat
     except (TypeError, AttributeError):  # complex elements; dense_resource
         return re.search(r"dense<\(", constant.get_asm(large_elements_limit=2)) is not None
+
+
+class _Seen(threading.local):
+    """The elements of splat attributes in this thread's context, with which they go."""
+
+    def __init__(self) -> None:
+        self.elements: dict[ir.Attribute, np.generic] = {}
+
+
+_seen = _Seen()
+_MOST_SEEN = 4096
+
+
+def splat_element(constant: ir.Operation) -> np.generic | None:
+    """The element that a constant op has everywhere; None if there is no such one."""
+    try:
+        attribute = constant.attributes["value"]
+    except TypeError:  # the bindings can't hold complex elements
+        return _first_element(constant) if is_splat(constant) else None
+    known = _seen.elements.get(attribute)
+    if known is not None:
+        return known
+    if not is_splat(constant):
+        return None
+    element = _first_element(constant)
+    if element is not None:
+        if len(_seen.elements) == _MOST_SEEN:
+            _seen.elements.clear()
+        _seen.elements[attribute] = element
+    return element
+
+
+def _first_element(constant: ir.Operation) -> np.generic | None:
+    array = array_of(constant)
+    return array[(0,) * array.ndim] if array.size else None
 
 
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|true|false")

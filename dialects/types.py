@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,13 +69,26 @@ def tensor_type(shape: Sequence[int], dtype: Any) -> ir.RankedTensorType:
     return ir.RankedTensorType.get(shape, element_type(dtype))
 
 
+class _Known(threading.local):
+    """The dtypes of element types seen in this thread's context, with which they go."""
+
+    def __init__(self) -> None:
+        self.dtypes: dict[ir.Type, np.dtype] = {}
+
+
+_known = _Known()
+
+
 def dtype_of(of: ir.Type) -> np.dtype:
     """The dtype of a tensor type or of an element type; raises TypeError when there is none."""
     if isinstance(of, ir.ShapedType):
         of = of.element_type
-    dtype = _DTYPES.get(str(of))
+    dtype = _known.dtypes.get(of)
     if dtype is None:
-        raise TypeError(f"no NumPy dtype for MLIR type {of}")
+        dtype = _DTYPES.get(str(of))
+        if dtype is None:
+            raise TypeError(f"no NumPy dtype for MLIR type {of}")
+        _known.dtypes[of] = dtype
     return dtype
 
 

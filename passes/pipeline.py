@@ -11,12 +11,14 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
 
 Stage = Pass | str
+Verify = Literal["each", "end", "never"]
 
 _of_thread = threading.local()  # pass managers by their text
 
@@ -43,8 +45,8 @@ class Pipeline:
     def __str__(self) -> str:
         return ",".join(_text(stage) for stage in self.stages)
 
-    def run(self, module: ir.Module, *, verify: bool = True) -> None:
-        """Run the passes on the module, which is verified after each unless `verify` is off.
+    def run(self, module: ir.Module, *, verify: Verify = "end") -> None:
+        """Run the passes on the module, which is verified after each, at the end, or never.
 
         Raises CompileError when a pass refuses the program, PassError when a pass fails or leaves
         an invalid module; it names the pass, and the IR before it is kept in a file. No handle on
@@ -52,26 +54,29 @@ class Pipeline:
         """
         watch = instrumentation.current(_name_of(module))
         before = module.operation.clone()
-        batches = self._batches(split=watch.wants_every_pass)
+        done = 0
         with module.context, ir.Location.unknown():
-            for done, batch in batches:
-                try:
+            try:
+                for batch in self._batches(split=watch.wants_every_pass):
+                    done += len(batch)
                     with watch.around(_text_of(batch), module):
-                        _run_batch(batch, module, verify)
-                except (Exception, RecursionError) as error:
-                    raise self._explained(error, before, done, batch, verify, watch) from (
-                        None if isinstance(error, (CompileError, ir.MLIRError)) else error
-                    )
+                        _run_batch(batch, module, verify == "each")
+                if verify == "end":
+                    module.operation.verify()
+            except (Exception, RecursionError) as error:
+                raise self._explained(error, before, done, verify, watch) from (
+                    None if isinstance(error, (CompileError, ir.MLIRError)) else error
+                )
 
-    def _batches(self, split: bool) -> list[tuple[int, list[Stage]]]:
-        """(number of passes before, passes): upstream ones together, for one pass manager."""
-        found: list[tuple[int, list[Stage]]] = []
-        for number, stage in enumerate(self.stages):
-            joins = found and isinstance(stage, str) and isinstance(found[-1][1][0], str)
+    def _batches(self, split: bool) -> list[list[Stage]]:
+        """The passes, upstream ones together, for one pass manager."""
+        found: list[list[Stage]] = []
+        for stage in self.stages:
+            joins = found and isinstance(stage, str) and isinstance(found[-1][0], str)
             if joins and not split:
-                found[-1][1].append(stage)
+                found[-1].append(stage)
             else:
-                found.append((number, [stage]))
+                found.append([stage])
         return found
 
     def _explained(
@@ -79,34 +84,33 @@ class Pipeline:
         error: BaseException,
         before: ir.Operation,
         done: int,
-        batch: list[Stage],
-        verify: bool,
+        verify: Verify,
         watch: instrumentation.Instrumentation,
     ) -> CompileError:
-        """The error, with the pass it belongs to and how to meet it again.
+        """The error, with the pass it belongs to and how to meet it again. It was met in the first
+        `done` passes.
 
-        Passes are deterministic, so the IR before the failing one is found by running the ones
-        before it once more on the copy; keeping a copy before each pass would cost every run.
+        Passes are deterministic, so the pass and the IR before it are found by running all of them
+        once more on the copy, one by one; verifying and keeping copies would cost every run.
         """
+        found = self.stages[done - 1]
         if isinstance(error, CompileError) and not isinstance(error, PassError):
-            error.pass_name = _text_of(batch)
+            error.pass_name = _text_of([found])
             if not watch.keeps_refused:
                 return error
         again = ir.Module.parse(before.get_asm(enable_debug_info=True))
-        found: list[Stage] = batch
         with instrumentation.off():
-            _run_batch(list(self.stages[:done]), again, verify=False)
-            for stage in batch if len(batch) > 1 else ():
+            for stage in self.stages[:done]:
                 text = again.operation.get_asm(enable_debug_info=True)
-                found = [stage]
                 try:
-                    _run_batch([stage], again, verify)
-                except (CompileError, ir.MLIRError):
+                    _run_batch([stage], again, verify != "never")
+                except (Exception, RecursionError):
+                    found = stage
                     again = ir.Module.parse(text)
                     break
         explained = error if isinstance(error, CompileError) else _as_pass_error(error)
-        explained.pass_name = _text_of(found)
-        reproducer = watch.keep_failure(again, _text_of(found))
+        explained.pass_name = _text_of([found])
+        reproducer = watch.keep_failure(again, _text_of([found]))
         if isinstance(explained, PassError):
             explained.reproducer = reproducer
         return explained

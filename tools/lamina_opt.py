@@ -155,7 +155,7 @@ def _text_of(data: bytes) -> str:
 def _compile(data: bytes, name: str, pipeline: Pipeline, verify: bool = True) -> ir.Module:
     module = parse(data, name=name)
     try:
-        pipeline.run(module, verify=verify)
+        pipeline.run(module, verify="each" if verify else "never")
     except CompileError as error:
         raise error.in_file("-", name) from error.__cause__
     return module

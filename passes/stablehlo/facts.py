@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from lamina.dialects.constants import array_of, is_splat
+from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir, stablehlo_ext
 
 CONSTANT = "stablehlo.constant"
@@ -120,7 +120,9 @@ def is_unused(op: ir.Operation) -> bool:
 
 def ints(op: ir.Operation, attribute: str) -> list[int]:
     """An integer array attribute."""
-    return list(op.attributes[attribute])
+    found = op.attributes[attribute]
+    # By index: the bindings' iterator takes ten times as long.
+    return [found[number] for number in range(len(found))]
 
 
 def size_of(of: ir.Type) -> int:
@@ -132,10 +134,7 @@ def splat_of(value: ir.Value) -> np.generic | None:
     """The element of a constant that has the same one everywhere; None for anything else, and for
     constants without elements."""
     constant = made_by(value, CONSTANT)
-    if constant is None or not is_splat(constant):
-        return None
-    array = array_of(constant)
-    return array[(0,) * array.ndim] if array.size else None
+    return None if constant is None else splat_element(constant)
 
 
 @dataclass(frozen=True)

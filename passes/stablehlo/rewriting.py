@@ -1,9 +1,11 @@
-"""Rewriting by rules: walk forward, replace each op that a rule knows something better for."""
+"""Rewriting by rules: look at each op, replace it if a rule knows something better for it, and look
+again at what that could have changed."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import defining, is_droppable, is_unused
@@ -15,61 +17,133 @@ insertion point, which is just before the op, and changes nothing else."""
 Rules = Mapping[str, Sequence[Rule]]
 """Rules by the name of the op that they look at."""
 
-_SWEEPS = 8
+_LOOKS = 8  # at an op, on average
+
+
+def needs_operand_of(*names: str) -> Callable[[Rule], Rule]:
+    """Says of a rule that it gives None for an op that has no operand made by an op of these names,
+    so that it need not be asked."""
+
+    def mark(rule: Rule) -> Rule:
+        _needed[rule] = frozenset(f"stablehlo.{name}" for name in names)
+        return rule
+
+    return mark
+
+
+_needed: dict[Rule, frozenset[str]] = {}
 
 
 def rewrite(module: ir.Module, rules: Rules) -> Counter[str]:
     """Apply rules until none applies, operands before users; returns how often each one did.
 
     Ops that become unused on the way are erased. Rules must make programs smaller or more
-    canonical, so that they end; the number of sweeps is bounded all the same.
+    canonical, so that they end; the number of looks is bounded all the same.
     """
-    applied: Counter[str] = Counter()
-    for _ in range(_SWEEPS):
-        before = applied.total()
-        _rewrite_region(module.operation.regions[0], rules, applied)
-        if applied.total() == before:
-            break
-    return applied
+    return _Rewriter(rules).run(module.operation.regions[0])
 
 
-def _rewrite_region(region: ir.Region, rules: Rules, applied: Counter[str]) -> None:
-    for block in region.blocks:
-        # Only ops before the current one are erased, so that a list stays good to walk.
-        for op in [inner.operation for inner in block.operations]:
-            successor: ir.Operation | None = op
-            while successor is not None:
-                successor = _rewrite_op(successor, rules, applied)
+class _Rewriter:
+    """`_queue` holds ops to look at, in order, each in a cell, which `_pending` finds by the op's first
+    result: an op's own hash changes with its operands. The cell of an op that is erased is emptied
+    before, since a handle on it is good for nothing."""
 
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._queue: deque[list[ir.Operation]] = deque()
+        self._pending: dict[ir.Value, list[ir.Operation]] = {}
+        self._applied: Counter[str] = Counter()
 
-def _rewrite_op(op: ir.Operation, rules: Rules, applied: Counter[str]) -> ir.Operation | None:
-    """Replace an op if a rule applies; returns the new op in its place, to be looked at again."""
-    candidates = rules.get(op.name)
-    if candidates:
+    def run(self, region: ir.Region) -> Counter[str]:
+        self._enter(region)
+        looks = _LOOKS * len(self._queue)
+        while self._queue and looks:
+            for op in self._queue.popleft():
+                del self._pending[op.results[0]]
+                looks -= 1
+                successor: ir.Operation | None = op
+                while successor is not None:
+                    successor = self._look_at(successor)
+        return self._applied
+
+    def _forget(self, op: ir.Operation) -> None:
+        if len(op.results):
+            self._pending.pop(op.results[0], []).clear()
+
+    def _enter(self, region: ir.Region) -> None:
+        for block in region.blocks:
+            for inner in block.operations:
+                op = inner.operation
+                self._add(op)
+                for nested in op.regions:
+                    self._enter(nested)
+
+    def _add(self, op: ir.Operation) -> None:
+        if op.name in self._rules and len(op.results) and op.results[0] not in self._pending:
+            cell = self._pending[op.results[0]] = [op]
+            self._queue.append(cell)
+
+    def _look_at(self, op: ir.Operation) -> ir.Operation | None:
+        """Replace an op if a rule applies; returns the new op in its place, to be looked at too."""
+        rules = self._applicable(op)
+        if not rules:
+            return None
         with ir.InsertionPoint(op), op.location:
-            for rule in candidates:
+            for rule in rules:
                 found = rule(op)
                 if found is not None:
                     break
-        if found is not None:
-            applied[rule.__name__.strip("_")] += 1
-            return replace(op, [found] if isinstance(found, ir.Value) else list(found))
-    for region in op.regions:
-        _rewrite_region(region, rules, applied)
-    return None
+        if found is None:
+            return None
+        self._applied[rule.__name__.strip("_")] += 1
+        values = [found] if isinstance(found, ir.Value) else list(found)
+        self._add_around(use.owner.operation for result in op.results for use in result.uses)
+        for value in op.operands:
+            users = [use.owner.operation for use in islice(value.uses, 3)]
+            if len(users) == 2:  # of which one is left: some rules ask for that
+                self._add_around(users)
+        self._add_around(maker for value in values if (maker := defining(value)) is not None)
+        successor = replace(op, values, forget=self._forget)
+        if successor is not None:
+            self._forget(successor)
+        return successor
+
+    def _applicable(self, op: ir.Operation) -> list[Rule]:
+        """The rules to ask about an op."""
+        makers = {owner.name for v in op.operands if not isinstance(owner := v.owner, ir.Block)}
+        return [
+            rule
+            for rule in self._rules.get(op.name, ())
+            if (needed := _needed.get(rule)) is None or not needed.isdisjoint(makers)
+        ]
+
+    def _add_around(self, ops: Iterable[ir.Operation]) -> None:
+        """Look again at ops and at what makes their operands."""
+        for op in ops:
+            self._add(op)
+            for value in op.operands:
+                maker = defining(value)
+                if maker is not None:
+                    self._add(maker)
 
 
-def replace(op: ir.Operation, values: Sequence[ir.Value]) -> ir.Operation | None:
+Forget = Callable[[ir.Operation], None]
+
+
+def replace(
+    op: ir.Operation, values: Sequence[ir.Value], forget: Forget | None = None
+) -> ir.Operation | None:
     """Put values in the place of an op's results and erase it, and operands nobody else uses.
 
-    Returns the op that made the first value, if it was inserted just before.
+    Returns the op that made the first value, if it was inserted just before. `forget` is told of
+    each op that goes, and of those in it.
     """
     for result, value in zip(op.results, values, strict=True):
         result.replace_all_uses_with(value)
     successor = defining(values[0]) if values else None
     if successor is not None and not _is_next(successor, op):
         successor = None
-    erase(op, keep=successor)
+    erase(op, keep=successor, forget=forget)
     return successor
 
 
@@ -80,7 +154,9 @@ def _is_next(first: ir.Operation, second: ir.Operation) -> bool:
     return position is not None and position.operation == second
 
 
-def erase(op: ir.Operation, keep: ir.Operation | None = None) -> int:
+def erase(
+    op: ir.Operation, keep: ir.Operation | None = None, forget: Forget | None = None
+) -> int:
     """Erase an unused op, and what only it used; returns how many ops went."""
     erased, work = 0, [op]
     while work:
@@ -89,6 +165,10 @@ def erase(op: ir.Operation, keep: ir.Operation | None = None) -> int:
         # What regions capture counts as used by the op.
         for region in op.regions:
             _captured_producers(region, op, producers)
+        if forget is not None:
+            forget(op)
+            for region in op.regions:
+                _tell_of_inner(region, forget)
         op.erase()
         erased += 1
         work += [
@@ -110,3 +190,11 @@ def _captured_producers(
                     found[producer] = None
             for nested in inner.regions:
                 _captured_producers(nested, within, found)
+
+
+def _tell_of_inner(region: ir.Region, forget: Forget) -> None:
+    for block in region.blocks:
+        for inner in block.operations:
+            forget(inner.operation)
+            for nested in inner.regions:
+                _tell_of_inner(nested, forget)

@@ -14,9 +14,10 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.facts import defining, made_by, splat_of
-from lamina.passes.stablehlo.rewriting import Rule
+from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 
+@needs_operand_of("constant")
 def _neutral_operand(op: ir.Operation) -> ir.Value | None:
     """`x + 0`, `x * 1`, `x and true`, ... -> x, with the neutral element on the right or left."""
     lhs, rhs = op.operands
@@ -53,6 +54,7 @@ def _is_neutral(name: str, value: ir.Value) -> bool:
     return name == "and" and _is_all_ones(splat, dtype)
 
 
+@needs_operand_of("constant")
 def _absorbing_operand(op: ir.Operation) -> ir.Value | None:
     """`x * 0` on integers, `x and false`, `x or true` -> the constant."""
     for operand in op.operands:
@@ -83,6 +85,7 @@ def _same_operands(op: ir.Operation) -> ir.Value | None:
     return lhs
 
 
+@needs_operand_of("negate")
 def _negated_operand(op: ir.Operation) -> ir.Value | None:
     """`a + -b` -> `a - b`, `a - -b` -> `a + b`, `-a * -b` -> `a * b`, also for divide."""
     lhs, rhs = op.operands
@@ -101,6 +104,7 @@ def _negated_operand(op: ir.Operation) -> ir.Value | None:
     return None
 
 
+@needs_operand_of("constant")
 def _minus_one(op: ir.Operation) -> ir.Value | None:
     """`x * -1` -> `-x`."""
     for value, other in (op.operands, reversed(list(op.operands))):
@@ -110,6 +114,7 @@ def _minus_one(op: ir.Operation) -> ir.Value | None:
     return None
 
 
+@needs_operand_of("constant")
 def _divide_by_power_of_two(op: ir.Operation) -> ir.Value | None:
     """`x / c` -> `x * (1/c)` where both c and 1/c are normal powers of two, so that it is exact."""
     splat = splat_of(op.operands[1])
@@ -127,6 +132,7 @@ def _divide_by_power_of_two(op: ir.Operation) -> ir.Value | None:
     return hlo.multiply(op.operands[0], hlo.full(1 / value, shape_of(op.result.type), dtype))
 
 
+@needs_operand_of("constant")
 def _integer_by_one(op: ir.Operation) -> ir.Value | None:
     """`x rem 1` -> 0 on integers."""
     dtype = dtype_of(op.result.type)
@@ -136,6 +142,7 @@ def _integer_by_one(op: ir.Operation) -> ir.Value | None:
     return hlo.full(0, shape_of(op.result.type), dtype)
 
 
+@needs_operand_of("constant")
 def _small_power(op: ir.Operation) -> ir.Value | None:
     """`x ** 2` -> `x * x`, `x ** 0` -> 1, `x ** -1` -> `1 / x` for floats, all exact."""
     base, exponent = op.operands
@@ -152,6 +159,7 @@ def _small_power(op: ir.Operation) -> ir.Value | None:
     return None
 
 
+@needs_operand_of("negate", "not")
 def _involution(op: ir.Operation) -> ir.Value | None:
     """`--x` and `not not x` -> x."""
     inner = made_by(op.operands[0], op.name)
@@ -181,6 +189,7 @@ def _parts_of_complex(op: ir.Operation) -> ir.Value | None:
     return None
 
 
+@needs_operand_of("real")
 def _complex_of_parts(op: ir.Operation) -> ir.Value | None:
     """`complex(real(z), imag(z))` -> z."""
     real = made_by(op.operands[0], "stablehlo.real")
@@ -220,6 +229,7 @@ def _compare_with_itself(op: ir.Operation) -> ir.Value | None:
     return hlo.full(_WHEN_EQUAL[_direction(op)], shape_of(lhs.type), np.bool_)
 
 
+@needs_operand_of("constant")
 def _compare_of_boolean(op: ir.Operation) -> ir.Value | None:
     """`p != false`, also with p converted to numbers -> p; `p == false` -> `not p`."""
     lhs, rhs = op.operands
@@ -234,6 +244,7 @@ def _compare_of_boolean(op: ir.Operation) -> ir.Value | None:
     return source if direction == "NE" else hlo.not_(source)
 
 
+@needs_operand_of("compare")
 def _not_of_compare(op: ir.Operation) -> ir.Value | None:
     """`not (a < b)` -> `a >= b` on integers, and `not (a == b)` on anything."""
     compared = made_by(op.operands[0], "stablehlo.compare")

@@ -12,12 +12,13 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, splat_of
-from lamina.passes.stablehlo.rewriting import Rule
+from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _DEPTH = 4
 _ABSORBING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
+@needs_operand_of("reshape")
 def _of_reshapes(op: ir.Operation) -> ir.Value | None:
     """An op on arrays reshaped from one shape -> the op on them, reshaped."""
     source = _source_shape(op)

@@ -15,7 +15,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.gemm import Gemm
-from lamina.passes.stablehlo.rewriting import Rule
+from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 
 def _same_type(op: ir.Operation) -> ir.Value | None:
@@ -45,6 +45,7 @@ def _keeps_order(dims: list[int], of: ir.Type) -> bool:
 # reshape
 
 
+@needs_operand_of("reshape", "broadcast_in_dim", "iota")
 def _reshape(op: ir.Operation) -> ir.Value | None:
     """Two reshapes -> one; of a broadcast scalar -> the scalar broadcast."""
     producer = defining(op.operands[0])
@@ -154,6 +155,7 @@ def _count(of: ir.Type) -> int:
 # slice, pad, concatenate, reverse, iota
 
 
+@needs_operand_of("slice", "broadcast_in_dim", "concatenate")
 def _slice(op: ir.Operation) -> ir.Value | None:
     """Of a slice -> one slice; of a concatenation -> of the operand that it lies in; of a scalar
     broadcast -> a smaller broadcast."""
@@ -263,6 +265,7 @@ def _clamped_constants(
 # contractions and reductions
 
 
+@needs_operand_of("transpose")
 def _dot_of_transpose(op: ir.Operation) -> ir.Value | None:
     """A transposed operand -> its source under other numbers, if a matrix product can read that."""
     numbers = DotNumbers.of(op)
@@ -318,6 +321,7 @@ def _dot(
 _NEUTRAL = {"stablehlo.add": 0, "stablehlo.multiply": 1, "stablehlo.or": 0}
 
 
+@needs_operand_of("constant")
 def _reduce_of_ones(op: ir.Operation) -> ir.Value | None:
     """Over dimensions of size 1, or none, from the neutral element -> a reshape."""
     if len(op.results) != 1:

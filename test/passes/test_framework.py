@@ -201,4 +201,4 @@ def test_an_error_shows_the_users_line(tmp_path):
 
 
 def test_verification_can_be_switched_off(module):
-    Pipeline.of(Spoil()).run(module, verify=False)
+    Pipeline.of(Spoil()).run(module, verify="never")
