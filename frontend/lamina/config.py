@@ -70,11 +70,11 @@ class Option(Generic[T]):
             raise ValueError(f"config option {self.name}: {e}") from None
 
     @contextmanager
-    def __call__(self, value: T = True) -> Iterator[None]:  # type: ignore[assignment]
-        self._checked(value)
+    def __call__(self, new_val: T = True) -> Iterator[None]:  # type: ignore[assignment]
+        self._checked(new_val)
         had = hasattr(self._local, "value")
         old = getattr(self._local, "value", None)
-        self._local.value = value
+        self._local.value = new_val
         if self.affects_trace:
             _nesting.depth += 1
             _changed("thread")

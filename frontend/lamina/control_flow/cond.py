@@ -26,8 +26,15 @@ from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
 
+_NO_OPERAND = object()
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
     """branches[index](*operands), with index clamped to the range of branches.
 
     index     an integer scalar.
@@ -39,6 +46,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     if not branches:
         raise ValueError("Empty branch sequence")
+    operands = _given("lax.switch", operands, operand)
     aval = get_aval(index)
     if aval.shape or not dtypes.is_integer(aval.dtype):
         raise TypeError(f"Index type must be an integer scalar, got {aval.str_long()}")
@@ -52,9 +60,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     index = lax.convert_element_type(index, np.dtype("int32"))
     index = lax.clamp(np.int32(0), index, np.int32(last))
     return _bind_branches("switch", index, branches, operands)
-
-
-_NO_OPERAND = object()
 
 
 def cond(
@@ -72,10 +77,7 @@ def cond(
     """
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    if operand is not _NO_OPERAND:
-        if operands:
-            raise TypeError("lax.cond: pass operands by position or by keyword, not both")
-        operands = (operand,)
+    operands = _given("lax.cond", operands, operand)
     try:
         aval = get_aval(pred)
     except TypeError:
@@ -96,6 +98,15 @@ def cond(
         pred = lax.ne(pred, np.zeros((), aval.dtype)[()])
     index = lax.convert_element_type(pred, np.dtype("int32"))
     return _bind_branches("cond", index, (false_fun, true_fun), operands)
+
+
+def _given(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, which an older form passes as one by keyword."""
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{what}: pass operands by position or by keyword, not both")
+    return (operand,)
 
 
 def _bind_branches(

@@ -17,6 +17,7 @@ from lamina.control_flow.custom_rule import (
 )
 from lamina.control_flow.custom_vjp_rules import Backward, Forward, custom_vjp_call_p
 from lamina.core import dtypes, tree
+from lamina.core import tree as pytrees
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
@@ -35,19 +36,19 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(values: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """A tree of CustomVJPPrimal as the tree of their values."""
-    return tree.map(lambda leaf: leaf.value, values)
+    return pytrees.map(lambda leaf: leaf.value, tree)
 
 
-def zero_from_primal(primal: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a tree of arrays: SymbolicZero, or arrays."""
 
     def zero(x: Any) -> Any:
         aval = get_aval(x).to_tangent()
         return SymbolicZero(aval) if symbolic_zeros else instantiate_zero(Zero(aval))
 
-    return tree.map(zero, primal)
+    return tree.map(zero, val)
 
 
 class custom_vjp(CustomRule):

@@ -59,8 +59,10 @@ def sub(x: Any, y: Any) -> Any:
     return sub_p.bind(x, y)
 
 
-def mul(x: Any, y: Any) -> Any:
-    """x * y, elementwise."""
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """x * y, elementwise; with out_dtype, of both converted to it."""
+    if out_dtype is not None:
+        x, y = (lax.convert_element_type(v, out_dtype) for v in (x, y))
     return mul_p.bind(x, y)
 
 
@@ -120,9 +122,9 @@ def is_finite(x: Any) -> Any:
     return is_finite_p.bind(x)
 
 
-def nextafter(x: Any, y: Any) -> Any:
-    """The float next to x in the direction of y, elementwise."""
-    return nextafter_p.bind(x, y)
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float next to x1 in the direction of x2, elementwise."""
+    return nextafter_p.bind(x1, x2)
 
 
 def pow(x: Any, y: Any) -> Any:

@@ -592,14 +592,24 @@ all_to_all_p: Primitive = Primitive(
 )
 
 
-def ragged_all_to_all(operand: Any, *_: Any, axis_name: Any, axis_index_groups: Any = None) -> Any:
+def ragged_all_to_all(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
     """Raises NotImplementedError: sizes that data decide are not compiled."""
     raise NotImplementedError(
         "ragged_all_to_all is not supported: pad the parts to one size and use all_to_all"
     )
 
 
-def pcast(x: Any, axis_name: Any = None, *, to: str) -> Any:
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """x: whether a value varies along an axis is not part of its type here."""
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced', got {to!r}")

@@ -111,17 +111,24 @@ def conv_transpose(
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
 ) -> Any:
     """The convolution that upsamples by `strides`: the transpose (with transpose_kernel) of a
-    strided convolution with this padding. By default NHWC, HWIO, NHWC."""
+    strided convolution with this padding. By default NHWC, HWIO, NHWC.
+
+    padding  pairs are those of the convolution that is run; with use_consistent_padding, those of
+             the strided convolution that this is the transpose of.
+    """
     rank = len(np.shape(lhs))
     if dimension_numbers is None:
         space = "HWDTUVXYZ"[: rank - 2]
         dimension_numbers = (f"N{space}C", f"{space}IO", f"N{space}C")
     numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
     right = _per_axis("rhs_dilation", rhs_dilation, rank - 2)
+    window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+    if use_consistent_padding and not isinstance(padding, str):
+        padding = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(window, padding)]
     if isinstance(padding, str):
-        window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
         padding = [_transposed_pads(k, s, padding) for k, s in zip(window, strides)]
     if transpose_kernel:
         rhs = lax.rev(rhs, numbers.rhs_spec[2:])

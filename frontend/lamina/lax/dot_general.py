@@ -122,8 +122,8 @@ def dot_general(
     )  # fmt: skip
 
 
-def dot(lhs: Any, rhs: Any, precision: PrecisionLike = None, preferred_element_type: Any = None,
-        *, dimension_numbers: DotDimensionNumbers | None = None) -> Any:  # fmt: skip
+def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: PrecisionLike = None, preferred_element_type: Any = None) -> Any:  # fmt: skip
     """Vector and matrix products: the last axis of lhs with the first of rhs; both of rank 1 or 2.
     With dimension_numbers, dot_general."""
     if dimension_numbers is None:

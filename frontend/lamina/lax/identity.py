@@ -20,7 +20,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(stop, x)
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: Any, /) -> Any:
     """operand (a tree of arrays) computed in full before any user of the result: the compiler moves
     nothing across."""
     leaves, treedef = tree.flatten(operand)

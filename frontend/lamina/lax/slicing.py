@@ -28,6 +28,8 @@ from lamina.lax.checks import (
     static_ints,
 )  # fmt: skip
 
+Negatives = bool | Sequence[bool]
+
 
 # ---- user functions ----------------------------------------------------------------------------
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
@@ -61,46 +63,83 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return out if keepdims else lax.squeeze(out, (axis,))
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
-    """A part of static sizes from starts given as scalars. Negative starts count from the end;
-    then starts are clamped so that the part lies within operand."""
-    starts = _starts("dynamic_slice", operand, start_indices)
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: Negatives = True,
+) -> Any:
+    """A part of static sizes from starts given as scalars. Negative starts count from the end,
+    unless allow_negative_indices (of all axes, or of each) is False; then starts are clamped so that
+    the part lies within operand."""
+    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=canonical_shape(slice_sizes))
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+def dynamic_slice_in_dim(
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
     """dynamic_slice along one axis, all of the others."""
     starts, sizes, axis = _one_start("dynamic_slice_in_dim", operand, start_index, axis)
     sizes[axis] = int(slice_size)
-    return dynamic_slice(operand, starts, sizes)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+def dynamic_index_in_dim(
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
     """One index, given as a scalar, along an axis, which stays with size 1 if keepdims."""
-    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    out = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
     return out if keepdims else lax.squeeze(out, (axis,))
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Negatives = True
+) -> Any:
     """operand with `update` written over the part that starts at start_indices (as for
     dynamic_slice)."""
-    return dynamic_update_slice_p.bind(
-        operand, update, *_starts("dynamic_update_slice", operand, start_indices)
+    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any,
+    update: Any,
+    start_index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
+    """dynamic_update_slice that starts at 0 along all axes but one."""
+    starts, _, _ = _one_start("dynamic_update_slice_in_dim", operand, start_index, axis)
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
     )
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
-    """dynamic_update_slice that starts at 0 along all axes but one."""
-    starts, _, _ = _one_start("dynamic_update_slice_in_dim", operand, start_index, axis)
-    return dynamic_update_slice(operand, update, starts)
-
-
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """operand with `update` (with or without that axis) written at one index along an axis."""
     axis = canonical_axis("dynamic_update_index_in_dim", axis, len(np.shape(operand)))
     if len(np.shape(update)) != len(np.shape(operand)):
         update = lax.expand_dims(update, (axis,))
-    return dynamic_update_slice_in_dim(operand, update, index, axis)
+    return dynamic_update_slice_in_dim(
+        operand, update, index, axis, allow_negative_indices=allow_negative_indices
+    )
 
 
 def _one_start(name: str, operand: Any, start: Any, axis: int) -> tuple[list[Any], list[int], int]:
@@ -111,8 +150,8 @@ def _one_start(name: str, operand: Any, start: Any, axis: int) -> tuple[list[Any
     return starts, list(shape), axis
 
 
-def _starts(name: str, operand: Any, indices: Any) -> list[Any]:
-    """The starts as scalars, negative ones counted from the end."""
+def _starts(name: str, operand: Any, indices: Any, negatives: Negatives = True) -> list[Any]:
+    """The starts as scalars, negative ones counted from the end along the axes that allow it."""
     shape = np.shape(operand)
     if not isinstance(indices, tuple | list):
         if len(np.shape(indices)) != 1:
@@ -128,10 +167,16 @@ def _starts(name: str, operand: Any, indices: Any) -> list[Any]:
             f"Length of slice indices must match number of operand dimensions ({len(shape)}), got "
             f"{len(indices)}"
         )
-    return [_from_end(name, i, n) for i, n in zip(indices, shape)]
+    allowed = [negatives] * len(shape) if isinstance(negatives, bool) else list(negatives)
+    if len(allowed) != len(shape):
+        raise ValueError(
+            f"[{name}] allow_negative_indices must be a bool or one for each of the {len(shape)} axes, "
+            f"got {negatives!r}"
+        )
+    return [_from_end(name, i, n, a) for i, n, a in zip(indices, shape, allowed)]
 
 
-def _from_end(name: str, start: Any, size: int) -> Any:
+def _from_end(name: str, start: Any, size: int, negative_allowed: bool) -> Any:
     aval = get_aval(start)
     if aval.shape:
         raise TypeError(f"[{name}] start_indices must be scalars, got {aval.str_short()}")
@@ -139,8 +184,12 @@ def _from_end(name: str, start: Any, size: int) -> Any:
         raise TypeError(f"[{name}] start_indices must be integers, got dtype {aval.dtype.name}")
     if isinstance(start, int | np.integer) or type(start) is np.ndarray:
         start = int(start)
+        if start < 0 and not negative_allowed:
+            raise ValueError(
+                f"[{name}] index {start} is negative, and allow_negative_indices is False"
+            )
         return np.array(start + size if start < 0 else start, aval.dtype)
-    if dtypes.is_unsigned(aval.dtype):
+    if dtypes.is_unsigned(aval.dtype) or not negative_allowed:
         return start
     # A size beyond the index type (an int8 index into a long axis) can't be added.
     if size > dtypes.iinfo(aval.dtype).max:

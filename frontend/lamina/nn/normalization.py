@@ -114,19 +114,26 @@ def logmeanexp(
 
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
                 variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
-                where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """(x - mean) / sqrt(variance + epsilon) over axes, with x's own moments by default."""
+                where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:  # fmt: skip
+    """(x - mean) / sqrt(variance + epsilon) over axes, with x's own moments by default.
+
+    algorithm  how the variance is found: "fast", mean(x^2) - mean(x)^2, or "stable", in two passes.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f'algorithm must be "fast" or "stable", got {algorithm!r}')
     x, axes = _prepared("standardize", x, axis)
-    return _standardize(x, mean, variance, epsilon, where, axes=axes)
+    return _standardize(x, mean, variance, epsilon, where, axes=axes, fast=algorithm == "fast")
 
 
-@compiled(static=("axes",))
+@compiled(static=("axes", "fast"))
 def _standardize(
-    x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axes: tuple[int, ...]
+    x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axes: tuple[int, ...], fast: bool
 ) -> Array:
     if mean is None:
         mean = jnp.mean(x, axes, keepdims=True, where=where)
-    if variance is None:
+    if variance is None and not fast:
+        variance = jnp.mean(jnp.square(jnp.subtract(x, mean)), axes, keepdims=True, where=where)
+    elif variance is None:
         # mean(x**2) - mean(x)**2 may be below 0 by rounding.
         squares = jnp.mean(jnp.square(x), axes, keepdims=True, where=where)
         variance = jnp.clip(squares - jnp.square(mean), 0)

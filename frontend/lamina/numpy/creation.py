@@ -150,7 +150,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         shown = shape if isinstance(shape, (tuple, list)) or hasattr(shape, "shape") else (shape,)
         hint = (
             "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
-            "subfunctions." + errors.origin_of(shown)
+            "subfunctions." + errors.origin_of((shape,) if isinstance(shape, Tracer) else shown)
             if isinstance(shape, Tracer) or builtins.any(isinstance(d, Tracer) for d in shown)
             else ""
         )

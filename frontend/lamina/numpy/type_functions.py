@@ -52,6 +52,11 @@ def _type_pair(x: Any) -> tuple[np.dtype, bool]:
 
 def result_type(*args: Any) -> np.dtype:
     """The dtype of the result of an operation on these arrays, scalars and dtypes."""
+    return promoted_type(*args)[0]
+
+
+def promoted_type(*args: Any) -> tuple[np.dtype, bool]:
+    """As result_type, and whether the result is weak."""
     if not args:
         raise ValueError("at least one array or dtype is required")
     pairs = []
@@ -61,11 +66,12 @@ def result_type(*args: Any) -> np.dtype:
             pairs.append((aval.dtype, aval.weak_type))
         elif isinstance(x, type) and x in dtypes.PYTHON_SCALARS and x is not bool:
             pairs.append((dtypes.default_dtype(x), True))
-        elif hasattr(x, "dtype") and hasattr(x, "shape"):
+        elif hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             pairs.append((dtypes.canonicalize(x.dtype), bool(getattr(x, "weak_type", False))))
         else:
             pairs.append((dtypes.canonicalize(np.dtype(x)), False))
-    return dtypes.canonicalize(dtypes.promote_types(*pairs)[0])
+    dtype, weak = dtypes.promote_types(*pairs)
+    return dtypes.canonicalize(dtype), weak
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:

@@ -146,9 +146,17 @@ Key = KeyArray | ArrayLike
 
 
 # ---- making keys -------------------------------------------------------------------------------
-def key(seed: int | ArrayLike, *, impl: str | None = None) -> KeyArray:
-    """A typed key from an integer."""
-    return KeyArray(PRNGKey(seed, impl=impl))
+def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> KeyArray:
+    """A typed key from an integer. The generator is told by name or by a dtype of keys."""
+    return KeyArray(PRNGKey(seed, impl=_one_of("key", impl, dtype)))
+
+
+def _one_of(name: str, impl: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return impl
+    if impl is not None:
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to lamina.random.{name}")
+    return None if dtype == KEY_DTYPE else dtype
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
@@ -194,9 +202,11 @@ def key_data(keys: Key) -> Array:
     return keys.words if isinstance(keys, KeyArray) else _checked_words(keys)
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> KeyArray:
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None
+) -> KeyArray:
     """The typed keys with these words."""
-    _check_impl(impl)
+    _check_impl(_one_of("wrap_key_data", impl, dtype))
     return KeyArray(_checked_words(key_bits_array))
 
 

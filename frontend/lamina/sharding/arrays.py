@@ -17,7 +17,6 @@ def make_array_from_callback(
     shape: Sequence[int],
     sharding: Sharding,
     data_callback: Callable[[Index], Any],
-    *,
     dtype: Any = None,
 ) -> Array:
     """The array whose part `index` is data_callback(index), asked for once for each part."""

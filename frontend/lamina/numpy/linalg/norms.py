@@ -15,11 +15,11 @@ from lamina.numpy.reductions import max, min, sum
 
 
 @compiled(static=("ord", "axis", "keepdims"))
-def norm(a: ArrayLike, ord: int | float | str | None = None,
+def norm(x: ArrayLike, ord: int | float | str | None = None,
          axis: None | tuple[int, ...] | int = None, keepdims: bool = False) -> Array:  # fmt: skip
     """A norm of vectors (one axis) or of matrices (two); of all elements where neither axis nor ord
     are given."""
-    (a,) = matrices("norm", a)
+    (a,) = matrices("norm", x)
     if axis is None and ord is None:
         axes = tuple(range(len(a.shape)))
         return _root_of_squares(a, axes, keepdims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,9 +26,15 @@ def in_double(name: str, fun: Callable[..., Any], arity: int,
     else:
         primitive = elementwise(name, program(fun), *[FLOAT] * arity, derivatives=derivatives)
 
-    def call(*args: Any) -> Any:
+    signature = inspect.signature(fun)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != arity:
+            args = signature.bind(*args, **kwargs).args
         return primitive.bind(*promote_args_inexact(name, *args))
 
+    call.__name__ = name
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
 
