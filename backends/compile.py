@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lamina.backends import cost
-from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry, entry_imports
-from lamina.backends.cpu.kernel import KernelObject
+from lamina.backends.built import BuiltProgram
+from lamina.backends.cpu.program import build_program as build_for_cpu
 from lamina.backends.cpu.program_text import kernels_of
-from lamina.backends.kernels import compiled_kernels
+from lamina.backends.cuda.program import build_program as build_for_cuda
 from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.stages import (
     Stages,
@@ -26,7 +26,7 @@ from lamina.backends.stages import (
     run_plan,
     working_copy,
 )
-from lamina.backends.target import Target, TargetError
+from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.dialects.context import parse
 from lamina.dialects.resources import inline_resources
@@ -39,6 +39,7 @@ from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store
 
 _KIND = "artifact"
+_BACKENDS = {"cpu": build_for_cpu, "cuda": build_for_cuda}
 
 
 @dataclass
@@ -55,8 +56,8 @@ class Compilation:
         return cls(artifact, from_cache=True)
 
     def text(self, stage: str) -> str:
-        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm, hlo or
-        manifest. Forms are made again from the artifact's StableHLO; nothing is kept for them."""
+        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm (for GPUs
+        gpu and ptx), hlo or manifest. Forms are made again from the artifact's StableHLO; nothing is kept for them."""
         if self._stages is None:
             self._stages = Stages(self.artifact)
         return self._stages.text(stage)
@@ -70,8 +71,6 @@ def compile_module(
     The module is left as it is. Raises CompileError naming the op that can't be compiled.
     """
     target = target or Target.host()
-    if target.kind != "cpu":
-        raise TargetError(f"there is no backend for target {target} in this build")
     name = name or _name_of(module)
     store = default_store()
     text = to_text(module)
@@ -91,27 +90,21 @@ def compile_module(
         run_fuse(work, watch)
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
         run_plan(work, watch)
-        kernels = compiled_kernels(kernels_of(work), target, store)
-        symbols = {function: kernel.symbol for function, kernel in kernels.items()}
-        entry = build_entry(work, symbols, target)
+        built = _BACKENDS[target.kind](work, target, store)
 
-    objects = {f"{kernel.symbol}.o": kernel.object for kernel in kernels.values()}
-    objects[f"{ENTRY_SYMBOL}.o"] = entry
-    imports = {symbol for kernel in kernels.values() for symbol in kernel.imports}
     manifest = {
         "abi_version": ABI_VERSION,
         "name": name,
-        "entry": ENTRY_SYMBOL,
-        "imports": sorted(imports | entry_imports(imports)),
-        **_memory(work, signature, kernels, objects),
-        "kernels": _kernel_rows(work, kernels),
+        **built.manifest,
+        **_memory(work, signature, built),
+        "kernels": _kernel_rows(work, built.symbols),
         "cost": counted.as_dict(),
         "target": target.describe(),
         "versions": versions(),
         "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
         "stablehlo": to_text(module, debug_info=True),
     }
-    artifact = Artifact(manifest, objects)
+    artifact = Artifact(manifest, built.objects)
     Stages(artifact).dump(watch)
     if store is not None:
         store.put(_KIND, key, artifact.to_bytes())
@@ -168,15 +161,9 @@ def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
         raise CompileError.at(main, f"takes or returns {of}; only arrays are supported") from None
 
 
-def _memory(
-    planned: ir.Module,
-    signature: _Signature,
-    kernels: dict[str, KernelObject],
-    objects: dict[str, bytes],
-) -> dict[str, Any]:
+def _memory(planned: ir.Module, signature: _Signature, built: BuiltProgram) -> dict[str, Any]:
     main = ir.SymbolTable(planned.operation)["main"].operation
-    scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
-    arena = main.attributes["lamina.arena_bytes"].value + scratch
+    arena = main.attributes["lamina.arena_bytes"].value + built.scratch_bytes
     types = main.attributes["function_type"].value.inputs
     sizes = [math.prod(of.shape) * dtype_of(of).itemsize for of in list(types)[:-1]]
     count = len(signature.inputs)
@@ -195,7 +182,7 @@ def _memory(
             "output": sum(sizes[count:]),
             "alias": aliased,
             "temp": arena,
-            "generated_code": sum(map(len, objects.values())),
+            "generated_code": sum(map(len, built.objects.values())),
         },
     }
 
@@ -209,7 +196,7 @@ def _scope(function: ir.Operation) -> dict[str, str]:
     return {"scope": found[1]} if found and not found[1].startswith("/") else {}
 
 
-def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[dict[str, Any]]:
+def _kernel_rows(planned: ir.Module, symbols: dict[str, str]) -> list[dict[str, Any]]:
     """What each kernel does and why it is one, in the order in which they are first called."""
     calls: Counter[str] = Counter()
 
@@ -228,7 +215,7 @@ def _kernel_rows(planned: ir.Module, kernels: dict[str, KernelObject]) -> list[d
         rows.append(
             {
                 "name": name,
-                "symbol": kernels[name].symbol if name in kernels else None,
+                "symbol": symbols.get(name),
                 "calls": calls[name],
                 "ops": [op for op in ops if op not in ("return", "constant")],
                 **_scope(function),

@@ -47,6 +47,23 @@ def emit(
 ) -> MachineCode:
     """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
     refuses."""
+    module, target_machine = _optimised(text, machine, options)
+    code = target_machine.emit_object(module)
+    if not keep_texts:
+        return MachineCode(code)
+    return MachineCode(code, str(module), target_machine.emit_assembly(module))
+
+
+def emit_assembly(text: str, machine: Machine, options: CodegenOptions) -> tuple[str, str]:
+    """The optimised module and its assembly, where the assembler is another's, as for PTX. Raises
+    ValueError as `emit` does."""
+    module, target_machine = _optimised(text, machine, options)
+    return str(module), target_machine.emit_assembly(module)
+
+
+def _optimised(
+    text: str, machine: Machine, options: CodegenOptions
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     import llvmlite.binding as llvm
 
     target_machine = _target_machine(machine, options.level)
@@ -64,10 +81,7 @@ def emit(
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
         builder.getModulePassManager().run(module, builder)
-    code = target_machine.emit_object(module)
-    if not keep_texts:
-        return MachineCode(code)
-    return MachineCode(code, str(module), target_machine.emit_assembly(module))
+    return module, target_machine
 
 
 @functools.cache

@@ -118,8 +118,8 @@ CPU_KERNEL_LINALG = (
     "linalg-results-to-arguments",
 )
 
-# linalg on tensors -> loops on buffers, parallel ones in task functions, temporaries placed.
-CPU_KERNEL_LOOPS = (
+# linalg on tensors -> linalg on buffers: what follows differs between CPUs and GPUs.
+KERNEL_BUFFERS = (
     "eliminate-empty-tensors",
     "empty-tensor-to-alloc-tensor",
     "one-shot-bufferize{bufferize-function-boundaries"
@@ -128,6 +128,11 @@ CPU_KERNEL_LOOPS = (
     "memref-drop-results",
     "canonicalize",
     "memref-expand-copies",
+)
+
+# linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
+CPU_KERNEL_LOOPS = (
+    *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",  # the target's
@@ -168,6 +173,20 @@ CPU_KERNEL_LLVM = (
     "llvm-portable-float-constants",
 )
 
+# linalg on tensors -> kernels for blocks and threads, in a gpu.module.
+CUDA_KERNEL_GPU = (
+    *KERNEL_BUFFERS,
+    "func.func(linalg-generalize-named-ops)",
+    "gpu-map-to-threads",
+)
+
+# The same scalar code as on a CPU, around NVVM's registers, barriers and shuffles.
+CUDA_KERNEL_LLVM = (
+    "gpu-to-nvvm",
+    *CPU_KERNEL_LLVM,
+    "llvm-finish-device-kernels",
+)
+
 ALL_PIPELINES = {
     "input": STABLEHLO_INPUT,
     "prepare": STABLEHLO_PREPARE,
@@ -179,4 +198,6 @@ ALL_PIPELINES = {
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,
+    "cuda-gpu": CUDA_KERNEL_GPU,
+    "cuda-llvm": CUDA_KERNEL_LLVM,
 }

@@ -15,6 +15,7 @@ from lamina.backends.cost import note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.cpu.program_text import is_scalar, kernels_of
+from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     STABLEHLO_FUSE,
@@ -34,9 +35,12 @@ from lamina.passes.pipeline import Pipeline
 from lamina.runtime.artifact import Artifact
 
 FORMS = ("stablehlo", "optimized", "fused", "planned")
-KERNEL_STAGES = ("linalg", "llvm", "asm")
-STAGES = (*FORMS, *KERNEL_STAGES, "hlo", "manifest")
-_ENDINGS = {"linalg": "mlir", "llvm": "ll", "asm": "s", "hlo": "txt", "manifest": "json"}
+KERNEL_STAGES = {"cpu": ("linalg", "llvm", "asm"), "cuda": ("linalg", "gpu", "llvm", "ptx")}
+"""By the kind of target."""
+STAGES = (*FORMS, *KERNEL_STAGES["cpu"], "hlo", "manifest")
+_ENDINGS = {"linalg": "mlir", "gpu": "mlir", "llvm": "ll", "asm": "s", "ptx": "ptx", "hlo": "txt",
+            "manifest": "json"}  # fmt: skip
+_COMMENTS = {"linalg": "//", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
 
 
 def working_copy(module: ir.Module) -> ir.Module:
@@ -131,22 +135,32 @@ class Stages:
     def dump(self, watch: Instrumentation) -> None:
         """Write what follows the planned form, where hand-overs are asked for."""
         if watch.dump is not None:
-            for stage, ending in _ENDINGS.items():
-                watch.dump.write(f"{stage}.{ending}", self.text(stage))
+            for stage in (*self._kernel_stages, "hlo", "manifest"):
+                watch.dump.write(f"{stage}.{_ENDINGS[stage]}", self.text(stage))
 
     def text(self, stage: str) -> str:
-        """The program at one of `STAGES`; raises ValueError for another."""
+        """The program at one of `STAGES`, for a GPU with those of its kernels; raises ValueError for
+        another."""
         if stage == "stablehlo":
             return self.artifact.manifest["stablehlo"]
         if stage == "manifest":
             return json.dumps(self._manifest(), indent=2)
-        if stage in KERNEL_STAGES:
+        if stage in self._kernel_stages:
             return self._kernels(stage)
         if stage == "hlo":
             return hlo_text(self._form("fused"), self.artifact.manifest["name"])
         if stage in FORMS:
             return to_text(self._form(stage))
-        raise ValueError(f"no stage {stage!r}; there are {', '.join(STAGES)}")
+        there = ", ".join((*FORMS, *self._kernel_stages, "hlo", "manifest"))
+        raise ValueError(f"no stage {stage!r}; there are {there}")
+
+    @property
+    def _kernel_stages(self) -> tuple[str, ...]:
+        return KERNEL_STAGES[self._target.kind]
+
+    @property
+    def _target(self) -> Target:
+        return Target(**self.artifact.manifest["target"])
 
     def _manifest(self) -> dict[str, object]:
         return {k: v for k, v in self.artifact.manifest.items() if k != "stablehlo"}
@@ -167,10 +181,12 @@ class Stages:
 
     def _kernels(self, stage: str) -> str:
         planned = self._form("planned")
-        target = Target(**self.artifact.manifest["target"])
+        target = self._target
+        if target.kind == "cuda":
+            return _cuda_kernels(planned, target, stage)
         parts: list[str] = []
         symbols: dict[str, str] = {}
-        comment = {"linalg": "//", "llvm": ";", "asm": "#"}[stage]
+        comment = _COMMENTS[stage]
         with instrumentation.off():
             for name, kernel in kernels_of(planned).items():
                 if is_scalar(kernel):
@@ -182,3 +198,13 @@ class Stages:
         if stage == "llvm":
             parts.append(f"{comment} entry\n{entry_text(planned, symbols)}")
         return "\n".join(parts)
+
+
+def _cuda_kernels(planned: ir.Module, target: Target, stage: str) -> str:
+    parts: dict[str, str] = {}
+    with instrumentation.off():
+        for name, kernel in kernels_of(planned).items():
+            compiled = compile_cuda_kernel(kernel, target)
+            text = f"{_COMMENTS[stage]} kernel {name}\n{compiled.texts[stage]}"
+            parts.setdefault(compiled.symbol, text)
+    return "\n".join(parts.values())

@@ -6,6 +6,12 @@ import functools
 from dataclasses import asdict, dataclass
 from typing import Any
 
+CUDA_ARCHITECTURES = (
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103",
+    "sm_103a", "sm_120", "sm_120a", "sm_121", "sm_121a",
+)  # fmt: skip
+DEFAULT_CUDA_ARCHITECTURE = "sm_90a"
+
 
 class TargetError(ValueError):
     """The text names no target that this build can compile for."""
@@ -13,17 +19,26 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of device and what its code generator may assume.
+    """A kind of device and what its code generator may assume: `Target("cuda", "sm_90a")`, or
+    `Target.host()`.
 
-    `features` is LLVM's list (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth
-    using. How many threads there are is no part of it: the runtime divides the work as it runs.
+    `cpu` is the processor's name, for GPUs the architecture's. `features` is LLVM's list
+    (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth using. How many threads
+    there are is no part of it: the runtime divides the work as it runs.
     """
 
     kind: str
-    triple: str
     cpu: str
-    features: str
-    vector_bits: int
+    triple: str = ""
+    features: str = ""
+    vector_bits: int = 128
+
+    def __post_init__(self) -> None:
+        if self.kind == "cuda":
+            if self.cpu not in CUDA_ARCHITECTURES:
+                listed = ", ".join(CUDA_ARCHITECTURES)
+                raise TargetError(f"unknown GPU architecture {self.cpu!r}; there are {listed}")
+            object.__setattr__(self, "triple", "nvptx64-nvidia-cuda")
 
     @staticmethod
     def host() -> Target:
@@ -32,14 +47,15 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> Target:
-        """The target named by `cpu` (this machine's). Raises TargetError for anything else."""
+        """The target named by `cpu` (this machine's), `cuda` or `cuda:sm_80`.
+
+        Without an architecture it is sm_90a. Raises TargetError for anything else.
+        """
         kind, _, rest = text.partition(":")
         if kind == "cuda":
-            raise TargetError(
-                f"target {text!r}: the CUDA backend is not in this build yet; use target 'cpu'"
-            )
+            return Target("cuda", rest or DEFAULT_CUDA_ARCHITECTURE)
         if kind != "cpu" or rest:
-            raise TargetError(f"unknown target {text!r}: this build knows 'cpu'")
+            raise TargetError(f"unknown target {text!r}: this build knows 'cpu' and 'cuda:sm_90a'")
         return Target.host()
 
     def describe(self) -> dict[str, Any]:

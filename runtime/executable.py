@@ -19,6 +19,7 @@ import numpy as np
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
+from lamina.runtime.cuda import CudaProgram
 
 # What the estimate takes a core to do in a second. It decides whether the first calls are queued or
 # run at once; after those it is known how long they take.
@@ -48,7 +49,9 @@ HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any]]
 """A Python function that code calls, and the (dtype, shape) of what it takes and gives."""
 
 
-def load(artifact: Artifact, callbacks: Sequence[HostCallback] = ()) -> _runtime.Executable:
+def load(
+    artifact: Artifact, callbacks: Sequence[HostCallback] = ()
+) -> _runtime.Executable | CudaProgram:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
     callbacks  the functions that the code calls by their positions here.
@@ -58,6 +61,8 @@ def load(artifact: Artifact, callbacks: Sequence[HostCallback] = ()) -> _runtime
     Raises:
         LoadError: a symbol it imports is unknown, or the objects do not link.
     """
+    if artifact.manifest.get("target", {}).get("kind") == "cuda":
+        return CudaProgram(artifact)
     if callbacks:
         return _link(artifact, callbacks)
     digest = artifact.digest()

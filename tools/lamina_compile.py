@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamina.backends.compile import Compilation, compile_module
-from lamina.backends.stages import STAGES
+from lamina.backends.stages import FORMS, KERNEL_STAGES
 from lamina.backends.target import Target
 from lamina.passes.base import CompileError
 from lamina.stablehlo_api import read_module, with_source
@@ -84,8 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("input", help="the program, or '-'")
     parser.add_argument("-o", "--output", help="where to write the artifact, or the stage's text")
-    parser.add_argument("--emit", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
-    parser.add_argument("--target", default="cpu", help="what to compile for (default: cpu)")
+    stages = sorted({*FORMS, "hlo", "manifest"}.union(*KERNEL_STAGES.values()))
+    parser.add_argument("--emit", choices=stages, metavar="STAGE", help=", ".join(stages))
+    parser.add_argument("--target", default="cpu", help="cpu (the default) or such as cuda:sm_90a")
     parser.add_argument("--name", help="the program's name, instead of its module's")
     parser.add_argument("--timing", action="store_true", help="say how long it took")
     return parser

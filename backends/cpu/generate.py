@@ -40,17 +40,22 @@ def generate(
     The function `public` is exported. Without one, all are made to be inlined into code that is
     added to the text. `texts` is given the stage "linalg".
     """
-    _check_shapes(module)
-    run_pipeline(_preparing(source) + CPU_KERNEL_LINALG, module)
-    _check_lowered(module, ("stablehlo.", "chlo."))
+    lower_to_linalg(module, source, "CPU")
     if texts is not None:
         texts["linalg"] = str(module)
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
     run_pipeline(CPU_KERNEL_LLVM, module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
-    _check_only_llvm(module)
+    check_translatable(module, ("llvm.",))
     return Generated(llvm.translate_module_to_llvmir(module.operation), scratch)
+
+
+def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
+    """Functions of StableHLO ops -> linalg on tensors, for any backend. `source` is the text."""
+    _check_shapes(module)
+    run_pipeline(_preparing(source) + CPU_KERNEL_LINALG, module)
+    _check_lowered(module, ("stablehlo.", "chlo."), backend)
 
 
 def run_pipeline(stages: tuple[str, ...], module: ir.Module) -> None:
@@ -86,15 +91,15 @@ def _check_shapes(module: ir.Module) -> None:
         raise CompileError.at(dynamic[0], f"a result of dynamic size {dynamic[0].results[0].type}")
 
 
-def _check_lowered(module: ir.Module, dialects: tuple[str, ...]) -> None:
+def _check_lowered(module: ir.Module, dialects: tuple[str, ...], backend: str) -> None:
     left = _ops(module, lambda name: name.startswith(dialects) and name != "stablehlo.return")
     if left:
-        raise CompileError.at(left[0], "the CPU backend has no lowering for this op here")
+        raise CompileError.at(left[0], f"the {backend} backend has no lowering for this op here")
 
 
-def _check_only_llvm(module: ir.Module) -> None:
-    """Translation to LLVM IR crashes on other dialects, so none may be left."""
-    left = _ops(module, lambda name: not name.startswith("llvm.") and name != "builtin.module")
+def check_translatable(module: ir.Module, dialects: tuple[str, ...]) -> None:
+    """Translation to LLVM IR crashes on other dialects than these, so none may be left."""
+    left = _ops(module, lambda name: not name.startswith(dialects) and name != "builtin.module")
     if left:
         raise CompileError.at(left[0], "not lowered to the llvm dialect")
 

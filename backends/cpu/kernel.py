@@ -17,14 +17,7 @@ from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
-from lamina.backends.pipelines import (
-    CPU_CONTROL,
-    CPU_KERNEL_LINALG,
-    CPU_KERNEL_LLVM,
-    CPU_KERNEL_LOOPS,
-    CPU_KERNEL_PREPARE,
-    CPU_LANES,
-)
+from lamina.backends.pipelines import ALL_PIPELINES, CPU_KERNEL_PREPARE
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
@@ -49,7 +42,7 @@ def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
 
     Equal for functions that differ only in name, value names, locations and the recorded reason.
     """
-    return _symbol(_text_without_name(kernel), target)
+    return symbol_of(text_without_name(kernel), target)
 
 
 def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
@@ -75,11 +68,11 @@ class LoweredKernel:
 
 def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> LoweredKernel:
     """MLIR's half of `compile_kernel`."""
-    source = _text_without_name(kernel)
-    symbol = _symbol(source, target)
+    source = text_without_name(kernel)
+    symbol = symbol_of(source, target)
     texts: dict[str, str] | None = {} if keep_texts else None
     with kernel.context, ir.Location.unknown():
-        module = _module_of(kernel, symbol)
+        module = module_of(kernel, symbol)
         function = module.body.operations[0].operation
         is_control = _kind(function) == "control"
         written = library_kernel(function, symbol, target)
@@ -117,12 +110,14 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     )
 
 
-def _symbol(source: str, target: Target) -> str:
+def symbol_of(source: str, target: Target) -> str:
+    """The symbol of a kernel whose text this is."""
     digest = hashlib.sha256("\0".join((source, repr(target), _code_version())).encode())
     return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
 
 
-def _module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
+def module_of(kernel: ir.Operation, symbol: str) -> ir.Module:
+    """A module with a copy of the kernel under this name."""
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
         function = kernel.operation.clone()
@@ -142,7 +137,8 @@ def _imports(text: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in declared if not name.startswith("llvm.")))
 
 
-def _text_without_name(kernel: ir.Operation) -> str:
+def text_without_name(kernel: ir.Operation) -> str:
+    """A kernel's text, without what does not decide its code."""
     text = kernel.operation.get_asm(
         enable_debug_info=False, use_local_scope=True, assume_verified=True
     )
@@ -157,12 +153,4 @@ def _code_version() -> str:
     """What else decides the code: the pipelines and the versions of MLIR and LLVM."""
     from importlib.metadata import version
 
-    pipelines = (
-        CPU_CONTROL,
-        CPU_LANES,
-        CPU_KERNEL_PREPARE,
-        CPU_KERNEL_LINALG,
-        CPU_KERNEL_LOOPS,
-        CPU_KERNEL_LLVM,
-    )
-    return repr((pipelines, CodegenOptions(), version("torch-mlir"), version("llvmlite")))
+    return repr((ALL_PIPELINES, CPU_KERNEL_PREPARE, CodegenOptions(), version("torch-mlir"), version("llvmlite")))

@@ -66,8 +66,19 @@ def _check_backend(backend: str | None) -> None:
     if backend not in (None, "cpu"):
         raise RuntimeError(
             f"Unknown backend: {backend!r} requested, but no platforms that are instances of "
-            f"{backend} are present. Platforms present are: cpu"
+            f"{backend} are present. Platforms present are: cpu{_about(backend)}"
         )
+
+
+def _about(backend: str | None) -> str:
+    if backend not in ("cuda", "gpu"):
+        return ""
+    from lamina.runtime.cuda import missing
+
+    return (
+        f". For CUDA, {missing()}. Programs can be compiled for GPUs ahead of time: "
+        "jit(f).lower(*args).compile(target='cuda:sm_90a')"
+    )
 
 
 def device_put(

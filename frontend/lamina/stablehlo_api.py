@@ -69,8 +69,10 @@ class LoadedStableHLO:
         """Runs the program on several devices at once, which meet in its collectives:
         arguments[d] are those of device d, and the result has a list for each device."""
         from lamina.array import Array
-        from lamina.runtime import run_on_devices, to_array
+        from lamina.runtime import Executable, run_on_devices, to_array
 
+        if not isinstance(self._executable, Executable):
+            return self._executable()
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
         arrays = [[x if isinstance(x, Array) else to_array(x) for x in row] for row in checked]
         return run_on_devices(self._executable, arrays)

@@ -26,6 +26,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.program_key import program_key
 from lamina.runtime import CompiledFunction, FastPathEntry
+from lamina.runtime.cuda import CudaProgram
 
 if TYPE_CHECKING:
     from lamina.backends.compile import Compilation
@@ -238,6 +239,8 @@ class Program:
 
     def entry(self, out_tree: tree.PyTreeDef) -> Any:
         """What the call fast path runs; for several devices, a function of the leaves."""
+        if isinstance(self.executable, CudaProgram):
+            return self.executable
         if self.plan.local is not None:
             from lamina.sharding.execution import DeviceProgram
 
@@ -474,7 +477,8 @@ class Lowered:
     def compile(
         self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
     ) -> Compiled:
-        """Machine code for `target` (a Target or its name; by default this machine)."""
+        """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default this
+        machine)."""
         if compiler_options:
             raise ValueError(f"unknown compiler options: {sorted(compiler_options)}")
         if target is None:
@@ -517,8 +521,8 @@ class Compiled:
         return None if compilation is None else compilation.artifact
 
     def as_text(self, stage: str | None = None) -> str:
-        """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, llvm, asm,
-        hlo, manifest. Without a stage: the fused and the planned module."""
+        """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, llvm, asm (for
+        GPUs gpu and ptx), hlo, manifest. Without a stage: the fused and the planned module."""
         if stage == "jaxpr":
             return str(self._traced.jaxpr)
         compilation = self._program.compilation

@@ -89,7 +89,7 @@ def test_locations_do_not_name_an_artifact(cache: Path) -> None:
 
 def test_keys_differ_by_text_target_and_name() -> None:
     host = Target.host()
-    other = Target(host.kind, host.triple, "generic", "", 128)
+    other = Target(host.kind, "generic", host.triple, "", 128)
     keys = {
         artifact_key(text, target, name)
         for text in ("a", "b")
@@ -243,7 +243,9 @@ def test_errors_name_the_op(cache: Path, program: str, message: str) -> None:
 
 def test_targets() -> None:
     assert Target.parse("cpu") == Target.host() and hash(Target.parse("cpu")) == hash(Target.host())
-    with pytest.raises(TargetError, match="CUDA backend is not in this build yet"):
-        Target.parse("cuda:sm_90a")
+    assert Target.parse("cuda:sm_80") == Target("cuda", "sm_80") != Target.parse("cuda")
+    assert str(Target.parse("cuda")) == "cuda:sm_90a"
+    with pytest.raises(TargetError, match="unknown GPU architecture 'sm_12'; there are sm_75, "):
+        Target.parse("cuda:sm_12")
     with pytest.raises(TargetError, match="unknown target 'tpu'"):
         Target.parse("tpu")

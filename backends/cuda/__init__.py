@@ -1,0 +1,1 @@
+"""The CUDA backend: kernels as PTX and cubins, made without a GPU."""

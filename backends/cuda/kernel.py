@@ -1,0 +1,107 @@
+"""One kernel function in StableHLO to PTX and a cubin.
+
+A kernel becomes one or more GPU kernels, launched in order, `<symbol>_0`, `<symbol>_1`, ...: each
+takes bare pointers to dense row-major data, aligned to 16 bytes: the inputs, the results that no
+input's buffer holds, then scratch memory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from lamina.backends.cpu.generate import check_translatable, lower_to_linalg, run_pipeline
+from lamina.backends.cpu.kernel import module_of, symbol_of, text_without_name
+from lamina.backends.cuda.cubin import Resources, assemble
+from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
+from lamina.backends.pipelines import CUDA_KERNEL_GPU, CUDA_KERNEL_LLVM
+from lamina.backends.target import Target
+from lamina.dialects.vendors import ir, llvm
+from lamina.passes.base import CompileError
+from lamina.passes.gpu.kernels import SCRATCH
+
+_CODEGEN = CodegenOptions(level=3, vectorise=False)
+_NOT_YET = {
+    "library": "the CUDA backend has no lowering for this op yet",
+    "control": "the CUDA backend has no control flow yet",
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One GPU kernel and the blocks and threads it is launched with."""
+
+    name: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A compiled kernel; `texts` holds the stages linalg, gpu, llvm and ptx."""
+
+    symbol: str
+    launches: tuple[Launch, ...]
+    scratch_bytes: int
+    ptx: str
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def cubin(self, target: Target) -> tuple[bytes, dict[str, Resources]]:
+        """Machine code, and what each launch takes. Raises CudaUnavailable without nvJitLink."""
+        made = assemble(self.ptx, target.cpu)
+        return made.code, made.kernels
+
+
+def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
+    """PTX for a `func.func` of StableHLO ops on static tensors, which is left as it is.
+
+    Raises CompileError naming the op that can't be compiled.
+    """
+    source = text_without_name(kernel)
+    symbol = symbol_of(source, target)
+    _check_kind(kernel)
+    with kernel.context, ir.Location.unknown():
+        module = module_of(kernel, symbol)
+        lower_to_linalg(module, source, "CUDA")
+        texts = {"linalg": str(module)}
+        run_pipeline(CUDA_KERNEL_GPU, module)
+        texts["gpu"] = str(module)
+        launches, scratch = _launches(module)
+        run_pipeline(CUDA_KERNEL_LLVM, module)
+        check_translatable(module, ("llvm.", "nvvm."))
+        text = llvm.translate_module_to_llvmir(module.operation)
+    _check_declared(text, kernel)
+    machine = Machine(target.triple, target.cpu, target.features)
+    texts["llvm"], texts["ptx"] = emit_assembly(text, machine, _CODEGEN)
+    return CudaKernel(symbol, launches, scratch, texts["ptx"], texts)
+
+
+def _check_kind(kernel: ir.Operation) -> None:
+    kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
+    if kind in _NOT_YET:
+        operations = [op.operation for op in kernel.regions[0].blocks[0].operations]
+        first = next((op for op in operations if op.name != "stablehlo.constant"), kernel)
+        raise CompileError.at(first, _NOT_YET[kind], hint="compile this function for 'cpu'")
+
+
+def _launches(module: ir.Module) -> tuple[tuple[Launch, ...], int]:
+    found = []
+    (device,) = [op.operation for op in module.body.operations]
+    for op in device.regions[0].blocks[0].operations:
+        if op.operation.name == "gpu.func":
+            found.append(
+                Launch(
+                    op.operation.attributes["sym_name"].value,
+                    tuple(op.operation.attributes["known_grid_size"]),
+                    tuple(op.operation.attributes["known_block_size"]),
+                )
+            )
+    return tuple(found), device.attributes[SCRATCH].value
+
+
+def _check_declared(text: str, kernel: ir.Operation) -> None:
+    """Refuse calls of functions that are on no GPU, such as those of the C library."""
+    declared = re.findall(r"^declare [^@]*@([\w.$]+)\(", text, re.MULTILINE)
+    missing = [name for name in declared if not name.startswith("llvm.")]
+    if missing:
+        raise CompileError.at(kernel, f"needs {missing[0]}, which the CUDA backend has not yet")

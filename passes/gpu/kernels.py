@@ -1,0 +1,177 @@
+"""The `gpu.func`s that come of one function: their shells, scratch and shared memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from lamina.dialects.vendors import ir
+from lamina.passes.gpu.threads import SHARED_SPACE, replace_operands
+from lamina.passes.loops import index
+from lamina.passes.memref.place_temporaries import element_bytes
+
+SCRATCH = "lamina.scratch_bytes"
+SHARED_BYTES = 40 << 10
+"""Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
+_ALIGNMENT = 256
+
+Emit = Callable[["Kernel"], None]
+
+
+class Kernels:
+    """Builds kernels at the end of a gpu.module that takes the function's place."""
+
+    def __init__(
+        self,
+        module: ir.Module,
+        function: ir.Operation,
+        setup: Sequence[ir.Operation],
+        temporaries: Sequence[ir.Operation],
+    ) -> None:
+        self.module, self.function, self.setup = module, function, setup
+        self.block = function.regions[0].blocks[0]
+        self.name = ir.StringAttr(function.attributes["sym_name"]).value
+        self.temporaries = [op.results[0] for op in temporaries]
+        self.offsets: dict[ir.Value, int] = {}
+        self.kernels = 0
+        self.scratch_bytes = 0
+        with ir.InsertionPoint(module.body):
+            self.device = ir.Operation.create(
+                "gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(f"{self.name}_gpu")}
+            )
+        self.body = ir.Block.create_at_start(self.device.regions[0], [])
+        for op in list(module.body.operations):
+            if op.operation.name == "memref.global":
+                with ir.InsertionPoint(self.body):
+                    op.operation.clone()
+
+    def add(self, grid: Sequence[int], threads: Sequence[int], op: ir.Operation, emit: Emit) -> None:
+        """One more kernel, in whose body `emit` works."""
+        signature = self._signature()
+        with ir.InsertionPoint(self.body), op.location:
+            function = ir.Operation.create(
+                "gpu.func",
+                regions=1,
+                attributes={
+                    "sym_name": ir.StringAttr.get(f"{self.name}_{self.kernels}"),
+                    "function_type": ir.TypeAttr.get(signature),
+                    "gpu.kernel": ir.UnitAttr.get(),
+                    "known_block_size": ir.DenseI32ArrayAttr.get(_three(threads)),
+                    "known_grid_size": ir.DenseI32ArrayAttr.get(_three(grid)),
+                },
+            )
+            block = ir.Block.create_at_start(function.regions[0], signature.inputs)
+            with ir.InsertionPoint(block):
+                emit(Kernel(self, block))
+                ir.Operation.create("gpu.return")
+        self.kernels += 1
+
+    def _signature(self) -> ir.FunctionType:
+        """The function's arguments and the scratch memory, as far as its size is known by now."""
+        arguments = [argument.type for argument in self.block.arguments]
+        scratch = ir.MemRefType.get([self.scratch_bytes], _byte())
+        return ir.FunctionType.get([*arguments, scratch], [])
+
+    def offset_of(self, temporary: ir.Value) -> int:
+        """Where a temporary lies in scratch memory."""
+        if temporary not in self.offsets:
+            self.offsets[temporary] = self.scratch_bytes
+            size = _bytes(ir.MemRefType(temporary.type))
+            self.scratch_bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return self.offsets[temporary]
+
+    def finish(self) -> None:
+        """Erase the function, now that its kernels stand."""
+        self.device.attributes[SCRATCH] = ir.IntegerAttr.get(_word(), self.scratch_bytes)
+        signature = self._signature()
+        for op in self.body.operations:
+            if op.operation.name == "gpu.func":
+                scratch = op.operation.regions[0].blocks[0].arguments[len(self.block.arguments)]
+                scratch.set_type(signature.inputs[-1])
+                op.operation.attributes["function_type"] = ir.TypeAttr.get(signature)
+        self.function.erase()
+        for op in list(self.module.body.operations):
+            if op.operation.name == "memref.global":
+                op.operation.erase()
+
+
+class Kernel:
+    """One kernel in the making: `replaced` maps the function's values to the kernel's."""
+
+    def __init__(self, kernels: Kernels, block: ir.Block) -> None:
+        self.kernels = kernels
+        self.shared_bytes = 0
+        self.slots = 0
+        *arguments, self.scratch = block.arguments
+        self.replaced: dict[ir.Value, ir.Value] = dict(zip(kernels.block.arguments, arguments))
+
+    def prepare(
+        self, ops: Sequence[ir.Operation], local: dict[ir.Value, ir.Value] | None = None
+    ) -> None:
+        """Make what the ops use: constants, views and temporaries, but for `local` ones."""
+        self.replaced |= local or {}
+        needed: set[ir.Value] = set()
+
+        def need(op: ir.Operation) -> ir.WalkResult:
+            needed.update(op.operands)
+            return ir.WalkResult.ADVANCE
+
+        for op in ops:
+            op.walk(need)
+        wanted = []
+        for op in reversed(self.kernels.setup):
+            if any(result in needed for result in op.results):
+                wanted.append(op)
+                needed.update(op.operands)
+        for value in self.kernels.temporaries:
+            if value in needed and value not in self.replaced:
+                self.replaced[value] = ir.Operation.create(
+                    "memref.view",
+                    results=[ir.MemRefType.get(ir.MemRefType(value.type).shape,
+                                               ir.MemRefType(value.type).element_type)],
+                    operands=[self.scratch, index(self.kernels.offset_of(value))],
+                ).result  # fmt: skip
+        for op in reversed(wanted):
+            copy = op.clone().operation
+            replace_operands(copy, self.replaced, {})
+            for old, new in zip(op.results, copy.results, strict=True):
+                self.replaced[old] = new
+
+    def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
+        """A new buffer that the threads of a block share."""
+        type_ = ir.MemRefType.get(
+            list(shape), element, memory_space=ir.IntegerAttr.get(_word(), SHARED_SPACE)
+        )
+        name = f"{self.kernels.name}_{self.kernels.kernels}_shared_{self.slots}"
+        self.slots += 1
+        self.shared_bytes += _bytes(type_)
+        with ir.InsertionPoint.at_block_begin(self.kernels.body):
+            ir.Operation.create(
+                "memref.global",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "type": ir.TypeAttr.get(type_),
+                    "initial_value": ir.UnitAttr.get(),
+                    "alignment": ir.IntegerAttr.get(_word(), 16),
+                },
+            )
+        return ir.Operation.create(
+            "memref.get_global", results=[type_], attributes={"name": ir.FlatSymbolRefAttr.get(name)}
+        ).result
+
+
+def _three(sizes: Sequence[int]) -> list[int]:
+    return [*sizes, 1, 1][:3]
+
+
+def _bytes(type_: ir.MemRefType) -> int:
+    return math.prod(type_.shape) * element_bytes(type_.element_type)
+
+
+def _byte() -> ir.Type:
+    return ir.IntegerType.get_signless(8)
+
+
+def _word() -> ir.Type:
+    return ir.IntegerType.get_signless(64)

@@ -1,0 +1,157 @@
+"""Which generics run in one kernel, and by which scheme: read off their loops and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.gpu.threads import Combiner
+from lamina.passes.linalg.structure import Generic, accesses, loaded_buffers, stride_along
+
+VECTOR_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Group:
+    """Generics of one kernel. `depth` leading loops are those over blocks; None for a generic alone
+    that no row scheme fits."""
+
+    members: tuple[Generic, ...]
+    depth: int | None
+
+
+def row_groups(generics: Sequence[Generic]) -> list[Group]:
+    """The generics in order, neighbours together where a reduction by rows is among them."""
+    groups: list[Group] = []
+    depths = {_leading(g) for g in generics if _is_row_reduction(g)}
+    pending: list[Generic] = []
+
+    def close() -> None:
+        if any(any(g.reductions) for g in pending):
+            groups.append(Group(tuple(pending), depth))
+        else:
+            groups.extend(Group((g,), None) for g in pending)
+        pending.clear()
+
+    depth = min(depths, default=-1)
+    for generic in generics:
+        if depth < 0 or not _fits(generic, depth):
+            close()
+            groups.append(Group((generic,), None))
+            continue
+        if pending and not _agree([*pending, generic], depth):
+            close()
+        pending.append(generic)
+    close()
+    return groups
+
+
+def _leading(generic: Generic) -> int:
+    return generic.reductions.index(True) if any(generic.reductions) else generic.rank
+
+
+def _is_row_reduction(generic: Generic) -> bool:
+    return (
+        Combiner.of(generic) is not None
+        and all(generic.reductions[_leading(generic) :])
+        and not is_columns(generic)
+    )
+
+
+def _fits(generic: Generic, depth: int) -> bool:
+    if any(generic.reductions):
+        return _is_row_reduction(generic) and _leading(generic) == depth
+    return generic.rank >= depth
+
+
+def _agree(members: Sequence[Generic], depth: int) -> bool:
+    """Whether each iteration of the shared loops keeps to its own part of what is written."""
+    if len({g.extents[:depth] for g in members}) > 1:
+        return False
+    found = [(access, g) for g in members for access in accesses(g)]
+    written = {access.buffer for access, _ in found if access.writes}
+    if any(buffer in written for g in members for buffer in loaded_buffers(g)):
+        return False
+    for buffer in written:
+        alike = {
+            tuple(frozenset(access.places_of(d)) for d in range(depth))
+            for access, _ in found
+            if access.buffer == buffer
+        }
+        if len(alike) != 1 or any(len(places) != 1 for places in next(iter(alike))):
+            return False
+    return True
+
+
+def is_columns(generic: Generic) -> bool:
+    """Whether a reduction's neighbouring results read neighbouring elements."""
+    parallel = [d for d, r in enumerate(generic.reductions) if not r]
+    reduced = [d for d, r in enumerate(generic.reductions) if r]
+    if not parallel or not reduced:
+        return False
+
+    def contiguous(dimension: int) -> bool:
+        return any(
+            isinstance(value.type, ir.MemRefType) and stride_along(value, map_, dimension) == 1
+            for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)
+        )
+
+    return generic.extents[parallel[-1]] > 1 and contiguous(parallel[-1]) and not contiguous(
+        reduced[-1]
+    )  # fmt: skip
+
+
+def transposed_input(generic: Generic) -> tuple[int, int] | None:
+    """(input, dimension) where an element-wise generic reads an input that is contiguous along
+    another dimension than the last, which the outputs are contiguous along."""
+    if any(generic.reductions) or generic.rank < 2 or _has_positions(generic):
+        return None
+    last = generic.rank - 1
+    if any(
+        stride_along(o, m, last) != 1 for o, m in zip(generic.outputs, generic.output_maps)
+    ) or any(value in generic.outputs for value in generic.inputs):
+        return None
+    found = [
+        (place, dimension)
+        for place, (value, map_) in enumerate(zip(generic.inputs, generic.input_maps))
+        if isinstance(value.type, ir.MemRefType) and stride_along(value, map_, last) > 1
+        for dimension in range(last)
+        if stride_along(value, map_, dimension) == 1
+    ]
+    if len(found) != 1 or generic.extents[last] < 8 or generic.extents[found[0][1]] < 8:
+        return None
+    element = ir.MemRefType(generic.inputs[found[0][0]].type).element_type
+    return None if isinstance(element, ir.ComplexType) else found[0]
+
+
+def _has_positions(generic: Generic) -> bool:
+    return "linalg.index" in generic.op.get_asm() or bool(loaded_buffers(generic))
+
+
+def vector_length(generic: Generic) -> int:
+    """How many neighbours along the last loop one thread does at once, with accesses of at most 16
+    bytes; 1 where rows, types or what the body does forbid it."""
+    if not generic.rank or any(generic.reductions) or _has_positions(generic):
+        return 1
+    last = generic.rank - 1
+    length = VECTOR_BYTES
+    for access in accesses(generic):
+        type_ = ir.MemRefType(access.buffer.type)
+        element = type_.element_type
+        if not isinstance(element, (ir.FloatType, ir.IntegerType)) or element.width < 8:
+            return 1
+        stride = stride_along(access.buffer, access.map, last)
+        if stride not in (0, 1) or (access.writes and stride != 1):
+            return 1
+        strides, offset = type_.get_strides_and_offset()
+        if stride == 0:
+            continue
+        length = min(length, VECTOR_BYTES * 8 // element.width)
+        if not isinstance(access.map.results[-1], ir.AffineDimExpr) or strides[-1] != 1:
+            return 1
+        while length > 1 and (offset < 0 or any(s % length for s in [offset, *strides[:-1]])):
+            length //= 2
+    while length > 1 and generic.extents[last] % length:
+        length //= 2
+    return length

@@ -1,0 +1,202 @@
+"""Kernels for GPUs, without one: run in the SIMT emulator against the CPU, and assembled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import simt
+
+import lamina
+import lamina.numpy as jnp
+from lamina.backends.cpu.program_text import kernels_of
+from lamina.backends.cuda.cubin import resources
+from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
+from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
+from lamina.backends.target import Target
+from lamina.passes.base import CompileError
+from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.linalg.structure import root_buffer
+
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
+_RANDOM = np.random.default_rng(0)
+
+
+def _x(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return _RANDOM.normal(size=shape).astype(dtype) if dtype != np.int32 else (
+        _RANDOM.integers(-100, 100, shape, dtype))  # fmt: skip
+
+
+def _layernorm(x):
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred / jnp.sqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-5)
+
+
+# name -> (function, arguments, registers a thread may take)
+KERNELS: dict[str, tuple[Callable, tuple, int]] = {
+    "loop": (lambda x, y: jnp.tanh(x) * y + 1, (_x(17, 12), _x(17, 12)), 40),
+    "loop_rows": (lambda x, b: jnp.exp(x + b), (_x(9, 8), _x(8)), 40),
+    "loop_large": (lambda x: x * 2, (_x(75, 7001),), 32),  # more than a thread does at once
+    "loop_odd": (lambda x: jnp.where(x[1:, ::2] > 0, x[:-1, ::2], 0), (_x(6, 11),), 40),
+    "loop_f64": (lambda x: jnp.sqrt(jnp.abs(x)), (_x(5, 7, dtype=np.float64),), 40),
+    "loop_int": (lambda x: (x * 3) ^ (x >> 1), (_x(33, dtype=np.int32),), 40),
+    "concatenate": (lambda x, y: jnp.concatenate([x, y, x]), (_x(3, 5), _x(4, 5)), 40),
+    "scalar": (lambda x, y: jnp.exp(x) * y + 1, (_x(), _x()), 40),
+    "softmax": (lambda x: lamina.nn.softmax(2 * x, axis=-1), (_x(5, 300),), 40),
+    "softmax_narrow": (lambda x: lamina.nn.softmax(x, axis=-1), (_x(7, 10),), 40),
+    "layernorm": (_layernorm, (_x(2, 6, 130),), 48),
+    "row_sum": (lambda x: jnp.sum(x * x, axis=1), (_x(6, 1000),), 40),
+    "row_max": (lambda x: jnp.max(x, axis=1), (_x(6, 77, dtype=np.int32),), 40),
+    "row_all": (lambda x: jnp.all(x > -3, axis=1), (_x(6, 77),), 40),
+    "row_sum_f64": (lambda x: jnp.sum(x, axis=1), (_x(3, 500, dtype=np.float64),), 48),
+    "whole_sum": (lambda x: jnp.sum(jnp.exp(x)), (_x(20, 30),), 40),
+    "columns": (lambda x: jnp.sum(x, axis=0), (_x(37, 45),), 40),
+    "columns_min": (lambda x: jnp.min(x, axis=1), (_x(2, 37, 45),), 40),
+    "serial": (lambda x: jnp.argmax(x, axis=1), (_x(40, 23),), 40),
+    "transpose": (lambda x: x.T + 1, (_x(40, 70),), 40),
+    "transpose_batch": (lambda x, y: jnp.swapaxes(x, 1, 2) * y, (_x(2, 9, 33), _x(2, 33, 9)), 40),
+}
+
+
+@functools.cache
+def _compiled(name: str, arch: str) -> tuple[CudaKernel, tuple[int, ...]]:
+    """The one kernel of a program, and which of the arguments and results it takes, in order."""
+    function, arguments, _ = KERNELS[name]
+    with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
+        module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
+    watch = Instrumentation()
+    for stage in (run_optimize, run_fuse, run_plan):
+        stage(module, watch)
+    main = module.body.operations[0].regions[0].blocks[0]
+    (call,) = [op for op in main.operations if op.operation.name == "func.call"]
+    order = tuple(list(main.arguments).index(root_buffer(value)) for value in call.operands)
+    (kernel,) = kernels_of(module).values()
+    return compile_kernel(kernel, Target("cuda", arch)), order
+
+
+def _emulate(text: str, name: str, result: np.ndarray) -> None:
+    _, order = _compiled(name, "sm_90a")
+    arrays = [*KERNELS[name][1], result]
+    simt.run(text, [arrays[place] for place in order])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_emulated(name: str) -> None:
+    function, arguments, _ = KERNELS[name]
+    kernel, _ = _compiled(name, "sm_90a")
+    with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
+        wanted = np.asarray(lamina.jit(function)(*arguments))
+    found = np.full_like(wanted, 77)
+    _emulate(kernel.texts["gpu"], name, found)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", KERNELS)
+def test_assembled(name: str, arch: str) -> None:
+    most_registers = KERNELS[name][2]
+    kernel, _ = _compiled(name, arch)
+    assert f".target {arch}\n" in kernel.ptx
+    code, found = kernel.cubin(Target("cuda", arch))
+    assert code.startswith(b"\x7fELF")
+    assert set(found) == {launch.name for launch in kernel.launches}
+    for used in found.values():
+        assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
+        assert used.registers <= most_registers, used
+        assert used.shared_bytes <= 48 << 10
+
+
+@pytest.mark.parametrize("name", ["softmax", "layernorm", "row_sum", "columns", "transpose"])
+def test_every_barrier_is_needed(name: str) -> None:
+    """With any one barrier gone, the emulator sees a race."""
+    _, arguments, _ = KERNELS[name]
+    kernel, _ = _compiled(name, "sm_90a")
+    text = kernel.texts["gpu"]
+    parts = text.split("gpu.barrier\n")
+    assert len(parts) > 1
+    with lamina.enable_x64(False):
+        found = np.empty_like(np.asarray(lamina.jit(KERNELS[name][0])(*arguments)))
+    for missing in range(1, len(parts)):
+        broken = "gpu.barrier\n".join(parts[:missing]) + "gpu.barrier\n".join(parts[missing:])
+        with pytest.raises(simt.SimtError, match="race"):
+            _emulate(broken, name, found)
+
+
+def test_the_emulator_refuses() -> None:
+    def module(body: str) -> str:
+        return f"""module {{ gpu.module @m attributes {{lamina.scratch_bytes = 0 : i64}} {{
+          gpu.func @f(%x: memref<64xf32>, %s: memref<0xi8>) kernel attributes {{
+              known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 2, 1, 1>}} {{
+            %one = arith.constant 1 : index
+            %v = arith.constant 1.0 : f32
+            %t = gpu.thread_id x
+            %first = arith.cmpi ult, %t, %one : index
+            {body}
+            gpu.return
+          }} }} }}"""
+
+    store = "memref.store %v, %x[{}] : memref<64xf32>"
+    far = "%c64 = arith.constant 64 : index\n" + store.format("%c64")
+    for body, message in [
+        ("scf.if %first { gpu.barrier }", "do not get there"),
+        (store.format("%one"), "write the same place"),
+        ("scf.if %first { " + store.format("%one") + " }", "write the same place"),
+        ("scf.if %first { " + far + " }", "out of the bounds"),
+    ]:
+        with pytest.raises(simt.SimtError, match=message):
+            simt.run(module(body), [np.zeros(64, np.float32)])
+
+
+def test_compiled_for_a_gpu() -> None:
+    x = np.ones((8, 64), np.float32)
+    jitted = lamina.jit(lambda x: (lamina.nn.softmax(x + 1), x.T * 2))
+    compiled = jitted.lower(x).compile(target="cuda:sm_80")
+    assert compiled.artifact.manifest["target"]["kind"] == "cuda"
+    rows = compiled.artifact.manifest["device_kernels"]
+    for symbol, row in rows.items():
+        assert row["launches"][0]["name"] == f"{symbol}_0"
+        assert compiled.artifact.objects[f"{symbol}.cubin"].startswith(b"\x7fELF")
+        assert b".target sm_80" in compiled.artifact.objects[f"{symbol}.ptx"]
+    assert len(rows) == 2
+    assert compiled.as_text("ptx").count(".entry") == 2
+    assert "gpu.shuffle" in compiled.as_text("gpu")
+    with pytest.raises(ValueError, match="no stage 'asm'; there are .* ptx"):
+        compiled.as_text("asm")
+    with pytest.raises(RuntimeError, match="can't be run: .*compiled.artifact.objects"):
+        compiled(x)
+    again = jitted.lower(x).compile(target=Target("cuda", "sm_80"))
+    assert again.artifact.objects == compiled.artifact.objects
+
+
+def test_what_has_no_lowering_names_its_line() -> None:
+    x = np.ones((64, 64), np.float32)
+
+    def looping(x):
+        return lamina.lax.fori_loop(0, 100, lambda i, x: x * 2, x)
+
+    for function, message in [
+        (looping, r"(?s)\[while\] the CUDA backend has no control flow yet.*test_cuda.py:.*fori_loop"),
+        (lambda x: jnp.sort(x), r"(?s)\[.*\].*CUDA.*test_cuda.py:.*jnp.sort"),
+        (lambda x: jnp.linalg.cholesky(x), r"(?s)CUDA.*test_cuda.py:.*cholesky"),
+    ]:
+        with pytest.raises(CompileError) as caught:
+            lamina.jit(function).lower(x).compile(target="cuda")
+        caught.match(message)
+
+
+def test_there_is_no_cuda_device() -> None:
+    with pytest.raises(RuntimeError, match="(?s)backend: 'cuda' .*compile.target='cuda:sm_90a'"):
+        lamina.devices("cuda")
+
+
+def test_the_assembler_s_log_is_read() -> None:
+    log = """ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 32 registers, used 1 barriers, 4068 bytes smem"""
+    used = resources(log)["k"]
+    assert (used.registers, used.shared_bytes, used.stack_bytes) == (32, 4068, 8)
+    assert (used.spill_stores, used.spill_loads) == (4, 12)

@@ -1,0 +1,130 @@
+// RUN: %lamina-opt %s --gpu-map-to-threads --split-input-file | FileCheck %s
+
+// Rows that share a kernel: the temporary is one row of shared memory, and there is a barrier where
+// threads read what others wrote.
+// CHECK: gpu.module @rows_gpu attributes {lamina.scratch_bytes = 0 : i64}
+// CHECK-DAG: memref.global "private" @{{.*}} : memref<1000xf32, 3> = uninitialized
+// CHECK-DAG: memref.global "private" @{{.*}} : memref<8xf32, 3> = uninitialized
+// CHECK: gpu.func @rows_0
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 64, 1, 1>
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<64x1000xf32>, vector<4xf32>
+// CHECK: vector.store {{.*}} : memref<1000xf32, 3>, vector<4xf32>
+// CHECK: gpu.barrier
+// CHECK: gpu.shuffle xor
+// CHECK: gpu.barrier
+// CHECK: memref.store {{.*}} : memref<64xf32>
+// CHECK-NOT: gpu.func @rows_1
+func.func @rows(%x: memref<64x1000xf32>, %sums: memref<64xf32>) {
+  %t = memref.alloc() : memref<64x1000xf32>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<64x1000xf32>) outs(%t : memref<64x1000xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = math.exp %in : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%t : memref<64x1000xf32>) outs(%sums : memref<64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// CHECK: gpu.func @columns_0
+// CHECK-SAME: known_block_size = array<i32: 32, 8, 1>, known_grid_size = array<i32: 2, 1, 1>
+// CHECK: memref.get_global {{.*}} : memref<8x32xf32, 3>
+// CHECK: gpu.barrier
+func.func @columns(%x: memref<100x50xf32>, %sums: memref<50xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<100x50xf32>) outs(%sums : memref<50xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// CHECK: gpu.func @transpose_0
+// CHECK-SAME: known_block_size = array<i32: 32, 8, 1>, known_grid_size = array<i32: 8, 1, 1>
+// CHECK: memref.get_global {{.*}} : memref<32x33xf32, 3>
+// CHECK: memref.load %arg0
+// CHECK: gpu.barrier
+// CHECK: memref.store {{.*}}, %arg1
+func.func @transpose(%x: memref<100x50xf32>, %y: memref<50x100xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<100x50xf32>) outs(%y : memref<50x100xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
+// -----
+
+// One kernel after the other, with the temporary in scratch memory. 16 bytes are 8 halves.
+// CHECK: gpu.module @loop_gpu attributes {lamina.scratch_bytes = 256 : i64}
+// CHECK: gpu.func @loop_0
+// CHECK-SAME: %[[SCRATCH:[a-z0-9]+]]: memref<256xi8>
+// CHECK: memref.view %[[SCRATCH]]
+// CHECK: vector.load {{.*}} vector<8xf16>
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.func @loop_1
+func.func @loop(%x: memref<64xf16>, %y: memref<64xf16>) {
+  %t = memref.alloc() : memref<64xf16>
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                  iterator_types = ["parallel"]}
+      ins(%x : memref<64xf16>) outs(%t : memref<64xf16>) {
+  ^bb0(%in: f16, %out: f16):
+    %0 = arith.negf %in : f16
+    linalg.yield %0 : f16
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                  iterator_types = ["parallel"]}
+      ins(%t : memref<64xf16>) outs(%y : memref<64xf16>) {
+  ^bb0(%in: f16, %out: f16):
+    %0 = arith.addf %in, %in : f16
+    linalg.yield %0 : f16
+  }
+  return
+}
+
+// -----
+
+// Not one commutative op: a thread for each result.
+// CHECK: gpu.func @serial_0
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-NOT: gpu.shuffle
+func.func @serial(%x: memref<64x10xf32>, %y: memref<64xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<64x10xf32>) outs(%y : memref<64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.divf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// CHECK: gpu.func @scalar_0
+// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>
+// CHECK: math.exp
+// CHECK: scf.if
+// CHECK-NEXT: memref.store
+func.func @scalar(%x: memref<f32>, %y: memref<f32>) {
+  %0 = memref.load %x[] : memref<f32>
+  %1 = math.exp %0 : f32
+  memref.store %1, %y[] : memref<f32>
+  return
+}

@@ -1,0 +1,352 @@
+"""Runs the kernels of a `gpu.module` on NumPy arrays, without a GPU, and checks how threads share.
+
+All threads of all blocks go in step: a value is an array with one element for each thread, and what
+only some threads do is masked. Every access of memory is noted with its thread and the number of
+barriers before it. Refused with `SimtError`: an access out of bounds; a barrier or shuffle that not
+all threads reach; two threads that touch a place, one writing, with no barrier between them (or in
+different blocks).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from lamina.dialects.context import parse
+from lamina.dialects.vendors import ir
+
+SHARED = 3
+
+
+class SimtError(AssertionError):
+    """What a GPU would not forgive, or would do differently each time."""
+
+
+def run(text: str, arguments: Sequence[np.ndarray]) -> None:
+    """Runs the kernels of a module one after the other on dense arrays, changing those in place."""
+    module = parse(text)
+    (device,) = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    scratch = np.zeros(device.attributes["lamina.scratch_bytes"].value, np.int8)
+    functions = [op.operation for op in device.regions[0].blocks[0].operations]
+    globals_ = {f.attributes["sym_name"].value: f for f in functions if f.name == "memref.global"}
+    for function in functions:
+        if function.name == "gpu.func":
+            _Launch(function, globals_, [*arguments, scratch]).run()
+
+
+class _Memory:
+    """Bytes with, for each place, who wrote and read it last. Shared memory has a row a block."""
+
+    def __init__(self, data: np.ndarray, shared: bool) -> None:
+        self.data, self.shared = data, shared
+        self.writer, self.write_epoch = (np.full(data.size, -1) for _ in range(2))
+        self.reader, self.read_epoch = (np.full(data.size, -1) for _ in range(2))
+        self.read_block = np.full(data.size, -1)  # -2 for several
+
+
+class _View:
+    """A memref: elements of a memory at an offset, with strides."""
+
+    def __init__(self, memory: _Memory, type_: Any, offset: Any = None) -> None:
+        self.memory, self.shape = memory, list(type_.shape)
+        self.strides, static = type_.get_strides_and_offset()
+        self.offset = static if offset is None else offset
+
+
+class _Launch:
+    def __init__(
+        self, function: Any, globals_: dict[str, Any], arguments: Sequence[np.ndarray]
+    ) -> None:
+        self.function, self.globals = function, globals_
+        self.block_size = list(function.attributes["known_block_size"])
+        self.grid_size = list(function.attributes["known_grid_size"])
+        self.threads, self.blocks = math.prod(self.block_size), math.prod(self.grid_size)
+        self.lane = np.arange(self.threads * self.blocks)
+        self.block = self.lane // self.threads
+        self.epoch = 0
+        self.values: dict[Any, Any] = {}
+        self.named: dict[str, _Memory] = {}
+        self.views: dict[Any, _Memory] = {}
+        block = function.regions[0].blocks[0]
+        for argument, array in zip(block.arguments, arguments, strict=True):
+            type_ = ir.MemRefType(argument.type)
+            assert array.flags.c_contiguous and array.size == math.prod(type_.shape)
+            memory = _Memory(array.reshape(-1).view(_dtype(type_.element_type)), False)
+            self.values[argument] = _View(memory, type_)
+
+    def run(self) -> None:
+        with np.errstate(all="ignore"):
+            self.do(self.function.regions[0].blocks[0], np.ones(self.lane.size, bool))
+
+    def do(self, block: Any, mask: np.ndarray) -> list[Any]:
+        """Runs a block; what its last op yields."""
+        for view in block.operations:
+            op = view.operation
+            if op.name in ("scf.yield", "gpu.return"):
+                return [self.values[value] for value in op.operands]
+            results = self.step(op, mask)
+            for value, result in zip(op.results, results, strict=True):
+                self.values[value] = result
+        return []
+
+    def step(self, op: Any, mask: np.ndarray) -> list[Any]:
+        operands = [self.values[value] for value in op.operands]
+        match op.name:
+            case "arith.constant":
+                return [_constant(op)]
+            case "gpu.thread_id":
+                return [self._along(op, self.lane % self.threads, self.block_size)]
+            case "gpu.block_id":
+                return [self._along(op, self.block, self.grid_size)]
+            case "gpu.barrier":
+                self._everyone(op, mask)
+                self.epoch += 1
+                return []
+            case "gpu.shuffle":
+                return self._shuffle(op, operands, mask)
+            case "scf.for":
+                return self._for(op, operands, mask)
+            case "scf.if":
+                return self._if(op, operands[0], mask)
+            case "memref.load":
+                return [self._load(op, operands[0], self._place(op, operands, mask), mask)]
+            case "memref.store":
+                self._store(op, operands[1], self._place(op, operands[1:], mask), operands[0], mask)
+                return []
+            case "vector.load":
+                count = op.results[0].type.shape[0]
+                first = self._place(op, operands, mask, count)
+                return [np.stack([
+                    self._load(op, operands[0], first + n, mask) for n in range(count)
+                ], axis=-1)]  # fmt: skip
+            case "vector.store":
+                count = op.operands[0].type.shape[0]
+                first = self._place(op, operands[1:], mask, count)
+                for n in range(count):
+                    self._store(op, operands[1], first + n, operands[0][..., n], mask)
+                return []
+            case "vector.extract":
+                return [operands[0][..., list(op.attributes["static_position"])[0]]]
+            case "vector.from_elements":
+                return [np.stack([np.broadcast_to(o, self.lane.shape) for o in operands], axis=-1)]
+            case name if name.startswith("memref."):
+                return [self._view(op, operands)]
+        return [_compute(op, operands)]
+
+    def _along(self, op: Any, flat: np.ndarray, sizes: list[int]) -> np.ndarray:
+        axis = "xyz".index(str(op.attributes["dimension"]).rstrip(">").rsplit(" ", 1)[1])
+        return flat // math.prod(sizes[:axis]) % sizes[axis]
+
+    def _everyone(self, op: Any, mask: np.ndarray) -> None:
+        if not mask.all():
+            raise SimtError(f"{op.name} in {self.function.attributes['sym_name']}: "
+                            f"threads {np.flatnonzero(~mask)[:4]} do not get there")  # fmt: skip
+
+    def _shuffle(self, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+        warps = mask.reshape(-1, 32)
+        if (warps.any(axis=1) != warps.all(axis=1)).any():
+            raise SimtError(f"{op}: some lanes of a warp do not take part")
+        value = np.broadcast_to(operands[0], self.lane.shape)
+        return [value[self.lane ^ int(operands[1])], np.ones(self.lane.size, bool)]
+
+    def _for(self, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+        low, high, step, *carried = operands
+        body = op.regions[0].blocks[0]
+        at = np.broadcast_to(low, self.lane.shape).copy()
+        while (active := mask & (at < high)).any():
+            self.values.update(zip(body.arguments, [at, *carried], strict=True))
+            carried = [
+                np.where(active, new, old)
+                for new, old in zip(self.do(body, active), carried, strict=True)
+            ]
+            at = at + step
+        return carried
+
+    def _if(self, op: Any, condition: Any, mask: np.ndarray) -> list[Any]:
+        condition = np.broadcast_to(condition, self.lane.shape)
+        arms = [
+            self.do(region.blocks[0], part) if len(region.blocks) else []
+            for region, part in zip(op.regions, (mask & condition, mask & ~condition))
+        ]
+        return [np.where(condition, a, b) for a, b in zip(*arms)] if len(op.results) else []
+
+    # ---- memory ----------------------------------------------------------------------------------
+    def _view(self, op: Any, operands: list[Any]) -> _View:
+        type_ = ir.MemRefType(op.results[0].type)
+        if op.name == "memref.get_global":
+            return _View(self._global(op, type_), type_)
+        if op.name == "memref.view":
+            # One memory for each typed window: they do not overlap.
+            source, start = operands[0].memory.data, int(operands[1])
+            dtype = _dtype(type_.element_type)
+            data = source[start : start + math.prod(type_.shape) * dtype.itemsize].view(dtype)
+            return _View(_Memory(data, False), type_)
+        if op.name not in ("memref.subview", "memref.collapse_shape", "memref.expand_shape",
+                           "memref.cast", "memref.reinterpret_cast"):  # fmt: skip
+            raise NotImplementedError(f"the emulator does not know {op.name}")
+        if len(operands) == 1:
+            return _View(operands[0].memory, type_)
+        source = operands[0]
+        dynamic = iter(operands[1:])
+        smallest = ir.ShapedType.get_dynamic_size()
+        starts = [next(dynamic) if o == smallest else o for o in op.attributes["static_offsets"]]
+        offset = source.offset + sum(o * s for o, s in zip(starts, source.strides))
+        return _View(source.memory, type_, offset)
+
+    def _global(self, op: Any, type_: Any) -> _Memory:
+        name = op.attributes["name"].value
+        if name not in self.named:
+            shared = type_.memory_space is not None
+            count = math.prod(type_.shape) * (self.blocks if shared else 1)
+            data = np.zeros(count, _dtype(type_.element_type))
+            if shared:
+                data.view(np.uint8)[:] = 0xAB  # memory that nobody wrote is not zero
+            else:
+                data[:] = np.array(self.globals[name].attributes["initial_value"]).reshape(-1)
+            self.named[name] = _Memory(data, shared)
+        return self.named[name]
+
+    def _place(
+        self, op: Any, operands: list[Any], mask: np.ndarray, count: int = 1
+    ) -> np.ndarray:
+        view, *at = operands
+        place = np.broadcast_to(view.offset, self.lane.shape).copy()
+        for number, (i, size, stride) in enumerate(zip(at, view.shape, view.strides, strict=True)):
+            last = count - 1 if number == len(at) - 1 else 0
+            if ((i < 0) | (i + last >= size))[mask if np.ndim(i) else ...].any() and mask.any():
+                raise SimtError(f"{op}: an index is out of the bounds of {view.shape}")
+            place += i * stride
+        if count > 1 and (place[mask] * view.memory.data.itemsize
+                          % (count * view.memory.data.itemsize)).any():  # fmt: skip
+            raise SimtError(f"{op}: not aligned")
+        if view.memory.shared:
+            place += self.block * (view.memory.data.size // self.blocks)
+        return np.where(mask, place, 0)
+
+    def _load(self, op: Any, view: _View, place: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        memory = view.memory
+        if not memory.data.size:
+            return np.zeros(self.lane.size, memory.data.dtype)
+        at, lane, block = place[mask], self.lane[mask], self.block[mask]
+        self._check(op, memory.writer[at], memory.writer[at] // self.threads,
+                    memory.write_epoch[at], lane, block)  # fmt: skip
+        same = (memory.read_epoch[at] == self.epoch) & (memory.reader[at] != -1)
+        memory.reader[at] = np.where(same & (memory.reader[at] != lane), -2, lane)
+        several = (memory.reader[at] != lane) & (memory.reader[at] != -2)
+        memory.reader[at[several]] = -2
+        known = memory.read_block[at]
+        memory.read_block[at] = np.where((known == -1) | (known == block), block, -2)
+        memory.read_block[at[(memory.read_block[at] != block)]] = -2
+        memory.read_epoch[at] = self.epoch
+        return memory.data[place]
+
+    def _store(
+        self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray
+    ) -> None:
+        memory = view.memory
+        at, lane, block = place[mask], self.lane[mask], self.block[mask]
+        if np.unique(at).size != at.size:
+            raise SimtError(f"{op}: threads write the same place at once")
+        self._check(op, memory.writer[at], memory.writer[at] // self.threads,
+                    memory.write_epoch[at], lane, block)  # fmt: skip
+        self._check(op, memory.reader[at], memory.read_block[at],
+                    memory.read_epoch[at], lane, block)  # fmt: skip
+        memory.writer[at], memory.write_epoch[at] = lane, self.epoch
+        memory.data[at] = np.broadcast_to(value, self.lane.shape)[mask]
+
+    def _check(self, op: Any, who: Any, their_block: Any, when: Any, lane: Any, block: Any) -> None:
+        others = (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch))
+        if others.any():
+            first = np.flatnonzero(others)[0]
+            raise SimtError(f"race: {op} by thread {lane[first]} after thread {who[first]} "
+                            "touched the same place, with no barrier between")  # fmt: skip
+
+
+# ---- scalar operations ---------------------------------------------------------------------------
+def _dtype(type_: Any) -> np.dtype:
+    text = str(type_)
+    names = {"index": "int64", "i1": "bool", "bf16": ml_dtypes.bfloat16, "f16": "float16",
+             "f32": "float32", "f64": "float64", "complex<f32>": "complex64",
+             "complex<f64>": "complex128"}  # fmt: skip
+    return np.dtype(names.get(text) or f"int{text[1:]}")
+
+
+def _constant(op: Any) -> Any:
+    value = op.attributes["value"]
+    return np.asarray(value.value).astype(_dtype(op.results[0].type))
+
+
+def _unsigned(x: Any) -> Any:
+    return x.view(f"uint{8 * x.dtype.itemsize}") if x.dtype.kind == "i" else x
+
+
+def _as_unsigned(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: f(*(_unsigned(np.asarray(x)) for x in xs))
+
+
+_INTEGER = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+            *map(_as_unsigned, (np.less, np.less_equal, np.greater, np.greater_equal)))  # fmt: skip
+_ORDERED = (np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal)
+
+
+def _compare_floats(op: Any, a: Any, b: Any) -> Any:
+    predicate = op.attributes["predicate"].value
+    nan = np.isnan(a) | np.isnan(b)
+    if predicate in (0, 15):
+        return np.full(nan.shape, predicate == 15)
+    if predicate in (7, 14):
+        return nan if predicate == 14 else ~nan
+    if predicate < 7:
+        return _ORDERED[predicate - 1](a, b) & ~nan
+    return _ORDERED[predicate - 8](a, b) | nan
+
+
+_OPS: dict[str, Callable[..., Any]] = {
+    "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply,
+    "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply,
+    "arith.divf": np.divide, "arith.negf": np.negative, "arith.remf": np.fmod,
+    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
+    "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
+    "arith.maxui": _as_unsigned(np.maximum), "arith.minui": _as_unsigned(np.minimum),
+    "arith.divui": _as_unsigned(np.floor_divide), "arith.remui": _as_unsigned(np.remainder),
+    "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
+    "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,
+    "arith.shrui": _as_unsigned(np.right_shift), "arith.select": np.where,
+    "math.absf": np.abs, "math.absi": np.abs, "math.ceil": np.ceil, "math.copysign": np.copysign,
+    "math.cos": np.cos, "math.exp": np.exp, "math.expm1": np.expm1, "math.floor": np.floor,
+    "math.fma": lambda a, b, c: a * b + c, "math.log": np.log, "math.log1p": np.log1p,
+    "math.powf": np.power, "math.rsqrt": lambda x: 1 / np.sqrt(x), "math.sin": np.sin,
+    "complex.create": lambda re, im: re + 1j * im, "complex.re": np.real, "complex.im": np.imag,
+    "complex.add": np.add, "complex.sub": np.subtract, "complex.mul": np.multiply,
+    "math.cbrt": np.cbrt, "math.tan": np.tan, "math.atan2": np.arctan2, "math.roundeven": np.rint,
+    "math.sqrt": np.sqrt, "math.tanh": np.tanh,
+}  # fmt: skip
+_CONVERSIONS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.fptosi", "arith.index_cast",
+                "arith.extsi", "arith.trunci")  # fmt: skip
+_UNSIGNED_CONVERSIONS = ("arith.extui", "arith.uitofp", "arith.index_castui")
+
+
+def _compute(op: Any, operands: list[Any]) -> Any:
+    operands = [np.asarray(x) for x in operands]
+    dtype = _dtype(op.results[0].type)
+    if op.name == "arith.cmpi":
+        return _INTEGER[op.attributes["predicate"].value](*operands)
+    if op.name == "arith.cmpf":
+        return _compare_floats(op, *operands)
+    if op.name in _CONVERSIONS:
+        if op.name == "arith.trunci" and dtype.kind == "b":
+            return (operands[0] & 1).astype(bool)
+        return operands[0].astype(dtype)
+    if op.name in _UNSIGNED_CONVERSIONS:
+        return _unsigned(operands[0]).astype(dtype)
+    if op.name == "arith.bitcast":
+        return operands[0].view(dtype)
+    if op.name not in _OPS:
+        raise NotImplementedError(f"the emulator does not know {op.name}")
+    result = np.asarray(_OPS[op.name](*operands))
+    return result.view(dtype) if dtype.kind == "i" else result.astype(dtype)
