@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
 from lamina.passes.gpu.threads import SHARED_SPACE, replace_operands
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
@@ -14,6 +15,7 @@ SCRATCH = "lamina.scratch_bytes"
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
 _ALIGNMENT = 256
+_MOST_BLOCKS = 2**31 - 1
 
 Emit = Callable[["Kernel"], None]
 
@@ -46,7 +48,9 @@ class Kernels:
                     op.operation.clone()
 
     def add(self, grid: Sequence[int], threads: Sequence[int], op: ir.Operation, emit: Emit) -> None:
-        """One more kernel, in whose body `emit` works."""
+        """One more kernel, in whose body `emit` works. Raises CompileError for too many blocks."""
+        if math.prod(grid) > _MOST_BLOCKS:
+            raise CompileError.at(op, f"needs {math.prod(grid)} blocks, more than a GPU can count")
         signature = self._signature()
         with ir.InsertionPoint(self.body), op.location:
             function = ir.Operation.create(
