@@ -19,7 +19,8 @@ _EXAMPLES = os.environ.get("LAMINA_TEST_EXAMPLES")
 
 # Set before anything imports lamina or jax.
 for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
-    del os.environ[_name]
+    if _name != "LAMINA_TEST_EXAMPLES":
+        del os.environ[_name]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import JAX, LAMINA, assert_same
+from sampling import examples
 
 import lamina
 
@@ -158,7 +159,7 @@ def _steps(names: list[str]) -> Any:
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
-@settings(max_examples=70)
+@settings(max_examples=examples(30))
 @example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
 @example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
 def test_compiled_compositions(steps, transforms):
@@ -166,7 +167,7 @@ def test_compiled_compositions(steps, transforms):
 
 
 @given(_steps([*STEPS, *REVERSE_ONLY]), st.lists(st.sampled_from(sorted(BACKWARD)), min_size=1, max_size=3))
-@settings(max_examples=25)
+@settings(max_examples=examples(12))
 @example([("custom_vjp_in_scan", 0, 0), ("checkpointed_custom_vjp", 1, 0)], ["grad", "vmap", "grad"])
 @example([("checkpointed_custom_vjp", 0, 0), ("custom_vjp_in_cond", 1, 0)], ["vjp", "vmap1", "jit"])
 def test_compiled_reverse_compositions(steps, transforms):
@@ -174,7 +175,7 @@ def test_compiled_reverse_compositions(steps, transforms):
 
 
 @given(_steps([*STEPS, *FORWARD_ONLY]), st.lists(st.sampled_from(sorted(FORWARD)), min_size=1, max_size=3))
-@settings(max_examples=25)
+@settings(max_examples=examples(12))
 @example([("while", 0, 0)], ["vmap", "jvp"])
 @example([("dynamic_fori", 0, 0)], ["jacfwd"])
 def test_compiled_forward_compositions(steps, transforms):
@@ -182,7 +183,7 @@ def test_compiled_forward_compositions(steps, transforms):
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=2))
-@settings(max_examples=15)
+@settings(max_examples=examples(8))
 def test_eager_compositions(steps, transforms):
     agree(steps, transforms)
 
