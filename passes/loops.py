@@ -113,8 +113,8 @@ def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
     ).result
 
 
-def find_ops(module: ir.Module, *names: str) -> list[ir.Operation]:
-    """The ops of these names anywhere in a module, inner ones before those that hold them."""
+def find_ops(module: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
+    """The ops of these names anywhere in a module or an op, inner ones before those that hold them."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -19,12 +19,20 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import SCRATCH
+from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, vectorise=False)
+_HINT = "compile this function for 'cpu'"
 _NOT_YET = {
     "library": "the CUDA backend has no lowering for this op yet",
     "control": "the CUDA backend has no control flow yet",
 }
+
+_WITHOUT_LOWERING = (
+    "chlo.top_k", "stablehlo.cholesky", "stablehlo.scatter", "stablehlo.select_and_scatter",
+    "stablehlo.sort", "stablehlo.triangular_solve",
+)  # fmt: skip
+"""Ops that become serial loops on a CPU, whose names those would hide in errors."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     """
     source = text_without_name(kernel)
     symbol = symbol_of(source, target)
-    _check_kind(kernel)
+    _check_supported(kernel)
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
         lower_to_linalg(module, source, "CUDA")
@@ -76,12 +84,14 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     return CudaKernel(symbol, launches, scratch, texts["ptx"], texts)
 
 
-def _check_kind(kernel: ir.Operation) -> None:
+def _check_supported(kernel: ir.Operation) -> None:
     kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
     if kind in _NOT_YET:
         operations = [op.operation for op in kernel.regions[0].blocks[0].operations]
         first = next((op for op in operations if op.name != "stablehlo.constant"), kernel)
-        raise CompileError.at(first, _NOT_YET[kind], hint="compile this function for 'cpu'")
+        raise CompileError.at(first, _NOT_YET[kind], hint=_HINT)
+    for op in find_ops(kernel, *_WITHOUT_LOWERING):
+        raise CompileError.at(op, _NOT_YET["library"], hint=_HINT)
 
 
 def _launches(module: ir.Module) -> tuple[tuple[Launch, ...], int]:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.threads import Combiner
-from lamina.passes.linalg.structure import Generic, accesses, loaded_buffers, stride_along
+from lamina.passes.linalg.structure import (
+    Generic,
+    accesses,
+    loaded_buffers,
+    root_buffer,
+    stride_along,
+)
 
 VECTOR_BYTES = 16
 
@@ -71,7 +77,14 @@ def _agree(members: Sequence[Generic], depth: int) -> bool:
         return False
     found = [(access, g) for g in members for access in accesses(g)]
     written = {access.buffer for access, _ in found if access.writes}
-    if any(buffer in written for g in members for buffer in loaded_buffers(g)):
+    # Views of one buffer may overlap: then what is written may be seen under another name.
+    names: dict[ir.Value, set[ir.Value]] = {}
+    for access, _ in found:
+        names.setdefault(root_buffer(access.buffer), set()).add(access.buffer)
+    changed = {root_buffer(buffer) for buffer in written}
+    if any(len(names[root]) > 1 for root in changed):
+        return False
+    if any(root_buffer(buffer) in changed for g in members for buffer in loaded_buffers(g)):
         return False
     for buffer in written:
         alike = {

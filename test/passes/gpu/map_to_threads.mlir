@@ -128,3 +128,30 @@ func.func @scalar(%x: memref<f32>, %y: memref<f32>) {
   memref.store %1, %y[] : memref<f32>
   return
 }
+
+// -----
+
+// What one writes through a view, the other reads: two kernels.
+// CHECK: gpu.func @views_0
+// CHECK: gpu.func @views_1
+func.func @views(%x: memref<65x100xf32>, %sums: memref<64xf32>) {
+  %low = memref.subview %x[0, 0] [64, 100] [1, 1]
+      : memref<65x100xf32> to memref<64x100xf32, strided<[100, 1]>>
+  %high = memref.subview %x[1, 0] [64, 100] [1, 1]
+      : memref<65x100xf32> to memref<64x100xf32, strided<[100, 1], offset: 100>>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>],
+                  iterator_types = ["parallel", "parallel"]}
+      outs(%high : memref<64x100xf32, strided<[100, 1], offset: 100>>) {
+  ^bb0(%out: f32):
+    %0 = math.exp %out : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%low : memref<64x100xf32, strided<[100, 1]>>) outs(%sums : memref<64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
