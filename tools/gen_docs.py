@@ -70,17 +70,23 @@ def primitives_page() -> str:
         _NOTE,
         "Every primitive has abstract evaluation. For the other rules: *rule* is a function; "
         "*itself* means that the tangent map is the operation; *no tangent* and *not linear* mean "
-        "that there can be no rule; **owed** means that there could be one.",
+        "that there can be no rule; **owed** means that there could be one. In partial evaluation (the "
+        "split into known and unknown work for reverse mode) *whole* means that an equation is "
+        "known or unknown as one, as all first-order ones are.",
     ]
+    here: set[str] = set()
     for module, found in families():
         path = "frontend/" + module.__name__.replace(".", "/") + ".py"
         summary = (module.__doc__ or "").strip().splitlines()[0]
         lines += ["", f"## `{path}`", "", summary, ""]
-        lines += ["| primitive | lowering | jvp | transpose | batching |", "|---|---|---|---|---|"]
+        lines += ["| primitive | lowering | jvp | transpose | batching | partial evaluation |",
+                  "|---|---|---|---|---|---|"]  # fmt: skip
         for p in found:
-            rules = " | ".join(map(_rule, (p.lowering, p.jvp, p.transpose, p.batching)))
-            lines.append(f"| `{p.name}` | {rules} |")
-    return "\n".join(lines) + "\n"
+            rules = [_rule(r) for r in (p.lowering, p.jvp, p.transpose, p.batching)]
+            rules.append("whole" if p.partial_eval is None else "rule")
+            lines.append(f"| `{p.name}` | {' | '.join(rules)} |")
+            here.add(p.name)
+    return "\n".join([*lines, *jax_coverage.missing_primitives(here)]) + "\n"
 
 
 def passes_page() -> str:

@@ -1,16 +1,19 @@
-"""Which of JAX's public names lamina has, namespace by namespace: docs/numpy.md.
+"""Which of JAX's public names lamina has, namespace by namespace: docs/numpy.md; and which of its
+primitives: docs/primitives.md.
 
-JAX's names are kept in jax_names.txt, because JAX is no dependency of lamina; run as a script where
-it is installed, this file writes them anew.
+JAX's names are kept in jax_names.txt and jax_primitives.txt, because JAX is no dependency of
+lamina; run as a script where it is installed, this file writes them anew.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 from pathlib import Path
 from types import ModuleType
 
 NAMES = Path(__file__).with_name("jax_names.txt")
+PRIMITIVES = Path(__file__).with_name("jax_primitives.txt")
 _HEAD = "# {} names of JAX {}, one namespace a line; written by tools/jax_coverage.py.\n"
 
 
@@ -22,6 +25,36 @@ def jax_names() -> dict[str, list[str]]:
             path, _, names = line.partition(":")
             found[path] = names.split()
     return found
+
+
+# What JAX has a primitive for and lamina another way.
+_OTHERWISE = {
+    "functions over other primitives": (
+        "approx_top_k composite cumlogsumexp device_put mulhi platform_index ragged_dot_general "
+        "random_gamma scaled_dot scaled_matmul scatter-sub select_and_gather_add select_and_scatter "
+        "select_and_scatter_add stack tile top_k unstack"
+    ),
+    "keys are pytrees of words, handled by functions": (
+        "random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap"
+    ),
+    "the same under another name": (
+        "call closed_call custom_jvp_call_jaxpr custom_vmap_call debug_callback debug_print "
+        "io_callback name pure_callback remat2"
+    ),
+    "run when traced, on the mesh's devices": "reshard shard_map sharding_constraint",
+}
+
+
+def missing_primitives(here: set[str]) -> list[str]:
+    """Lines of Markdown on JAX's primitives that are not among these names."""
+    missing = set(PRIMITIVES.read_text().split()) - here
+    lines = ["", "## JAX's primitives that are not here", ""]
+    for how, names in _OTHERWISE.items():
+        found = sorted(missing & set(names.split()))
+        lines.append(f"- {how}: {', '.join(f'`{n}`' for n in found)}")
+        missing -= set(found)
+    lines.append(f"- not there: {', '.join(f'`{n}`' for n in sorted(missing))}")
+    return lines
 
 
 def missing_names(path: str, names: list[str]) -> list[str]:
@@ -64,6 +97,9 @@ def _write() -> None:
         )  # fmt: skip
         lines.append(f"{path}: {' '.join(names)}\n")
         count += len(names)
+    kind = importlib.import_module("jax.extend.core").Primitive
+    primitives = {x.name for x in gc.get_objects() if isinstance(x, kind)}
+    PRIMITIVES.write_text("".join(f"{name}\n" for name in sorted(primitives)))
     NAMES.write_text(_HEAD.format(count, jax.__version__) + "".join(lines))
 
 

@@ -22,7 +22,6 @@ from lamina.numpy.promotion import (
     check_arraylike,
     concrete_or_error,
     literal,
-    promote_args_inexact,
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
@@ -292,7 +291,7 @@ def polyfit(
     from lamina.numpy.reductions import sum as sum_
 
     if w is None:
-        x, y = promote_args_inexact("polyfit", asarray(x), asarray(y))
+        x, y = (asarray(v) for v in promote_inexact(asarray(x), asarray(y)))
     else:
         x, y, w = (asarray(v) for v in promote_inexact(asarray(x), asarray(y), asarray(w)))
     deg = operator.index(concrete_or_error(deg, "deg must be int")[()])
