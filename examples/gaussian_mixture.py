@@ -89,7 +89,7 @@ def main(count=500, starts=4, rounds=40, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"mean log likelihood of each start: {result['scores'].round(4)}")
     for weight, mean in zip(result["weights"], result["means"]):
         print(f"weight {weight:.3f} around ({mean[0]:5.2f}, {mean[1]:5.2f})")

@@ -76,7 +76,7 @@ def main(count=40, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     for name in ("length", "scale", "noise"):
         print(f"{name:6} {jnp.exp(result['log_' + name]):.3f}")
     print(f"log evidence {result['evidence'][0]:.1f} -> {result['evidence'][-1]:.1f}")

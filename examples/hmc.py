@@ -89,7 +89,7 @@ def main(count=200, chains=4, draws=200, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"accepted {result['accepted']:.0%} of the proposals")
     for i, true in enumerate(TRUE_WEIGHTS):
         print(f"weight {i}: {result['mean'][i]:6.3f} +- {result['deviation'][i]:.3f}, "

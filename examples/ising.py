@@ -63,7 +63,7 @@ def main(n=24, sweeps=400, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print("    T      |m|   exact   energy  heat capacity")
     columns = ("temperature", "magnetisation", "onsager", "energy", "heat_capacity")
     for row in zip(*(result[c].tolist() for c in columns)):

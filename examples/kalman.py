@@ -107,7 +107,7 @@ def main(steps=120, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     push, blur = result["levels"]
     print(f"learned noise: push {push:.2f} (true 1.00), blur {blur:.2f} (true 0.30)")
     print(f"error of position: seen {result['raw']:.3f}, filtered {result['filtered']:.3f}, "

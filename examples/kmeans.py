@@ -82,7 +82,7 @@ def main(count=600, k=6, starts=8, seed=1):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"costs of {len(result['costs'])} starts: {result['costs'].round(1)}")
     print(f"rounds they took: {result['rounds']}")
     for centre, size in zip(result["centres"], result["sizes"]):

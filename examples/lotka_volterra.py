@@ -80,7 +80,7 @@ def main(count=40, noise=0.1, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     names = ("births", "hunting", "starving", "feeding")
     for name, rate, error, true in zip(names, result["rates"], result["deviations"], TRUE_RATES):
         print(f"{name:9} {rate:.4f} +- {error:.4f}, true {true:.1f}")

@@ -59,7 +59,7 @@ def draw(steps, limit):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(draw(result["steps"], 200))
     print(f"{result['total']:,} steps; area about {result['area']:.3f} (1.507 in the limit)")
     if "--plot" in sys.argv:

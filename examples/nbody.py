@@ -89,7 +89,7 @@ def main(count=32, steps=300, dt=0.01, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"energy {result['energy']:.4f}, relative drift at most {result['drift']:.1e}")
     print(f"momentum at the end {jnp.max(jnp.abs(result['momentum'])):.1e}")
     own, others = result["effect"][0], jnp.max(result["effect"][1:])

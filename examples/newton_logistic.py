@@ -77,7 +77,7 @@ def main(ridge=1.0, train=400):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     names = load_data()[2]
     print(f"{result['rounds']} rounds of Newton, slope {result['slope']:.1e} at the end")
     print(f"right: {result['train']:.1%} of the training data, {result['test']:.1%} of the rest")

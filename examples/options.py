@@ -79,7 +79,7 @@ def main(steps=50, count=16384, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print("             price            delta   vega    rho")
     for i, name in enumerate(("European", "Asian", "barrier")):
         print(f"{name:9} {result['price'][i]:8.3f} +- {result['error'][i]:.3f} "

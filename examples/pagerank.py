@@ -73,7 +73,7 @@ def main(pages=400, links=3000, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"converged in {result['rounds']} rounds, ranks sum to {result['total']:.6f}")
     for page, rank in zip(result["top"], result["best"]):
         print(f"page {page:3d}: {rank:.4f}")

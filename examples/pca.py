@@ -64,7 +64,7 @@ def main(components=12):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     for i in (0, 1, 2, 5, 11):
         print(f"{i + 1:2d} of 64 directions explain {result['explained'][i]:.1%} of the variance")
     print(f"12 numbers restore unseen images up to {result['error']:.3f} a pixel")

@@ -75,7 +75,7 @@ def main(sensors=40, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"solver's error on a known solution {result['solver_error']:.1e}")
     print(f"charges found at {result['found'].round(3)}, off by {result['distance']:.1e}")
     print(f"misfit {result['misfits'][0]:.1e} -> {result['misfits'][-1]:.1e}")

@@ -77,7 +77,7 @@ def main(count=48, steps=20, blur=0.05, seed=0):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     print(f"transport cost {result['costs'][0]:.4f} -> {result['costs'][-1]:.4f}")
     print(f"rounds of Sinkhorn at each step: {result['rounds']}")
     print(f"distance from the middle {result['radius']:.3f} +- {result['spread']:.3f} (circle: 1)")

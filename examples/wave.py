@@ -68,7 +68,7 @@ def main(speed=1.0, steps=150, dt=0.01):
 
 
 if __name__ == "__main__":
-    result = main()
+    result = lamina.device_get(main())
     energy = result["energy"]
     change = (energy.max() - energy.min()) / energy.mean()
     print(f"energy {energy.mean():.2f}, changed by at most {change:.1e}")
