@@ -158,11 +158,22 @@ def _dense_bits(attribute: ir.Attribute, float_name: str) -> np.ndarray:
         value = ir.FloatAttr(dense.get_splat_value()).value
         return np.full(shape, _bits(value, float_name), _signed(float_name))
     elements = ir.DenseFPElementsAttr(attribute)
-    if float_name == "bf16":  # the bindings have no buffer for it
-        values = np.array([elements[i] for i in range(len(elements))], np.float32)
-    else:
-        values = np.array(elements)
+    if float_name == "bf16":  # the bindings read neither its elements nor its buffer
+        return _printed_bits(str(attribute)).reshape(shape)
+    values = np.array(elements)
     return values.astype(_FLOATS[float_name]).view(_signed(float_name)).reshape(shape)
+
+
+def _printed_bits(text: str) -> np.ndarray:
+    """The elements of a dense bf16 attribute: decimal, bits where that says too little, or all bits
+    in one string."""
+    body = text[: text.rindex(" : ")]
+    whole = re.search(r'"0x([0-9A-Fa-f]*)"', body)
+    if whole is not None:
+        return np.frombuffer(bytes.fromhex(whole.group(1)), "<i2")
+    words = re.findall(r"0x[0-9A-Fa-f]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?", body)
+    unsigned = [int(w, 16) if w.startswith("0x") else _bits(float(w), "bf16") & 0xFFFF for w in words]
+    return np.array(unsigned, np.uint16).view(np.int16)
 
 
 def _array_bits(attribute: ir.ArrayAttr, float_name: str) -> np.ndarray:

@@ -3,8 +3,9 @@
 `dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to
 f32, and the sum once at the end: rounding it at every step would lose most of its digits. Integer
 operands of a floating-point result are converted too. An `algorithm` that asks for less precision
-than this goes: computing more exactly is allowed, and upstream has no lowering for it. Leaves f32,
-f64, complex and integer results alone.
+than this goes: computing more exactly is allowed, and upstream has no lowering for it. Unsigned
+convolutions are computed on the signed integers with the same bits: upstream's lowering of one by
+channel knows no others. Leaves other f32, f64, complex and integer results alone.
 
 example: test/passes/stablehlo/define_contractions.mlir
 """
@@ -35,6 +36,8 @@ class DefineContractions(Pass):
             if "algorithm" in op.attributes:
                 del op.attributes["algorithm"]
             if not isinstance(element, ir.FloatType):
+                if op.name == "stablehlo.convolution" and _is_unsigned(element):
+                    self._compute_signed(op)
                 continue
             accumulator = dtype_of(result.type) if str(element) in _WIDE else np.dtype(np.float32)
             wide = ir.RankedTensorType.get(result.type.shape, _element_type(accumulator))
@@ -59,6 +62,32 @@ class DefineContractions(Pass):
             result.replace_all_uses_with(computed)
             op.erase()
             self.count("widened")
+
+    def _compute_signed(self, op: ir.Operation) -> None:
+        result = op.results[0]
+        shape, unsigned = result.type.shape, dtype_of(result.type)
+        width = ir.IntegerType(result.type.element_type).width
+        wanted = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(width))
+
+        def as_signed(x: ir.Value) -> ir.Value:
+            if x.type.element_type != result.type.element_type:
+                x = hlo.convert(x, unsigned)
+            return hlo.bitcast_convert(x, x.type.shape, dtype_of(wanted))
+
+        with ir.InsertionPoint(op), op.location:
+            computed = ir.Operation.create(
+                op.name,
+                results=[wanted],
+                operands=[as_signed(x) for x in op.operands],
+                attributes={name: op.attributes[name] for name in op.attributes},
+            ).result
+            result.replace_all_uses_with(hlo.bitcast_convert(computed, shape, unsigned))
+        op.erase()
+        self.count("made signed")
+
+
+def _is_unsigned(element: ir.Type) -> bool:
+    return isinstance(element, ir.IntegerType) and ir.IntegerType(element).is_unsigned
 
 
 def _element_type(dtype: np.dtype) -> ir.Type:

@@ -391,11 +391,15 @@ def _transpose(ct: Any, x: Any, y: Any, *, window_strides: Any, padding: Any, lh
         window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
         batch_group_count,
     )  # fmt: skip
-    rest = {"precision": precision, "preferred_element_type": preferred_element_type}
+    rest = {"precision": precision, "preferred_element_type": None}
+    unknown = x.aval if is_undefined_primal(x) else y.aval
+    if 0 in ct.shape:  # where no window fits: nothing to convolve with
+        zeros = lax.full(unknown.shape, 0, unknown.dtype)
+        return [zeros, None] if is_undefined_primal(x) else [None, zeros]
     if is_undefined_primal(x):
-        out = _transpose_lhs(ct, x.aval, y, *common, **rest)
+        out = _transpose_lhs(ct, x.aval, lax.convert_element_type(y, ct.dtype), *common, **rest)
         return [lax.convert_element_type(out, x.aval.dtype), None]
-    out = _transpose_rhs(ct, x, y.aval, *common, **rest)
+    out = _transpose_rhs(ct, lax.convert_element_type(x, ct.dtype), y.aval, *common, **rest)
     return [None, lax.convert_element_type(out, y.aval.dtype)]
 
 

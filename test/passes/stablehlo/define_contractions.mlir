@@ -31,3 +31,12 @@ func.func @algorithm(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> tensor<2x4xf32
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
+
+// CHECK-LABEL: func.func @unsigned_convolution
+// CHECK: stablehlo.bitcast_convert %arg0 : (tensor<1x2x2xui8>) -> tensor<1x2x2xi8>
+// CHECK: stablehlo.convolution{{.*}} -> tensor<1x2x2xi8>
+// CHECK: stablehlo.bitcast_convert {{.*}} -> tensor<1x2x2xui8>
+func.func @unsigned_convolution(%x: tensor<1x2x2xui8>, %w: tensor<1x1x2xui8>) -> tensor<1x2x2xui8> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<1x2x2xui8>, tensor<1x1x2xui8>) -> tensor<1x2x2xui8>
+  return %0 : tensor<1x2x2xui8>
+}
