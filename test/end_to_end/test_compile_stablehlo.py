@@ -321,3 +321,15 @@ def test_errors_point_into_the_program(tmp_path: Path) -> None:
         lamina.compile_stablehlo("nowhere.mlir")
     with pytest.raises(ValueError, match="unknown GPU architecture"):
         lamina.compile_stablehlo(ADD, target="cuda:sm_12")
+
+
+def test_a_process_compiles_many_dynamic_programs():
+    """Each is refined on its own, though their arguments have the same types."""
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for op, want in (("negate", -x), ("abs", x), ("negate", -x)):
+        run = lamina.compile_stablehlo(f"""
+          func.func @main(%n: tensor<i64>, %x: tensor<?x2xf32>) -> tensor<?x2xf32> {{
+            %0 = stablehlo.{op} %x : tensor<?x2xf32>
+            return %0 : tensor<?x2xf32>
+          }}""")
+        np.testing.assert_array_equal(run(np.int64(3), x)[0], want)

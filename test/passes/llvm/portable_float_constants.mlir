@@ -3,6 +3,9 @@
 // CHECK: llvm.mlir.global private constant @table(dense<[1036831949, 2139095040]> : tensor<2xi32>) {{.*}} : !llvm.array<2 x i32>
 llvm.mlir.global private constant @table(dense<[0.1, 0x7F800000]> : tensor<2xf32>) : !llvm.array<2 x f32>
 
+// CHECK: llvm.mlir.global private constant @small(dense<{{\[}}[16256, 32704], [-16320, 15821]]> : tensor<2x2xi16>)
+llvm.mlir.global private constant @small(dense<[[1.0, 0x7FC0], [-3.0, 0.1]]> : tensor<2x2xbf16>) : !llvm.array<2 x array<2 x bf16>>
+
 // CHECK: llvm.mlir.global private constant @one(1065353216 : i32) {{.*}} : i32
 llvm.mlir.global private constant @one(1.000000e+00 : f32) : f32
 
