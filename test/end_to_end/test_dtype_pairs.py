@@ -1,0 +1,43 @@
+"""Conversion, addition, selection, joining and products over pairs of dtypes, against JAX."""
+
+import numpy as np
+import pytest
+from oracle import check_all
+
+NAMES = ["bool", "int4", "uint4", "int8", "uint32", "float8_e4m3fn", "float8_e5m2", "bfloat16", "float16",
+         "float32", "complex64"]  # fmt: skip
+VALUES = np.array([0, 1, 2, 3, 5, 7], np.float32)
+OPERATIONS = {
+    "add": lambda m, x, y: m.np.add(x, y), "where": lambda m, x, y: m.np.where(x == x, x, y),
+    "concatenate": lambda m, x, y: m.np.concatenate([x, y]), "dot": lambda m, x, y: m.np.dot(x, y),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*[Cc]omplex")
+@pytest.mark.parametrize("left", NAMES)
+def test_operations_on_pairs(left):
+    def program(m):
+        x, out = m.np.asarray(VALUES).astype(left), {}
+        for right in NAMES:
+            out["astype", right] = x.astype(right)
+            y = m.np.asarray(VALUES[::-1].copy()).astype(right)
+            for name, operation in OPERATIONS.items():
+                try:
+                    out[name, right] = operation(m, x, y)
+                except ValueError as e:
+                    out[name, right] = np.int32(type(e).__name__ == "TypePromotionError")
+        return out
+
+    check_all(program, jit=True, rtol=1e-2)
+
+
+@pytest.mark.parametrize("n", [7, 300])
+def test_constants_of_bfloat16(n):
+    values = np.linspace(-3, 3, n).astype(np.float32)
+    values[:3] = np.inf, -np.inf, -0.0
+
+    def program(m, i):
+        table = m.np.asarray(values).astype(m.np.bfloat16)
+        return {"taken": table[i], "sum": table[3:] + 1, "dot": m.np.dot(table[3:], table[3:])}
+
+    check_all(program, np.arange(n)[::-1].copy(), jit=True, rtol=1e-2)
