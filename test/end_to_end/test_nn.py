@@ -124,7 +124,7 @@ def test_attention():
         rtol=1e-4,
         atol=1e-5,
     )
-    with pytest.raises(ValueError, match="does not go with key and value"):
+    with pytest.raises(ValueError, match="shape should be"):
         nn.dot_product_attention(q, k[..., :4], v)
 
 
