@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import scipy.special
 from sample import ROWS as ROWS
 from sample import arrays_of, b1, bf16, c64, f16, f32, i8, i16, i32, row, u8, u32
 
 from lamina import lax
+from lamina.lax.random_keys import random_unwrap, random_wrap
 
 
 def _betainc_grad(lib, position, a, b, x):
@@ -494,6 +496,17 @@ def _threefry(lib: Any, *words: Any) -> Any:
 _WORD = arrays_of("uint32", 0, 2**32)
 row("threefry2x32", _WORD(), _WORD(), _WORD(5), _WORD(5), call=_threefry)
 row("threefry2x32", _WORD(3), _WORD(3), _WORD(3), _WORD(3), call=_threefry)
+
+
+
+def _words_of_keys(lib: Any, words: Any) -> Any:
+    if lib is lax:
+        return random_unwrap(random_wrap(words))
+    return jax.random.key_data(jax.random.wrap_key_data(words))
+
+
+row("random_wrap", _WORD(3, 2), call=_words_of_keys)
+row("random_unwrap", _WORD(2, 3, 2), call=_words_of_keys)
 
 # ---- fft ---------------------------------------------------------------------------------------
 row("fft", c64(3, 8), numpy=np.fft.fft, fft_type="FFT", fft_lengths=(8,))

@@ -30,7 +30,6 @@ from lamina.api import make_jaxpr as make_jaxpr
 from lamina.api import value_and_grad as value_and_grad
 from lamina.api import vjp as vjp
 from lamina.api import vmap as vmap
-from lamina.array import Array as Array
 from lamina.config import check_tracer_leaks as checking_leaks
 from lamina.config import debug_infs as debug_infs
 from lamina.config import debug_nans as debug_nans
@@ -67,6 +66,11 @@ from lamina.devices import local_device_count as local_device_count
 from lamina.devices import local_devices as local_devices
 from lamina.devices import process_count as process_count
 from lamina.devices import process_index as process_index
+
+if _TYPE_CHECKING:
+    from lamina.array import Array as Array
+else:  # for isinstance: tracers and keys are among them
+    from lamina.numpy import ndarray as Array  # type: ignore[assignment]
 
 if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint

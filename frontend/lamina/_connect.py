@@ -55,9 +55,11 @@ def _gather(array: Array) -> Array:
 def connect() -> None:
     """Called once, when lamina is imported."""
     from lamina import stages
+    from lamina.key_array import KeyArray
     from lamina.numpy.array_methods import attach
 
     trace.register_value_type(Array, _array_aval)
+    trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
     trace.set_eval_trace(EvalTrace(stages.compile_primitive, stages.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)
@@ -65,4 +67,5 @@ def connect() -> None:
     runtime.set_gather(_gather)
     attach(Array)
     attach(trace.Tracer)
+    attach(KeyArray)
     Array.aval = property(_array_aval)  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.interpreters.staging import is_staging, trace_to_jaxpr
+from lamina.key_array import KeyEntry
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.tracebacks import FilteredTracebacks
 
@@ -401,7 +402,7 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         any(isinstance(x, Array) and x.placement is not None for x in leaves)
         or constraints
         or options.out_shardings is not None
-        or not isinstance(entry, FastPathEntry)
+        or not isinstance(entry, (FastPathEntry, KeyEntry))
     ):
         return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.

@@ -13,6 +13,7 @@ from lamina import runtime
 from lamina.array import Array, Device
 from lamina.core import tree
 from lamina.core.trace import Tracer, get_aval
+from lamina.key_array import KeyArray
 from lamina.sharding.mesh import get_mesh
 from lamina.sharding.shardings import (
     Index,
@@ -73,6 +74,9 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
 def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
     if isinstance(x, Tracer):
         return x if place is None else constrain(x, as_sharding(place))
+    if type(x) is KeyArray:
+        words = None if place is None else put(x.words, as_sharding(place))
+        return x if words is None else KeyArray(words)
     array = runtime.to_array(x)
     if may_alias is False and array is x:
         array = x.copy()

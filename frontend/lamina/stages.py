@@ -22,8 +22,9 @@ from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.primitive import Primitive
-from lamina.core.trace import Tracer, get_aval
+from lamina.core.trace import Tracer, get_aval, physical
 from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.key_array import KeyEntry, wrap_keys
 from lamina.program_key import program_key
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.cuda import CudaProgram
@@ -94,6 +95,8 @@ class Plan:
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
     callbacks: tuple[Any, ...] = ()  # known once it is lowered
+    keys_out: tuple[bool, ...] = ()  # which results are random keys
+    reads_keys: bool = False
     local: Any = None  # a sharding.localize.Localized where several devices run the program
 
     @property
@@ -178,6 +181,8 @@ def plan_program(
         donors,
         tuple(arg_names[i] for i in kept if i < len(arg_names)),
         tuple(paths),
+        keys_out=tuple(v.aval.dtype == dtypes.KEY for v in jaxpr.outvars),
+        reads_keys=any(v.aval.dtype == dtypes.KEY for v in jaxpr.invars),
         local=local,
     )
 
@@ -200,7 +205,8 @@ def _constant_value(value: Any, aval: ShapedArray) -> Any:
         )
     if getattr(value, "nbytes", 0) > HOIST_BYTES and get_aval(value) == aval:
         return value
-    return np.asarray(value).astype(aval.dtype, copy=False)
+    aval = aval.physical()
+    return np.asarray(physical(value)).astype(aval.dtype, copy=False)
 
 
 def _match_donations(
@@ -245,20 +251,29 @@ class Program:
             from lamina.sharding.execution import DeviceProgram
 
             return DeviceProgram(self.plan, self.executable, out_tree)
-        return FastPathEntry(
+        keys = frozenset(i for i, is_key in enumerate(self.plan.keys_out) if is_key)
+        template = _template(out_tree)
+        if keys:
+            template = functools.partial(_with_keys, out_tree, keys)
+        entry = FastPathEntry(
             self.executable,
             self.plan.kept,
             tuple(_as_array(c) for c in self.plan.const_args),
-            out_tree=_template(out_tree),
+            out_tree=template,
             weak_types=self.plan.weak_types,
             outputs=self.plan.outputs,
         )
+        return KeyEntry(entry) if self.plan.reads_keys else entry
 
 
 def _as_array(value: Any) -> Any:
     from lamina.runtime import to_array
 
     return to_array(value)
+
+
+def _with_keys(out_tree: tree.PyTreeDef, keys: frozenset[int], leaves: list[Any]) -> Any:
+    return tree.unflatten(out_tree, wrap_keys(leaves, keys))
 
 
 def _template(out_tree: tree.PyTreeDef) -> Any:
@@ -357,7 +372,12 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     """The function that applies one primitive to arrays; compiles once for each types of operands."""
     from lamina.interpreters.staging import trace_to_jaxpr
 
+    of_keys: dict[Any, Any] = {}  # what the fast path does not read
+
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        signature = tuple(map(get_aval, args)) if of_keys else ()
+        if signature in of_keys:
+            return of_keys[signature](args), None
         for x in args:
             if isinstance(x, Tracer):
                 from lamina.interpreters.staging import raise_leaked
@@ -379,6 +399,8 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
             result = entry(list(args))
             return placement.place_results(found, placement.by_shape(args), result), None
+        if isinstance(entry, KeyEntry):
+            of_keys[tuple(map(get_aval, args))] = entry
         return entry(list(args)), entry
 
     return CompiledFunction(miss)

@@ -13,8 +13,9 @@ KEY = np.array([0, 0], np.uint32)
 
 
 def same(program, rtol=0.0, atol=0.0):
-    """program(random, m) in both libraries: equal bits, or close where functions are evaluated."""
-    got, want = (program(m.module.random, m) for m in (LAMINA, JAX))
+    """program(random, m) as one program of each library: equal bits, or close where functions are
+    evaluated."""
+    got, want = (m.jit(lambda m=m: program(m.module.random, m))() for m in (LAMINA, JAX))
     assert_same(got, want, rtol=rtol, atol=atol)
     return got
 
@@ -53,13 +54,12 @@ def test_goldens_of_the_older_scheme():
 def test_bits(partitionable, x64):
     with (lamina.enable_x64(x64), jax.enable_x64(x64), lamina.config.threefry_partitionable(partitionable),
           jax.threefry_partitionable(partitionable)):  # fmt: skip
-        for dtype in ("uint8", "uint16", "uint32", *(["uint64"] if x64 else [])):
-            for shape in ((), (3,), (2, 5), (0,)):
-                same(lambda r, m, d=dtype, s=shape: r.bits(r.PRNGKey(42), s, d))
-        same(lambda r, m: r.bits(r.PRNGKey(7), (3,)))
-        same(lambda r, m: r.split(r.PRNGKey(7), 3))
-        same(lambda r, m: r.split(r.PRNGKey(7), (2, 2)))
-        same(lambda r, m: r.uniform(r.PRNGKey(1), (5,)))
+        kinds = ("uint8", "uint16", "uint32", *(["uint64"] if x64 else []))
+        same(lambda r, m: [
+            *(r.bits(r.PRNGKey(42), s, d) for d in kinds for s in ((), (3,), (2, 5), (0,))),
+            r.bits(r.PRNGKey(7), (3,)), r.split(r.PRNGKey(7), 3), r.split(r.PRNGKey(7), (2, 2)),
+            r.uniform(r.PRNGKey(1), (5,)),
+        ])  # fmt: skip
 
 
 @pytest.mark.parametrize("x64", [False, True])
@@ -87,9 +87,10 @@ def test_seed_errors():
 
 
 def test_fold_in():
-    for data in (0, 1, 2**32 - 1, np.int32(5)):
-        same(lambda r, m, d=data: r.fold_in(r.PRNGKey(3), d))
-    same(lambda r, m: m.vmap(lambda i: r.fold_in(r.PRNGKey(3), i))(np.arange(4)))
+    same(lambda r, m: [
+        *(r.fold_in(r.PRNGKey(3), d) for d in (0, 1, 2**32 - 1, np.int32(5))),
+        m.vmap(lambda i: r.fold_in(r.PRNGKey(3), i))(np.arange(4)),
+    ])  # fmt: skip
     with pytest.raises(OverflowError):
         random.fold_in(random.PRNGKey(0), -1)
     with pytest.raises(TypeError, match="fold_in accepts a scalar"):
@@ -97,12 +98,11 @@ def test_fold_in():
 
 
 def test_uniform():
-    for dtype in ("float32", "float16", "bfloat16"):
-        same(lambda r, m, d=dtype: r.uniform(KEY, (2, 3), getattr(m.np, d)))
-    same(lambda r, m: r.uniform(KEY, (4,), minval=-2.0, maxval=3), rtol=1e-6)
-    same(
-        lambda r, m: r.uniform(KEY, (2, 3), minval=np.array([0.0, 1.0, 2.0]), maxval=5.0), rtol=1e-6
-    )
+    same(lambda r, m: [r.uniform(KEY, (2, 3), getattr(m.np, d))
+                       for d in ("float32", "float16", "bfloat16")])  # fmt: skip
+    bounds = np.array([0.0, 1.0, 2.0])
+    same(lambda r, m: [r.uniform(KEY, (4,), minval=-2.0, maxval=3),
+                       r.uniform(KEY, (2, 3), minval=bounds, maxval=5.0)], rtol=1e-6)  # fmt: skip
     with pytest.raises(
         ValueError, match="dtype argument to `uniform` must be a float dtype, got int32"
     ):
@@ -110,38 +110,40 @@ def test_uniform():
 
 
 def test_normal():
-    same(lambda r, m: r.normal(KEY, (1000,)), rtol=1e-6, atol=1e-7)
+    same(lambda r, m: [r.normal(KEY, (1000,)), r.normal(KEY, (3,), m.np.complex64)],
+         rtol=1e-6, atol=1e-7)  # fmt: skip
     same(lambda r, m: r.normal(KEY, (3,), m.np.float16), rtol=2e-3)
-    same(lambda r, m: r.normal(KEY, (3,), m.np.complex64), rtol=1e-6)
     draws = np.asarray(random.normal(random.key(1), (20000,)))
     assert abs(draws.mean()) < 0.02 and abs(draws.std() - 1) < 0.02
 
 
 def test_randint():
-    for low, high, dtype in [(0, 10, int), (-5, 5, "int32"), (0, 256, "uint8"), (-128, 128, "int8"), (5, 5, int),
-                             (5, 2, int), (0, 2**31 - 1, int), (0, 60000, "uint16")]:  # fmt: skip
-        same(lambda r, m, a=low, b=high, d=dtype: r.randint(KEY, (7,), a, b, d))
-    same(lambda r, m: r.randint(KEY, (2, 3), np.array([0, 10, 20]), 30))
-    same(lambda r, m: m.jit(lambda k, n: r.randint(k, (4,), 0, n))(KEY, 7))
+    ranges = [(0, 10, int), (-5, 5, "int32"), (0, 256, "uint8"), (-128, 128, "int8"), (5, 5, int),
+                             (5, 2, int), (0, 2**31 - 1, int), (0, 60000, "uint16")]  # fmt: skip
+    same(lambda r, m: [
+        *(r.randint(KEY, (7,), *low_high_dtype) for low_high_dtype in ranges),
+        r.randint(KEY, (2, 3), np.array([0, 10, 20]), 30),
+        m.jit(lambda k, n: r.randint(k, (4,), 0, n))(KEY, 7),
+    ])  # fmt: skip
     with pytest.raises(TypeError, match="randint only accepts integer dtypes"):
         random.randint(KEY, (2,), 0, 3, "float32")
 
 
 def test_permutation_and_choice():
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
-    same(lambda r, m: r.permutation(KEY, 10))
-    same(lambda r, m: r.permutation(KEY, x))
-    same(lambda r, m: r.permutation(KEY, x, axis=1))
-    same(lambda r, m: r.permutation(KEY, x, independent=True))
-    same(lambda r, m: r.permutation(KEY, x[0]))
+    same(lambda r, m: [
+        r.permutation(KEY, 10), r.permutation(KEY, x), r.permutation(KEY, x, axis=1),
+        r.permutation(KEY, x, independent=True), r.permutation(KEY, x[0]), r.choice(KEY, 4),
+    ])  # fmt: skip
     p = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    for replace in (True, False):
-        same(lambda r, m, b=replace: r.choice(KEY, 4, (3,), b))
-        same(lambda r, m, b=replace: r.choice(KEY, x, (2,), b))
-        same(lambda r, m, b=replace: r.choice(KEY, x, (2,), b, axis=1))
-        same(lambda r, m, b=replace: r.choice(KEY, x[:, 0], (3,), b, p=p))
-        same(lambda r, m, b=replace: r.choice(KEY, 4, (2,), b, p=p))
-    same(lambda r, m: r.choice(KEY, 4))
+    same(lambda r, m: [
+        each
+        for b in (True, False)
+        for each in (
+            r.choice(KEY, 4, (3,), b), r.choice(KEY, x, (2,), b), r.choice(KEY, x, (2,), b, axis=1),
+            r.choice(KEY, x[:, 0], (3,), b, p=p), r.choice(KEY, 4, (2,), b, p=p),
+        )
+    ])  # fmt: skip
     with pytest.raises(ValueError, match="Cannot take a larger sample"):
         random.choice(KEY, 3, (4,), replace=False)
     with pytest.raises(ValueError, match="a must be greater than 0"):
@@ -150,13 +152,13 @@ def test_permutation_and_choice():
 
 def test_categorical_and_bernoulli():
     logits = np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.4, 0.1]], np.float32))
-    same(lambda r, m: r.categorical(KEY, logits))
-    same(lambda r, m: r.categorical(KEY, logits, axis=0))
-    same(lambda r, m: r.categorical(KEY, logits, shape=(4, 2)))
-    same(lambda r, m: r.categorical(KEY, logits, shape=(2, 2), replace=False))
-    for mode in ("low", "high"):
-        same(lambda r, m, b=mode: r.bernoulli(KEY, 0.3, (9,), mode=b))
-    same(lambda r, m: r.bernoulli(KEY, np.array([0.1, 0.5, 0.9], np.float32)))
+    same(lambda r, m: [
+        r.categorical(KEY, logits), r.categorical(KEY, logits, axis=0),
+        r.categorical(KEY, logits, shape=(4, 2)),
+        r.categorical(KEY, logits, shape=(2, 2), replace=False),
+        *(r.bernoulli(KEY, 0.3, (9,), mode=b) for b in ("low", "high")),
+        r.bernoulli(KEY, np.array([0.1, 0.5, 0.9], np.float32)),
+    ])  # fmt: skip
     with pytest.raises(ValueError):
         random.categorical(KEY, logits, shape=(3,))
 
@@ -168,17 +170,12 @@ DISTRIBUTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distributions(name):
-    parameters = DISTRIBUTIONS[name]
-    same(lambda r, m: getattr(r, name)(KEY, *parameters, shape=(50,)), rtol=1e-5, atol=1e-6)
-    if name not in ("rademacher", "geometric"):
-        same(
-            lambda r, m: getattr(r, name)(KEY, *parameters, shape=(3,), dtype=m.np.float16),
-            rtol=1e-2,
-        )
-    if name == "gumbel":
-        same(lambda r, m: r.gumbel(KEY, (9,), mode="high"), rtol=1e-5, atol=1e-6)
+def test_distributions():
+    same(lambda r, m: {n: getattr(r, n)(KEY, *p, shape=(50,)) for n, p in DISTRIBUTIONS.items()}
+         | {"high": r.gumbel(KEY, (9,), mode="high")}, rtol=1e-5, atol=1e-6)  # fmt: skip
+    half = {n: p for n, p in DISTRIBUTIONS.items() if n not in ("rademacher", "geometric")}
+    same(lambda r, m: {n: getattr(r, n)(KEY, *p, shape=(3,), dtype=m.np.float16)
+                       for n, p in half.items()}, rtol=1e-2)  # fmt: skip
 
 
 def test_typed_keys():
@@ -235,14 +232,15 @@ def test_keys_through_transformations():
 
 
 def test_vmap_is_a_loop():
-    same(lambda r, m: m.vmap(lambda k: r.uniform(k, (2,)))(r.split(r.PRNGKey(1), 3)))
-    same(lambda r, m: m.vmap(r.split)(r.split(r.PRNGKey(1), 3)))
-    same(lambda r, m: m.vmap(lambda k: r.permutation(k, 6))(r.split(r.PRNGKey(1), 3)))
-    same(
-        lambda r, m: m.vmap(lambda k, n: r.randint(k, (2,), 0, n))(
-            r.split(r.PRNGKey(1), 3), np.array([3, 5, 100])
-        )
-    )
+    def program(r, m):
+        keys = r.split(r.PRNGKey(1), 3)
+        return [
+            m.vmap(lambda k: r.uniform(k, (2,)))(keys), m.vmap(r.split)(keys),
+            m.vmap(lambda k: r.permutation(k, 6))(keys),
+            m.vmap(lambda k, n: r.randint(k, (2,), 0, n))(keys, np.array([3, 5, 100])),
+        ]  # fmt: skip
+
+    same(program)
 
 
 def test_long_counters():

@@ -12,7 +12,7 @@ from lamina.core import dtypes
 
 def array_type(text: str) -> lamina.ShapeDtypeStruct:
     """The array type that jaxprs print as `text`, such as f32[2,3]."""
-    name, sizes = re.fullmatch(r"(\w+)\[([\d,]*)\]", text).groups()  # type: ignore[union-attr]
+    name, sizes = re.fullmatch(r"([\w<>]+)\[([\d,]*)\]", text).groups()  # type: ignore[union-attr]
     shape = tuple(int(n) for n in sizes.split(",") if n)
     return lamina.ShapeDtypeStruct(shape, dtypes.from_short_name(name))
 

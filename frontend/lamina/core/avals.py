@@ -20,7 +20,8 @@ class ShapedArray:
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> None:
         self.shape = tuple(shape)
-        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+        known = isinstance(dtype, (np.dtype, dtypes.KeyDType))
+        self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
         self._hash = hash((self.shape, self.dtype, weak_type))
 
@@ -51,6 +52,12 @@ class ShapedArray:
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
         )
+
+    def physical(self) -> ShapedArray:
+        """The type that holds values of this one in a compiled program."""
+        if isinstance(self.dtype, dtypes.KeyDType):
+            return ShapedArray(self.shape, self.dtype.physical)
+        return self
 
     def strip_weak_type(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self

@@ -37,6 +37,37 @@ FLOAT46 = tuple(
     for name in ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
 )
 
+
+class extended(np.generic):
+    """The category of dtypes that NumPy has not: the dtype of random keys."""
+
+
+class prng_key(extended):
+    """The category of the dtypes of random keys: issubdtype(key.dtype, prng_key)."""
+
+
+class KeyDType:
+    """The dtype of random keys of threefry2x32. In a compiled program a key is a uint64, its two
+    words side by side: whatever moves elements moves keys."""
+
+    name = "key<fry>"
+    kind = "V"
+    itemsize = 8
+    type = prng_key
+    physical = np.dtype(np.uint64)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+KEY = KeyDType()
+
 # Tangent dtype of integers and booleans: holds no information.
 float0 = np.dtype([("float0", np.void, 0)])
 
@@ -66,6 +97,7 @@ _SHORT = {
     uint2: "u2",
     uint4: "u4",
     float0: "float0",
+    KEY: KEY.name,  # type: ignore[dict-item]
     **{d: "f" + d.name.removeprefix("float") for d in (*FLOAT8, *FLOAT46)},
 }
 _FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
@@ -103,7 +135,9 @@ def canonicalize(dtype: Any) -> np.dtype:
 
 @functools.lru_cache(maxsize=512)
 def _canonicalize(dtype: Any, x64: bool) -> np.dtype:
-    dtype = np.dtype(dtype) if not isinstance(dtype, type) else np.dtype(dtype)
+    if isinstance(dtype, KeyDType):
+        return dtype  # type: ignore[return-value]
+    dtype = np.dtype(dtype)
     if dtype not in _SHORT:
         raise TypeError(
             f"{dtype!s} is not a dtype that arrays can have: lamina holds booleans, integers, "
@@ -132,6 +166,8 @@ _EXTENDED = {
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
     """np.issubdtype that also knows bfloat16, float8 and int4."""
+    if isinstance(dtype, KeyDType):
+        return dtype == kind or (isinstance(kind, type) and issubclass(prng_key, kind))
     if isinstance(kind, type) and issubclass(kind, np.generic):
         if (
             not isinstance(dtype, np.dtype)
@@ -156,7 +192,7 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
             if dtype in members:
                 return kind is dtype.type or issubclass(getattr(np, category), kind)
         return bool(np.issubdtype(dtype, kind))
-    return np.dtype(dtype) == np.dtype(kind)
+    return not isinstance(kind, KeyDType) and bool(np.dtype(dtype) == np.dtype(kind))
 
 
 @functools.lru_cache(maxsize=256)
@@ -210,6 +246,8 @@ def complex_dtype(dtype: np.dtype) -> np.dtype:
 
 def inexact_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of exp(x) for x of this dtype: integers and booleans become the default float."""
+    if dtype == KEY:
+        raise KeyPromotionError(f"dtype={KEY.name} is not a valid dtype for type promotion.")
     return dtype if is_inexact(dtype) else canonicalize(float)
 
 
@@ -225,6 +263,10 @@ def iinfo(dtype: Any) -> Any:
     """Machine limits of an integer dtype."""
     dtype = np.dtype(dtype)
     return np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.iinfo(dtype)
+
+
+class KeyPromotionError(ValueError):
+    """Random keys have no type in common with numbers."""
 
 
 # ---- promotion lattice -------------------------------------------------------------------------
@@ -303,6 +345,8 @@ def _promote(types: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dt
     dtypes = {d for d, _ in types}
     if len(dtypes) == 1 and not all(weak for _, weak in types):
         return next(iter(dtypes)), False
+    if KEY in dtypes:
+        raise KeyPromotionError(f"dtype={KEY.name} is not a valid dtype for type promotion.")
     node = _join(frozenset(_node(d, w) for d, w in types))
     if isinstance(node, type):
         return _canonicalize(PYTHON_SCALARS[node], x64), True

@@ -34,7 +34,7 @@ class JaxprSyntaxError(ValueError):
 
 _SPACE = re.compile(r"(?:\s|#[^\n]*)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TYPE = re.compile(r"([a-z]+[0-9]*(?:_[a-z0-9]+)?)\[([0-9,]*)\]")
+_TYPE = re.compile(r"(key<[a-z]+>|[a-z]+[0-9]*(?:_[a-z0-9]+)?)\[([0-9,]*)\]")
 _LITERAL = re.compile(r"-?inf|nan|True|False|\([^)]*j\)|-?[0-9][0-9.]*(?:e[-+]?[0-9]+)?j?")
 
 

@@ -116,11 +116,25 @@ def swap_trace(trace: Trace | None) -> Trace | None:
 
 # ---- types of values ---------------------------------------------------------------------------
 _aval_rules: dict[type, Callable[[Any], ShapedArray]] = {}
+_physical: dict[type, Callable[[Any], Any]] = {}
 
 
-def register_value_type(kind: type, to_aval: Callable[[Any], ShapedArray]) -> None:
-    """Makes instances of `kind` acceptable as arrays."""
+def register_value_type(
+    kind: type,
+    to_aval: Callable[[Any], ShapedArray],
+    to_physical: Callable[[Any], Any] | None = None,
+) -> None:
+    """Makes instances of `kind` acceptable as arrays. `to_physical` gives the array that compiled
+    programs take in their place."""
     _aval_rules[kind] = to_aval
+    if to_physical is not None:
+        _physical[kind] = to_physical
+
+
+def physical(x: Any) -> Any:
+    """What compiled programs take for a value: mostly itself."""
+    rule = _physical.get(type(x))
+    return x if rule is None else rule(x)
 
 
 def get_aval(x: Any) -> ShapedArray:

@@ -15,6 +15,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from lamina.core.primitive import OWED
 from lamina.core.source_info import SourceInfo
+from lamina.core.trace import physical
 from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects import types
@@ -103,12 +104,13 @@ class LoweringContext:
 
 
 def tensor_type(aval: ShapedArray) -> ir.Type:
+    aval = aval.physical()
     return types.tensor_type(aval.shape, aval.dtype)
 
 
 def constant(value: Any) -> ir.Value:
     """A constant in the program."""
-    return hlo.constant(np.asarray(value))
+    return hlo.constant(np.asarray(physical(value)))
 
 
 def lower_body(
@@ -136,7 +138,8 @@ def lower_body(
                 f"StableHLO lowering for '{primitive}' not implemented, at "
                 f"{eqn.source_info.summary()}"
             )
-        ctx = LoweringContext(module, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+        avals = ([v.aval.physical() for v in vs] for vs in (eqn.invars, eqn.outvars))
+        ctx = LoweringContext(module, *avals)
         with module.location(primitive.name, eqn.source_info):
             out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
         outs = out if primitive.multiple_results else [out]
@@ -172,7 +175,7 @@ def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> s
 
 
 def _consts_key(consts: Sequence[Any]) -> tuple[Any, ...]:
-    arrays = [np.asarray(c) for c in consts]
+    arrays = [np.asarray(physical(c)) for c in consts]
     return tuple((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
 
 

@@ -64,6 +64,7 @@ from lamina.lax.math import (
     log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh,
     sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
 )  # fmt: skip
+from lamina.lax.random_keys import random_unwrap_p, random_wrap_p
 from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
 from lamina.lax.ragged import (
     RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot,

@@ -37,6 +37,10 @@ def accepted(*categories: str) -> Accepted:
     return Accepted(frozenset().union(*(_CATEGORIES[c] for c in categories)), ", ".join(categories))
 
 
+ANY_OR_KEY = Accepted(
+    accepted("bool", "integer", "floating", "complexfloating").dtypes | {dtypes.KEY},  # type: ignore[arg-type]
+    "bool, integer, floating, complexfloating, prng_key",
+)
 ANY = accepted("bool", "integer", "floating", "complexfloating")
 NUMBER = accepted("integer", "floating", "complexfloating")
 SIGNED = accepted("signedinteger", "floating", "complexfloating")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lamina.core import Primitive
 from lamina.lax import hlo
-from lamina.lax.checks import ANY, Accepted, accepted
+from lamina.lax.checks import ANY_OR_KEY, Accepted, accepted
 from lamina.lax.elementwise_rules import elementwise, elementwise_lowering
 
 
@@ -49,8 +49,8 @@ def _comparison(name: str, accept: Accepted) -> Primitive:
 
 ORDERED = accepted("integer", "bool", "floating")
 
-eq_p: Primitive = _comparison("eq", ANY)
-ne_p: Primitive = _comparison("ne", ANY)
+eq_p: Primitive = _comparison("eq", ANY_OR_KEY)
+ne_p: Primitive = _comparison("ne", ANY_OR_KEY)
 lt_p: Primitive = _comparison("lt", ORDERED)
 le_p: Primitive = _comparison("le", ORDERED)
 gt_p: Primitive = _comparison("gt", ORDERED)

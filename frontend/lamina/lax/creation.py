@@ -25,6 +25,7 @@ from lamina.lax.checks import (
     check_accepted,
     scalar_of,
 )  # fmt: skip
+from lamina.lax.random_keys import random_wrap
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
@@ -35,6 +36,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
             "full must be called with scalar fill_value, got fill_value.shape "
             f"{np.shape(fill_value)}."
         )
+    if dtype == dtypes.KEY and get_aval(fill_value).dtype != dtypes.KEY:
+        words = full((2,), fill_value, np.uint32)
+        return lax.broadcast_in_dim(random_wrap(words), shape, ())
     if dtype is not None:
         fill_value = lax.convert_element_type(fill_value, dtype)
     return lax.broadcast_in_dim(fill_value, shape, ())

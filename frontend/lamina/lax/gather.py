@@ -40,7 +40,7 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
     parsed = GatherScatterMode.from_any(mode)
     if parsed is GatherScatterMode.FILL_OR_DROP:
         if fill_value is None:
-            fill_value = _fill_of(get_aval(operand).dtype)
+            fill_value = _fill_of(get_aval(operand).physical().dtype)
         elif isinstance(fill_value, np.ndarray | np.generic):
             fill_value = fill_value.item()
     else:

@@ -11,7 +11,15 @@ from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, get_aval, is_undefined_primal
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
-from lamina.lax.checks import ANY, NUMBER, Accepted, check_accepted, check_same_dtypes, scalar_like
+from lamina.lax.checks import (
+    ANY,
+    ANY_OR_KEY,
+    NUMBER,
+    Accepted,
+    check_accepted,
+    check_same_dtypes,
+    scalar_like,
+)
 from lamina.lax.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -314,7 +322,7 @@ def _scatter(name: str, combine: Callable[[], Primitive] | None, accept: Accepte
     return primitive
 
 
-scatter_p: Primitive = _scatter("scatter", None, ANY, _set_jvp, _set_transpose)
+scatter_p: Primitive = _scatter("scatter", None, ANY_OR_KEY, _set_jvp, _set_transpose)
 scatter_add_p: Primitive = _scatter(
     "scatter-add", lambda: lax.add_p, NUMBER, _add_jvp, _add_transpose
 )

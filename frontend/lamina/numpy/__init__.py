@@ -10,6 +10,7 @@ import importlib as _importlib
 from lamina.array import Array as _Array
 from lamina.array import from_dlpack
 from lamina.core.trace import Tracer as _Tracer
+from lamina.key_array import KeyArray as _KeyArray
 from lamina.numpy.arithmetic import (
     abs,
     absolute,
@@ -438,7 +439,7 @@ def __dir__() -> list[str]:
 
 class _ArrayMeta(type):
     def __instancecheck__(cls, instance: object) -> bool:  # type: ignore[valid-type]
-        return isinstance(instance, (_Array, _Tracer))
+        return isinstance(instance, (_Array, _Tracer, _KeyArray))
 
 
 class ndarray(metaclass=_ArrayMeta):

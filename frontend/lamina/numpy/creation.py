@@ -221,6 +221,8 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
         return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
+    if have == dtypes.KEY:
+        return placed(lax.full(dims, fill_value, have), device)
     value = convert(fill_value, have, weak)
     if type(value) in _SCALARS:
         return placed(lax.broadcast_in_dim(value, dims, ()), device)

@@ -7,7 +7,7 @@ own dtypes, and nothing is broadcast further than rank: `lax` broadcasts scalars
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None
         return keep
     if type(dtype) is type and dtype in dtypes.PYTHON_SCALARS:
         return dtypes.canonicalize(dtype)
+    if isinstance(dtype, dtypes.KeyDType):
+        return dtype  # type: ignore[return-value]
     asked = np.dtype(dtype)
     got = dtypes.canonicalize(asked)
     if got != asked:
@@ -192,17 +194,27 @@ def _complain_of_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
 def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Checked arguments in one dtype and one rank."""
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes(*args))
+    return promote_shapes(name, *_promoted(name, promote_dtypes, args))
 
 
 def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_inexact(*args))
+    return promote_shapes(name, *_promoted(name, promote_inexact, args))
 
 
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_numeric(*args))
+    return promote_shapes(name, *_promoted(name, promote_numeric, args))
+
+
+def _promoted(
+    name: str, promote: Callable[..., list[ArrayLike]], args: tuple[ArrayLike, ...]
+) -> list[ArrayLike]:
+    try:
+        return promote(*args)
+    except dtypes.KeyPromotionError:
+        names = ", ".join(type_of(x)[0].name for x in args)
+        raise TypeError(f"{name} does not accept dtypes {names}.") from None
 
 
 def broadcast_to_shape(x: ArrayLike, shape: tuple[int, ...]) -> Array:

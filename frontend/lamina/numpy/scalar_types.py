@@ -7,6 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from lamina.core.dtypes import extended as extended
+from lamina.core.dtypes import prng_key as prng_key
+
 
 class ScalarType(type):
     """The class of lamina.numpy.float32 and its siblings."""
@@ -75,15 +78,6 @@ float64 = double = _scalar_type("float64", np.float64)
 complex64 = csingle = _scalar_type("complex64", np.complex64)
 complex128 = cdouble = _scalar_type("complex128", np.complex128)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
-
-
-class extended(np.generic):
-    """The category of dtypes that NumPy has not: the dtype of random keys."""
-
-
-class prng_key(extended):
-    """The category of the dtypes of random keys: issubdtype(key.dtype, prng_key)."""
-
 
 # NumPy's abstract categories, for issubdtype.
 generic, number, inexact = np.generic, np.number, np.inexact

@@ -2,153 +2,54 @@
 
 A key is two 32-bit words. It is held either raw, as uint32[..., 2] (PRNGKey), or in a KeyArray
 (key), which hides the words so that they are not computed with by mistake. Every function here
-takes both. A KeyArray is a pytree of its words, so jit, vmap, grad and scan take it anywhere.
+takes both. A KeyArray is an array of dtype key<fry>: a leaf of pytrees, which all transformations
+take, and which is moved (indexed, stacked, selected) and compared, but not computed with.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lamina import config, lax
 from lamina import numpy as jnp
+from lamina.array import Array as ConcreteArray
 from lamina.core import dtypes
-from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.core.trace import get_aval, is_array_like
+from lamina.key_array import KeyArray
 from lamina.lax.random_bits import threefry2x32, threefry_2x32
+from lamina.lax.random_keys import random_unwrap, random_wrap
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike
-from lamina.numpy.scalar_types import prng_key
-from lamina.tree_util import register_pytree_node
 
 _UINT32 = np.dtype(np.uint32)
 
 
-class KeyDType:
-    """The dtype of a KeyArray."""
-
-    name = "key<fry>"
-    itemsize = 8
-    type = prng_key
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeyDType)
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
-KEY_DTYPE = KeyDType()
-
-
-class KeyArray:
-    """An array of keys. `words` are their uint32 words along a last axis of size 2."""
-
-    __slots__ = ("words",)
-
-    def __init__(self, words: Any) -> None:
-        self.words = words
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.words.shape[:-1])
-
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: math.prod(self.shape))
-    dtype = property(lambda self: KEY_DTYPE)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[KeyArray]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d key array")
-        return (self[i] for i in range(self.shape[0]))
-
-    def __getitem__(self, index: Any) -> KeyArray:
-        items = index if isinstance(index, tuple) else (index,)
-        if not any(i is Ellipsis for i in items):
-            items = (*items, Ellipsis)
-        taken = sum(1 for i in items if i is not None and i is not Ellipsis)
-        if taken > self.ndim:
-            raise IndexError(
-                f"Too many indices: array is {self.ndim}-dimensional, but {taken} were indexed"
-            )
-        return KeyArray(self.words[(*items, slice(None))])
-
-    def reshape(self, *shape: Any) -> KeyArray:
-        """The keys in another shape."""
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        known = math.prod(n for n in sizes if n != -1)
-        return KeyArray(
-            self.words.reshape(tuple(self.size // known if n == -1 else n for n in sizes) + (2,))
-        )
-
-    def ravel(self) -> KeyArray:
-        """The keys along one axis."""
-        return self.reshape((self.size,))
-
-    flatten = ravel
-
-    def block_until_ready(self) -> KeyArray:
-        self.words.block_until_ready()
-        return self
-
-    def __eq__(self, other: object) -> Any:
-        if not isinstance(other, KeyArray):
-            return NotImplemented
-        return jnp.all(self.words == other.words, axis=-1)
-
-    def __ne__(self, other: object) -> Any:
-        if not isinstance(other, KeyArray):
-            return NotImplemented
-        return jnp.any(self.words != other.words, axis=-1)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def _refuse(self, other: Any, name: str) -> Any:
-        if isinstance(other, KeyArray):
-            names = "key<fry>, key<fry>"
-        elif is_array_like(other):
-            names = f"key<fry>, {get_aval(other).dtype.name}"
-        else:
-            return NotImplemented
-        raise TypeError(f"{name} does not accept dtypes {names}.")
-
-    __add__ = __radd__ = lambda self, other: self._refuse(other, "add")
-    __sub__ = __rsub__ = lambda self, other: self._refuse(other, "sub")
-    __mul__ = __rmul__ = lambda self, other: self._refuse(other, "mul")
-    __truediv__ = __rtruediv__ = lambda self, other: self._refuse(other, "div")
-    __xor__ = __rxor__ = lambda self, other: self._refuse(other, "xor")
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("lamina array with PRNGKey dtype cannot be converted to a NumPy array. Use "
-                        "lamina.random.key_data(arr) if you wish to extract the underlying integer "
-                        "array.")  # fmt: skip
-
-    def __repr__(self) -> str:
-        if isinstance(self.words, Tracer):
-            return f"KeyArray({KEY_DTYPE.name}[{','.join(map(str, self.shape))}])"
-        return f"Array({self.shape}, dtype={KEY_DTYPE.name}) overlaying:\n{np.asarray(self.words)}"
-
-
-register_pytree_node(KeyArray, lambda k: ((k.words,), None), lambda _, words: KeyArray(*words))
-
 Key = KeyArray | ArrayLike
+
+
+def is_key(x: Any) -> bool:
+    """Whether x is an array of typed keys."""
+    return is_array_like(x) and get_aval(x).dtype == dtypes.KEY
+
+
+def _wrapped(words: Array) -> Any:
+    return KeyArray(words) if type(words) is ConcreteArray else random_wrap(words)
+
+
+def key_dtype(impl_spec: str | None = None) -> dtypes.KeyDType:
+    """The dtype of the keys of a generator."""
+    _check_impl(impl_spec)
+    return dtypes.KEY
 
 
 # ---- making keys -------------------------------------------------------------------------------
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> KeyArray:
     """A typed key from an integer. The generator is told by name or by a dtype of keys."""
-    return KeyArray(PRNGKey(seed, impl=_one_of("key", impl, dtype)))
+    return _wrapped(PRNGKey(seed, impl=_one_of("key", impl, dtype)))
 
 
 def _one_of(name: str, impl: Any, dtype: Any) -> Any:
@@ -156,7 +57,7 @@ def _one_of(name: str, impl: Any, dtype: Any) -> Any:
         return impl
     if impl is not None:
         raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to lamina.random.{name}")
-    return None if dtype == KEY_DTYPE else dtype
+    return None if dtype == dtypes.KEY else dtype
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
@@ -199,7 +100,9 @@ def _check_impl(impl: str | None) -> None:
 
 def key_data(keys: Key) -> Array:
     """The words of keys, uint32[..., 2]."""
-    return keys.words if isinstance(keys, KeyArray) else _checked_words(keys)
+    if type(keys) is KeyArray:
+        return keys.words
+    return random_unwrap(keys) if is_key(keys) else _checked_words(keys)
 
 
 def wrap_key_data(
@@ -207,12 +110,13 @@ def wrap_key_data(
 ) -> KeyArray:
     """The typed keys with these words."""
     _check_impl(_one_of("wrap_key_data", impl, dtype))
-    return KeyArray(_checked_words(key_bits_array))
+    return _wrapped(_checked_words(key_bits_array))
 
 
 def key_impl(keys: Key) -> str:
     """The name of the generator that keys are for."""
-    key_data(keys)
+    if not is_key(keys):
+        _checked_words(keys)
     return "threefry2x32"
 
 
@@ -249,7 +153,7 @@ def single_key(name: str, key: Any) -> Array:
 
 def like(key: Any, words: Array) -> Any:
     """Words as keys of the kind that `key` is of."""
-    return KeyArray(words) if isinstance(key, KeyArray) else words
+    return _wrapped(words) if is_key(key) else words
 
 
 # ---- deriving keys -----------------------------------------------------------------------------

@@ -1,0 +1,129 @@
+"""Arrays of random keys: values of their own type, which hide the words that they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from lamina.array import Array, from_numpy
+from lamina.core import dtypes
+from lamina.core.avals import ShapedArray
+from lamina.core.trace import physical
+
+
+class KeyArray:
+    """An immutable array of keys of threefry2x32.
+
+    words   uint32[..., 2]: what random functions compute with.
+    packed  uint64[...]: the same, as compiled programs take and give keys.
+    """
+
+    __slots__ = ("__weakref__", "_packed", "_words")
+    __array_priority__ = 100
+
+    dtype = property(lambda self: dtypes.KEY)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    itemsize = property(lambda self: dtypes.KEY.itemsize)
+    nbytes = property(lambda self: dtypes.KEY.itemsize * self.size)
+    aval = property(lambda self: ShapedArray(self.shape, dtypes.KEY))
+    weak_type = False
+
+    def __init__(self, words: Array | None = None, *, packed: Array | None = None) -> None:
+        self._words, self._packed = words, packed
+
+    @property
+    def words(self) -> Array:
+        if self._words is None:
+            assert self._packed is not None
+            view = self._packed.numpy_view()
+            self._words = from_numpy(view.reshape(*view.shape, 1).view(np.uint32))
+        return self._words
+
+    @property
+    def packed(self) -> Array:
+        if self._packed is None:
+            assert self._words is not None
+            view = np.ascontiguousarray(self._words.numpy_view())
+            self._packed = from_numpy(view.view(np.uint64).reshape(view.shape[:-1]))
+        return self._packed
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self._packed is not None:
+            return tuple(self._packed.shape)
+        assert self._words is not None
+        return tuple(self._words.shape[:-1])
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[KeyArray]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d key array")
+        return (KeyArray(words) for words in self.words)
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "lamina array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+            "lamina.random.key_data(arr) if you wish to extract the underlying integer array."
+        )
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.words}"
+
+    # --- Placement: that of the array that holds the keys -------------------------------------------
+    @property
+    def _held(self) -> Array:
+        return self.packed if self._words is None else self._words
+
+    sharding = property(lambda self: self._held.sharding)
+    device = property(lambda self: self._held.device)
+    committed = property(lambda self: self._held.committed)
+    is_fully_addressable = property(lambda self: True)
+    is_fully_replicated = property(lambda self: True)
+
+    def devices(self) -> Any:
+        """The devices that hold a part of the array."""
+        return self._held.devices()
+
+    def is_deleted(self) -> bool:
+        return self._held.is_deleted()
+
+    def delete(self) -> None:
+        """Frees the memory; the array can't be used afterwards."""
+        for held in (self._words, self._packed):
+            if held is not None:
+                held.delete()
+
+    def block_until_ready(self) -> KeyArray:
+        self._held.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Does nothing: the memory is the host's."""
+
+
+class KeyEntry:
+    """A program that reads keys: runs `entry` on what holds them."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        return self.entry([physical(x) for x in leaves])
+
+
+def wrap_keys(leaves: Sequence[Any], positions: frozenset[int]) -> list[Any]:
+    """The results of a program, those at `positions` as keys."""
+    return [KeyArray(packed=x) if i in positions else x for i, x in enumerate(leaves)]
