@@ -97,7 +97,6 @@ _SHORT = {
     uint2: "u2",
     uint4: "u4",
     float0: "float0",
-    KEY: KEY.name,  # type: ignore[dict-item]
     **{d: "f" + d.name.removeprefix("float") for d in (*FLOAT8, *FLOAT46)},
 }
 _FROM_SHORT = {name: dtype for dtype, name in _SHORT.items()}
@@ -116,7 +115,7 @@ def short_name(dtype: np.dtype) -> str:
 
 def from_short_name(name: str) -> np.dtype:
     """The dtype whose name in jaxprs is `name`; KeyError if there is none."""
-    return _FROM_SHORT[name]
+    return KEY if name == KEY.name else _FROM_SHORT[name]  # type: ignore[return-value]
 
 
 def from_name(name: str) -> np.dtype | None:
@@ -148,7 +147,7 @@ def _canonicalize(dtype: Any, x64: bool) -> np.dtype:
 
 def is_known(dtype: np.dtype) -> bool:
     """Whether arrays may have this dtype."""
-    return dtype in _SHORT
+    return dtype in _SHORT or dtype == KEY
 
 
 def default_dtype(kind: type) -> np.dtype:
