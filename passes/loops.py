@@ -40,12 +40,25 @@ def for_range(
     high: ir.Value,
     carried: Sequence[ir.Value],
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
+    step: int = 1,
 ) -> list[ir.Value]:
     """One loop from `low` up to, not including, `high`; what is carried out of its last iteration."""
-    loop = scf.ForOp(low, high, index(1), list(carried))
+    loop = scf.ForOp(low, high, index(step), list(carried))
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
     return list(loop.results)
+
+
+def for_steps(
+    low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], None]
+) -> None:
+    """One loop in steps that carries nothing."""
+
+    def once(at: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+        body(at)
+        return []
+
+    for_range(low, high, [], once, step)
 
 
 def if_else(

@@ -41,10 +41,7 @@ def value_and_grad(
         grads = grads[0] if isinstance(argnums, int) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
-    try:
-        return functools.update_wrapper(value_and_grad_f, fun)
-    except AttributeError:
-        return value_and_grad_f
+    return functools.update_wrapper(value_and_grad_f, fun)
 
 
 def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -116,7 +113,4 @@ def grad(
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    try:
-        return functools.update_wrapper(grad_f, fun)
-    except AttributeError:
-        return grad_f
+    return functools.update_wrapper(grad_f, fun)

@@ -131,13 +131,7 @@ def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence
 
     scale and translation, one for each of spatial_dims, may be traced and differentiated.
     """
-    check_arraylike("scale_and_translate", image)
-    image = jnp.asarray(image)
-    shape = tuple(int(n) for n in shape)
-    if len(shape) != len(image.shape):
-        raise ValueError("shape must have length equal to the number of dimensions of x; "
-                         f" {shape} vs {tuple(image.shape)}")  # fmt: skip
-    kind = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    image, shape, kind = _prepared("scale_and_translate", image, shape, method)
     if kind is ResizeMethod.NEAREST:
         raise ValueError("Nearest neighbor resampling is not currently supported for "
                          "scale_and_translate.")  # fmt: skip
@@ -148,6 +142,19 @@ def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence
     kind, clamp = _effective(kind, antialias)
     return _resampled(image, scale, translation, shape=shape, dims=dims, method=kind,
                       antialias=bool(antialias), precision=precision, clamp=clamp)  # fmt: skip
+
+
+def _prepared(name: str, image: Any, shape: Sequence[int], method: str | ResizeMethod
+              ) -> tuple[Any, tuple[int, ...], ResizeMethod]:  # fmt: skip
+    """The arguments of a resampling function, checked."""
+    check_arraylike(name, image)
+    image = jnp.asarray(image)
+    shape = tuple(int(n) for n in shape)
+    if len(shape) != len(image.shape):
+        raise ValueError("shape must have length equal to the number of dimensions of x; "
+                         f" {shape} vs {tuple(image.shape)}")  # fmt: skip
+    kind = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    return image, shape, kind
 
 
 def _effective(method: ResizeMethod, antialias: bool) -> tuple[ResizeMethod, bool]:
@@ -176,13 +183,7 @@ def resize(image: Any, shape: Sequence[int], method: str | ResizeMethod, antiali
     method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch", their
     synonyms, or a ResizeMethod. antialias widens the kernel where the image gets smaller.
     """
-    check_arraylike("resize", image)
-    image = jnp.asarray(image)
-    shape = tuple(int(n) for n in shape)
-    if len(shape) != len(image.shape):
-        raise ValueError("shape must have length equal to the number of dimensions of x; "
-                         f" {shape} vs {tuple(image.shape)}")  # fmt: skip
-    kind = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    image, shape, kind = _prepared("resize", image, shape, method)
     if kind is ResizeMethod.NEAREST:
         return _nearest(image, shape=shape)
     (image,) = promote_inexact(image)

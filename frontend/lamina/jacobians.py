@@ -32,30 +32,22 @@ def jacfwd(
         of_active, active = as_function_of(fun, argnums, args, kwargs)
         for x in tree.leaves(active):
             _check_forward_input(x, holomorphic)
-        aux: list[Any] = []
 
         def push(*tangent: Any) -> Any:
             out = jvp(of_active, active, tangent, has_aux=has_aux)
             return out[1:] if has_aux else out[1]
 
         result = vmap(push, out_axes=(-1, None) if has_aux else -1)(*_basis(active))
+        aux = None
         if has_aux:
-            result, aux_value = result
-            aux.append(aux_value)
+            result, aux = result
         if holomorphic:
             for y in tree.leaves(result):
                 check_output("jacfwd", get_aval(y), True)
         jac = tree.map(lambda y: _unravel(y, active, argnums), result)
-        return (jac, aux[0]) if has_aux else jac
+        return (jac, aux) if has_aux else jac
 
-    return _named_as(jacfun, fun)
-
-
-def _named_as(wrapper: Callable[..., Any], fun: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return functools.update_wrapper(wrapper, fun)
-    except AttributeError:
-        return wrapper
+    return functools.update_wrapper(jacfun, fun)
 
 
 def _check_forward_input(x: Any, holomorphic: bool) -> None:
@@ -101,7 +93,7 @@ def jacrev(
         jac = _split_rows(rows, outs, out_tree)
         return (jac, result[2]) if has_aux else jac
 
-    return _named_as(jacfun, fun)
+    return functools.update_wrapper(jacfun, fun)
 
 
 def jacobian(

@@ -99,10 +99,7 @@ def vmap(
         ]
         return tree.unflatten(out_tree[0], placed)
 
-    try:
-        return functools.update_wrapper(vmap_f, fun)
-    except AttributeError:
-        return vmap_f
+    return functools.update_wrapper(vmap_f, fun)
 
 
 def mapped_sizes(

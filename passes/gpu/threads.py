@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import if_else, index, load, store
+from lamina.passes.loops import for_range, if_else, index, load, store
 
 WARP = 32
 SHARED_SPACE = 3
@@ -40,10 +40,7 @@ def strided(
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
 ) -> list[ir.Value]:
     """A loop from `low` to below `high` in steps; what is carried out of its last iteration."""
-    loop = scf.ForOp(low, index(high), index(step), list(carried))
-    with ir.InsertionPoint(loop.body):
-        scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
-    return list(loop.results)
+    return for_range(low, index(high), carried, body, step)
 
 
 def when(condition: ir.Value, then: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ example: test/passes/linalg/block_contractions.mlir
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir, memref, scf
@@ -34,8 +34,14 @@ from lamina.passes.linalg.register_blocks import (
     repeat,
     store_vector,
 )
-from lamina.passes.linalg.structure import generics_on_buffers, read_generic, sole_fill
-from lamina.passes.loops import index
+from lamina.passes.linalg.structure import (
+    coefficient,
+    generics_on_buffers,
+    make_generic,
+    read_generic,
+    sole_fill,
+)
+from lamina.passes.loops import for_steps, index
 
 _NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
@@ -77,57 +83,25 @@ def _packed(contraction: Contraction) -> Contraction:
     used = [
         d
         for d in (*contraction.around, *contraction.reduced)
-        if any(_uses(expression, d) for expression in b.map.results)
+        if any(coefficient(expression, d) for expression in b.map.results)
     ]
     order = [*used, contraction.column]
     shape = [generic.extents[d] for d in order]
     buffer = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
-    position = {d: ir.AffineDimExpr.get(i) for i, d in enumerate(order)}
-    source = ir.AffineMap.get(len(order), 0, [_renamed(e, position) for e in b.map.results])
-    copy = ir.Operation.create(
-        "linalg.generic",
-        operands=[b.buffer, buffer],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get(
-                [
-                    ir.AffineMapAttr.get(source),
-                    ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(order))),
-                ]
-            ),
-            "iterator_types": ir.ArrayAttr.get(
-                [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * len(order)
-            ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-        },
-        regions=1,
+    rank = len(order)
+    places = {d: ir.AffineDimExpr.get(place) for place, d in enumerate(order)}
+    # Of the contraction's dimensions, those that the factor does not use may be anything.
+    unused = ir.AffineConstantExpr.get(0)
+    renaming = ir.AffineMap.get(rank, 0, [places.get(d, unused) for d in range(generic.rank)])
+    source = ir.AffineMap.get(rank, 0, [e.compose(renaming) for e in b.map.results])
+    copy = make_generic(
+        [b.buffer], [buffer], [source, ir.AffineMap.get_identity(rank)], [False] * rank
     )
     block = copy.regions[0].blocks.append(contraction.element, contraction.element)
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
     map_ = ir.AffineMap.get(generic.rank, 0, [ir.AffineDimExpr.get(d) for d in order])
     return replace(contraction, b=Factor(buffer, map_), packs=False)
-
-
-def _uses(expression: ir.AffineExpr, dimension: int) -> bool:
-    if isinstance(expression, ir.AffineDimExpr):
-        return ir.AffineDimExpr(expression).position == dimension
-    for kind in (ir.AffineAddExpr, ir.AffineMulExpr):
-        if isinstance(expression, kind):
-            parts = kind(expression)
-            return _uses(parts.lhs, dimension) or _uses(parts.rhs, dimension)
-    return False
-
-
-def _renamed(
-    expression: ir.AffineExpr, dimensions: Mapping[int, ir.AffineDimExpr]
-) -> ir.AffineExpr:
-    if isinstance(expression, ir.AffineDimExpr):
-        return dimensions[ir.AffineDimExpr(expression).position]
-    for kind in (ir.AffineAddExpr, ir.AffineMulExpr):
-        if isinstance(expression, kind):
-            parts = kind(expression)
-            return kind.get(_renamed(parts.lhs, dimensions), _renamed(parts.rhs, dimensions))
-    return expression
 
 
 class _Emitter:
@@ -228,7 +202,7 @@ class _Emitter:
         ) -> None:
             def in_sums(at: Position) -> None:
                 def rows_of(inner: Position) -> None:
-                    _for(first, last, rows, lambda i: self._block({**inner, row: i}, rows, widths))
+                    for_steps(first, last, rows, lambda i: self._block({**inner, row: i}, rows, widths))
 
                 self._serial(inner_around, at, rows_of)
 
@@ -254,7 +228,7 @@ class _Emitter:
             body(position)
             return
         first, *rest = dimensions
-        _for(
+        for_steps(
             index(0),
             index(self._extents[first]),
             1,
@@ -272,7 +246,7 @@ class _Emitter:
         whole = columns - sum(tiling.end)
         if tiling.middle and whole:
             step = sum(tiling.middle)
-            _for(
+            for_steps(
                 index(0),
                 index(whole),
                 step,
@@ -309,16 +283,6 @@ class _Emitter:
         self._epilogue.emit(tile, (row, column), position, sizes)
 
 
-def _for(
-    low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], None]
-) -> None:
-    loop = scf.ForOp(low, high, index(step), [])
-    with ir.InsertionPoint(loop.body):
-        end = scf.YieldOp([])
-    with ir.InsertionPoint(end):
-        body(loop.induction_variable)
-
-
 def _nest(
     dimensions: Sequence[int],
     lows: Sequence[int],
@@ -334,7 +298,7 @@ def _nest(
         if level == len(dimensions):
             inside(position)
             return
-        _for(
+        for_steps(
             index(lows[level]),
             index(highs[level]),
             steps[level],

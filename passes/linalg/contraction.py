@@ -14,7 +14,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
 
-_LANES_OF = {"f32": 32, "f64": 64}
+_BITS_OF = {"f32": 32, "f64": 64}
 _LEAST_PRODUCTS = 32_768  # fewer are left to plain loops, which cost less to compile
 _LEAST_COLUMNS = 8
 
@@ -42,7 +42,7 @@ class Contraction:
 
     @property
     def bytes_of_b(self) -> int:
-        bits = _LANES_OF[str(self.element)]
+        bits = _BITS_OF[str(self.element)]
         return math.prod(ir.MemRefType(self.b.buffer.type).shape) * bits // 8
 
     @property
@@ -123,7 +123,7 @@ def _rows(extent: int, most: int) -> int:
 
 def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
     """Blocks whose accumulators fill the vector registers, but for those that hold b."""
-    lanes = vector_bits // _LANES_OF[str(contraction.element)]
+    lanes = vector_bits // _BITS_OF[str(contraction.element)]
     accumulators, most = (28, 4) if vector_bits >= 512 else (12, 2)
     extents = contraction.generic.extents
     columns = extents[contraction.column]
@@ -154,7 +154,7 @@ def _multiplies_and_adds(generic: Generic) -> bool:
     left, right, total = generic.body.arguments
     multiply, add, end = (op.operation for op in generic.body.operations)
     return (
-        str(total.type) in _LANES_OF
+        str(total.type) in _BITS_OF
         and set(multiply.operands) == {left, right}
         and set(add.operands) == {total, multiply.results[0]}
         and end.operands[0] == add.results[0]

@@ -30,7 +30,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.linalg.transposes import emit_transposed_block, is_transposing_copy
-from lamina.passes.loops import for_range, index, load, store
+from lamina.passes.loops import for_steps, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 GRAIN = "lamina.grain"
@@ -111,11 +111,12 @@ def _serial_loops(
         inside(inductions)
         return
 
-    def body(induction: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
-        _serial_loops(extents[1:], [*inductions, induction], inside)
-        return []
-
-    for_range(index(0), index(extents[0]), [], body)
+    for_steps(
+        index(0),
+        index(extents[0]),
+        1,
+        lambda induction: _serial_loops(extents[1:], [*inductions, induction], inside),
+    )
 
 
 def _with_local_buffers(

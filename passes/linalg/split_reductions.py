@@ -15,13 +15,17 @@ example: test/passes/linalg/split_reductions.mlir
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, linalg, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.parallel import total_cost
-from lamina.passes.linalg.structure import Generic, generics_on_buffers, read_generic
+from lamina.passes.linalg.structure import (
+    Generic,
+    generics_on_buffers,
+    make_generic,
+    read_generic,
+)
 
 _LEAST_TASKS = 4
 _NEUTRAL = {
@@ -92,13 +96,13 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
     out_map = _with_chunk(generic.output_maps[0], generic.rank, None)
     chunk = ir.AffineDimExpr.get(0)
     out_map = ir.AffineMap.get(generic.rank + 1, 0, [chunk, *out_map.results])
-    first = _generic(inputs, [partial], [*maps, out_map], [False, *generic.reductions])
+    first = make_generic(inputs, [partial], [*maps, out_map], [False, *generic.reductions])
     _move_body(generic.body, first)
     # the chunks' results, in order
     rank = len(output.type.shape)
     identity = [ir.AffineDimExpr.get(d) for d in range(rank)]
     last = ir.AffineDimExpr.get(rank)
-    second = _generic(
+    second = make_generic(
         [partial],
         [output],
         [
@@ -115,28 +119,6 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
             combiner.name, results=[element], operands=[accumulator, value], attributes=attributes
         ).result
         linalg.YieldOp([total])
-
-
-def _generic(
-    inputs: Sequence[ir.Value],
-    outputs: Sequence[ir.Value],
-    maps: Sequence[ir.AffineMap],
-    reductions: Sequence[bool],
-) -> ir.Operation:
-    kinds = [
-        ir.Attribute.parse(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>")
-        for r in reductions
-    ]
-    return ir.Operation.create(
-        "linalg.generic",
-        operands=[*inputs, *outputs],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
-            "iterator_types": ir.ArrayAttr.get(kinds),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
-        },
-        regions=1,
-    )
 
 
 def _move_body(body: ir.Block, into: ir.Operation) -> None:

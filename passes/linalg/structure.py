@@ -3,6 +3,7 @@ extents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -40,6 +41,29 @@ def read_generic(op: ir.Operation) -> Generic:
         op, operands[:inputs], operands[inputs:], maps[:inputs], maps[inputs:], reductions,
         _extents(operands, maps, len(reductions)),
     )  # fmt: skip
+
+
+def make_generic(
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    maps: Sequence[ir.AffineMap],
+    reductions: Sequence[bool],
+) -> ir.Operation:
+    """A bufferised `linalg.generic` without a body yet."""
+    kinds = [
+        ir.Attribute.parse(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>")
+        for r in reductions
+    ]
+    return ir.Operation.create(
+        "linalg.generic",
+        operands=[*inputs, *outputs],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
+            "iterator_types": ir.ArrayAttr.get(kinds),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
+        },
+        regions=1,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lamina.dialects.vendors import arith, ir, scf, vector
+from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import for_range, index, load, store
+from lamina.passes.loops import for_steps, index, load, store
 
 _SIDE = 8  # of a tile: as many registers as rows
 
@@ -63,28 +63,25 @@ def emit_transposed_block(
         value = load(generic.inputs[0], indices(generic.input_maps[0]))
         store(value, generic.outputs[0], indices(generic.output_maps[0]))
 
-    def each(low: ir.Value, high: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        def one(at: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-            body(at)
-            return []
-
-        for_range(low, high, [], one)
-
     def tiles(o: ir.Value) -> None:
         def tile(i: ir.Value) -> None:
             _turn(generic, position, (outer, o), (inner, i), indices)
 
-        _each_step(begin[inner], whole[inner], tile)
+        for_steps(begin[inner], whole[inner], _SIDE, tile)
         if rest[inner]:
             past = arith.AddIOp(o, index(_SIDE)).result
-            each(o, past, lambda row: each(whole[inner], ends[inner], lambda i: copy(row, i)))
+            low, high = whole[inner], ends[inner]
+            for_steps(
+                o, past, 1, lambda row: for_steps(low, high, 1, lambda i: copy(row, i))
+            )
 
-    _each_step(begin[outer], whole[outer], tiles)
+    for_steps(begin[outer], whole[outer], _SIDE, tiles)
     if rest[outer]:
-        each(
+        for_steps(
             whole[outer],
             ends[outer],
-            lambda o: each(begin[inner], ends[inner], lambda i: copy(o, i)),
+            1,
+            lambda o: for_steps(begin[inner], ends[inner], 1, lambda i: copy(o, i)),
         )
 
 
@@ -115,10 +112,3 @@ def _turn(
 def _whole_tiles(begin: ir.Value, end: ir.Value) -> ir.Value:
     size = arith.SubIOp(end, begin).result
     return arith.AddIOp(begin, arith.AndIOp(size, index(-_SIDE)).result).result
-
-
-def _each_step(low: ir.Value, high: ir.Value, body: Callable[[ir.Value], None]) -> None:
-    loop = scf.ForOp(low, high, index(_SIDE))
-    with ir.InsertionPoint(loop.body):
-        body(loop.induction_variable)
-        scf.YieldOp([])
