@@ -43,15 +43,27 @@ const std::vector<Team::Slot>* Team::meet(const char* what, const CollectiveSpec
   Meeting& meeting = meetings_[{spec, group}];
   meeting.slots.resize(size);
   meeting.slots[member] = slot;
-  return wait(meeting, what, size, lock) ? &meeting.slots : nullptr;
+  if (!wait(meeting, what, size, lock)) return nullptr;
+  ++meeting.working;
+  return &meeting.slots;
 }
 
 bool Team::leave(const char* what, const CollectiveSpec* spec, int64_t group, int size) {
   std::unique_lock lock(mutex_);
-  return wait(meetings_[{spec, group}], what, size, lock);
+  Meeting& meeting = meetings_[{spec, group}];
+  if (--meeting.working == 0 && failed_) changed_.notify_all();
+  return wait(meeting, what, size, lock);
 }
 
 bool Team::wait(Meeting& meeting, const char* what, int size, std::unique_lock<std::mutex>& lock) {
+  if (wait_for_others(meeting, what, size, lock)) return true;
+  // Those at work still write into this device's memory; nobody starts in a run that has failed.
+  changed_.wait(lock, [&] { return meeting.working == 0; });
+  return false;
+}
+
+bool Team::wait_for_others(Meeting& meeting, const char* what, int size,
+                           std::unique_lock<std::mutex>& lock) {
   if (failed_) return false;
   if (++meeting.arrived == size) {
     meeting.arrived = 0;

@@ -86,10 +86,13 @@ class Team {
  private:
   struct Meeting {
     int arrived = 0;
+    int working = 0;  // members that read and write the slots
     uint64_t generation = 0;
     std::vector<Slot> slots;
   };
   bool wait(Meeting& meeting, const char* what, int size, std::unique_lock<std::mutex>& lock);
+  bool wait_for_others(Meeting& meeting, const char* what, int size,
+                       std::unique_lock<std::mutex>& lock);
   void fail_locked(Error error);
 
   const std::string program_;

@@ -14,6 +14,7 @@ namespace {
 
 struct Task {
   Team* team;
+  int size;  // the team's own may be read by its members only: others may wake when it is gone
   Error (*body)(void*, int);
   void* context;
 };
@@ -40,11 +41,11 @@ class DeviceThreads {
 
   void run(const Task& task) {
     std::lock_guard one_team(running_);
-    while (static_cast<int>(threads_.size()) < task.team->size() - 1) start();
+    while (static_cast<int>(threads_.size()) < task.size - 1) start();
     {
       std::lock_guard lock(mutex_);
       task_ = task;
-      left_ = task.team->size() - 1;
+      left_ = task.size - 1;
       ++epoch_;
     }
     begin_.notify_all();
@@ -74,7 +75,7 @@ class DeviceThreads {
         begin_.wait(lock, [&] { return epoch_ != seen; });
         seen = epoch_;
         task = task_;
-        if (index >= task.team->size()) continue;
+        if (index >= task.size) continue;
       }
       run_device(task, index);
       std::lock_guard lock(mutex_);
@@ -97,7 +98,7 @@ class DeviceThreads {
 Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
                void* context) {
   Team team(program, size, collective_timeout_ns());
-  DeviceThreads::instance().run({&team, body, context});
+  DeviceThreads::instance().run({&team, size, body, context});
   return team.error();
 }
 

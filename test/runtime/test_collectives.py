@@ -143,3 +143,13 @@ def test_calls_from_several_threads_take_turns() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_small_teams_after_large_ones() -> None:
+    # The threads of devices that a team does not have may wake when it is over.
+    large, small = (_mapped(lambda x: lax.psum(x, "i"), n) for n in (8, 2))
+    xs = np.ones(8, np.float32), np.ones(2, np.float32)
+    for _ in range(2000):
+        large(xs[0])
+        small(xs[1])
+    np.testing.assert_array_equal(small(xs[1]), [2, 2])
