@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+_NOT_RUN_TIMES = ("calls", "compile")
 _HEAD = f"{'workload':34s} {'lamina':>11s} {'jax':>11s} {'ratio':>7s} {'bar':>6s} {'rate':>16s}"
 
 
@@ -34,10 +35,10 @@ def verdict(row: Row) -> str:
 
 
 def summary(rows: list[Row]) -> str:
-    """The geometric mean of the ratios of run times, and which rows miss their bars."""
-    timed = [r for r in rows if r.get("ratio") and r["group"] not in ("calls", "compile")]
+    """The geometric mean of the run-time ratios that have bars, and which rows miss theirs."""
+    timed = [r for r in rows if r.get("ratio") and r["bar"] and r["group"] not in _NOT_RUN_TIMES]
     if not timed:
-        return "nothing to compare with: install jax to see ratios"
+        return "no row with a bar and a peer to compare with"
     mean = math.exp(sum(math.log(r["ratio"]) for r in timed) / len(timed))
     missed = [r["name"] for r in rows if verdict(r) == " !"]
     text = f"geometric mean of {len(timed)} run-time ratios: {mean:.2f}"

@@ -6,7 +6,10 @@ from benchmarks.workloads import (
     compile_times,
     convolutions,
     elementwise,
+    functions,
     indexing,
+    lanes,
+    loops,
     products,
     programs,
     random_numbers,
@@ -17,6 +20,7 @@ from benchmarks.workloads import (
 
 ALL: list[Workload | Timing] = [
     *elementwise.WORKLOADS,
+    *functions.WORKLOADS,
     *reductions.WORKLOADS,
     *products.WORKLOADS,
     *convolutions.WORKLOADS,
@@ -24,6 +28,8 @@ ALL: list[Workload | Timing] = [
     *indexing.WORKLOADS,
     *random_numbers.WORKLOADS,
     *transforms.WORKLOADS,
+    *loops.WORKLOADS,
+    *lanes.WORKLOADS,
     *programs.WORKLOADS,
     *calls.WORKLOADS,
     *compile_times.WORKLOADS,

@@ -1,4 +1,4 @@
-"""Whole programs: recurrent networks, a transformer's training step."""
+"""Whole programs: a transformer's training step."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.suite import Library, Workload, arrays
+from benchmarks.suite import Library, Workload
 from benchmarks.workloads.products import attention
 from benchmarks.workloads.reductions import layernorm
 
 WIDTH, LAYERS, HEADS, LENGTH, BATCH, VOCABULARY = 128, 12, 4, 64, 4, 256
-
-
-def _rnn(m: Library) -> Any:
-    def f(w: Any, u: Any, xs: Any) -> Any:
-        def step(h: Any, x: Any) -> Any:
-            h = m.np.tanh(h @ w + x @ u)
-            return h, h
-
-        return m.lax.scan(step, m.np.zeros(64, np.float32), xs)[1]
-
-    return f
-
-
-def _rnn_inputs() -> tuple[Any, ...]:
-    w, u, xs = arrays((64, 64), (64, 64), (1000, 64))
-    return w * 0.1, u * 0.1, xs
 
 
 def transformer_parameters() -> Any:
@@ -97,7 +81,6 @@ def transformer_inputs() -> tuple[Any, ...]:
 
 
 WORKLOADS = [
-    Workload("scan RNN 1000x64", "programs", _rnn, _rnn_inputs, 1.5, flops=4.0 * 1000 * 64 * 64),
     Workload("transformer, 12 layers, Adam step", "programs", transformer_step, transformer_inputs,
              1.3),
 ]  # fmt: skip
