@@ -7,7 +7,7 @@
 #include <complex>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
+#include <type_traits>
 
 #include "half.h"
 #include "threads.h"
@@ -229,74 +229,57 @@ bool reduce_booleans(const Job& job) {
   }
 }
 
-template <typename T>
-bool reduce_floats(const Job& job) {
-  switch (job.op) {
+// run(f), with f what the op does to two numbers. False where it is nothing for such numbers.
+template <typename T, typename Run>
+bool with_operation(ReduceOp op, Run run) {
+  switch (op) {
     case ReduceOp::kAdd:
-      run<T>(job, [](T a, T b) { return a + b; });
+      run([](T a, T b) { return a + b; });
       return true;
     case ReduceOp::kMultiply:
-      run<T>(job, [](T a, T b) { return a * b; });
-      return true;
-    case ReduceOp::kMinimum:
-      run<T>(job, smaller<T>);
-      return true;
-    case ReduceOp::kMaximum:
-      run<T>(job, larger<T>);
+      run([](T a, T b) { return a * b; });
       return true;
     default:
-      return false;
+      break;
   }
+  if constexpr (std::is_floating_point_v<T>) {  // complex numbers have no order
+    switch (op) {
+      case ReduceOp::kMinimum:
+        run(smaller<T>);
+        return true;
+      case ReduceOp::kMaximum:
+        run(larger<T>);
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+template <typename T>
+bool reduce_numbers(const Job& job) {
+  return with_operation<T>(job.op, [&](auto f) { run<T>(job, f); });
 }
 
 // Combined in float and rounded once.
 template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
 bool reduce_halves(const Job& job) {
-  float (*combine)(float, float) = nullptr;
-  switch (job.op) {
-    case ReduceOp::kAdd:
-      combine = [](float a, float b) { return a + b; };
-      break;
-    case ReduceOp::kMultiply:
-      combine = [](float a, float b) { return a * b; };
-      break;
-    case ReduceOp::kMinimum:
-      combine = smaller<float>;
-      break;
-    case ReduceOp::kMaximum:
-      combine = larger<float>;
-      break;
-    default:
-      return false;
-  }
-  for (int64_t i = job.lo; i < job.hi; ++i) {
-    float value = 0;
-    for (size_t m = 0; m < job.slots.size(); ++m) {
-      const auto* operand = static_cast<const uint16_t*>(job.slots[m].operand) + job.shift;
-      value = m == 0 ? widen(operand[i]) : combine(value, widen(operand[i]));
+  return with_operation<float>(job.op, [&](auto f) {
+    for (int64_t i = job.lo; i < job.hi; ++i) {
+      float value = 0;
+      for (size_t m = 0; m < job.slots.size(); ++m) {
+        const auto* operand = static_cast<const uint16_t*>(job.slots[m].operand) + job.shift;
+        value = m == 0 ? widen(operand[i]) : f(value, widen(operand[i]));
+      }
+      const uint16_t rounded = narrow(value);
+      if (job.result != nullptr) {
+        static_cast<uint16_t*>(job.result)[i] = rounded;
+        continue;
+      }
+      for (const Team::Slot& slot : job.slots) static_cast<uint16_t*>(slot.result)[i] = rounded;
     }
-    const uint16_t rounded = narrow(value);
-    if (job.result != nullptr) {
-      static_cast<uint16_t*>(job.result)[i] = rounded;
-      continue;
-    }
-    for (const Team::Slot& slot : job.slots) static_cast<uint16_t*>(slot.result)[i] = rounded;
-  }
-  return true;
-}
-
-template <typename T>
-bool reduce_complex(const Job& job) {
-  switch (job.op) {
-    case ReduceOp::kAdd:
-      run<T>(job, [](T a, T b) { return a + b; });
-      return true;
-    case ReduceOp::kMultiply:
-      run<T>(job, [](T a, T b) { return a * b; });
-      return true;
-    default:
-      return false;
-  }
+  });
 }
 
 bool reduce(ElementKind kind, const Job& job) {
@@ -324,13 +307,13 @@ bool reduce(ElementKind kind, const Job& job) {
     case ElementKind::kBfloat16:
       return reduce_halves<bfloat16_to_float, float_to_bfloat16>(job);
     case ElementKind::kFloat32:
-      return reduce_floats<float>(job);
+      return reduce_numbers<float>(job);
     case ElementKind::kFloat64:
-      return reduce_floats<double>(job);
+      return reduce_numbers<double>(job);
     case ElementKind::kComplex64:
-      return reduce_complex<std::complex<float>>(job);
+      return reduce_numbers<std::complex<float>>(job);
     case ElementKind::kComplex128:
-      return reduce_complex<std::complex<double>>(job);
+      return reduce_numbers<std::complex<double>>(job);
   }
   return false;
 }
