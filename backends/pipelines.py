@@ -180,6 +180,26 @@ CUDA_KERNEL_GPU = (
     "gpu-map-to-threads",
 )
 
+# What an op with kernels of its own leaves of StableHLO in them: scalar code.
+CUDA_KERNEL_WRITTEN = (
+    "gpu-write-kernels",
+    "stablehlo-legalize-to-linalg",
+    "stablehlo-convert-to-signless",
+    "linalg-inline-scalar-generics",
+    "canonicalize",
+    "cse",
+)
+
+# Passes of CPU_KERNEL_PREPARE that make loops of such an op.
+CUDA_NOT_BEFORE_WRITTEN = (
+    "func.func(chlo-legalize-to-stablehlo)",
+    "stablehlo-match-updated-arguments",
+    "stablehlo-lower-scatter",
+    "stablehlo-lower-select-and-scatter",
+    "stablehlo-lower-solvers",
+    "stablehlo-lower-sort",
+)
+
 # The same scalar code as on a CPU, around NVVM's registers, barriers and shuffles.
 CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
@@ -199,5 +219,6 @@ ALL_PIPELINES = {
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-gpu": CUDA_KERNEL_GPU,
+    "cuda-written": CUDA_KERNEL_WRITTEN,
     "cuda-llvm": CUDA_KERNEL_LLVM,
 }

@@ -46,6 +46,7 @@ class _Memory:
         self.writer, self.write_epoch = (np.full(data.size, -1) for _ in range(2))
         self.reader, self.read_epoch = (np.full(data.size, -1) for _ in range(2))
         self.read_block = np.full(data.size, -1)  # -2 for several
+        self.atomic = np.full(data.size, -1)  # the kind of the last write, if it was atomic
 
 
 class _View:
@@ -86,7 +87,7 @@ class _Launch:
         """Runs a block; what its last op yields."""
         for view in block.operations:
             op = view.operation
-            if op.name in ("scf.yield", "gpu.return"):
+            if op.name in ("scf.yield", "gpu.return", "scf.condition"):
                 return [self.values[value] for value in op.operands]
             results = self.step(op, mask)
             for value, result in zip(op.results, results, strict=True):
@@ -110,6 +111,8 @@ class _Launch:
                 return self._shuffle(op, operands, mask)
             case "scf.for":
                 return self._for(op, operands, mask)
+            case "scf.while":
+                return self._while(op, operands, mask)
             case "scf.if":
                 return self._if(op, operands[0], mask)
             case "memref.load":
@@ -117,6 +120,8 @@ class _Launch:
             case "memref.store":
                 self._store(op, operands[1], self._place(op, operands[1:], mask), operands[0], mask)
                 return []
+            case "memref.atomic_rmw":
+                return [self._atomic(op, operands, self._place(op, operands[1:], mask), mask)]
             case "vector.load":
                 count = op.results[0].type.shape[0]
                 first = self._place(op, operands, mask, count)
@@ -165,6 +170,23 @@ class _Launch:
             ]
             at = at + step
         return carried
+
+    def _while(self, op: Any, carried: list[Any], mask: np.ndarray) -> list[Any]:
+        before, after = (region.blocks[0] for region in op.regions)
+        carried = [np.broadcast_to(value, self.lane.shape) for value in carried]
+        out: list[Any] = []
+        while True:
+            self.values.update(zip(before.arguments, carried, strict=True))
+            goes_on, *passed = self.do(before, mask)
+            out = [np.where(mask, p, o) for p, o in zip(passed, out or passed, strict=True)]
+            mask = mask & np.broadcast_to(goes_on, self.lane.shape)
+            if not mask.any():
+                return out
+            self.values.update(zip(after.arguments, passed, strict=True))
+            carried = [
+                np.where(mask, new, old)
+                for new, old in zip(self.do(after, mask), carried, strict=True)
+            ]
 
     def _if(self, op: Any, condition: Any, mask: np.ndarray) -> list[Any]:
         condition = np.broadcast_to(condition, self.lane.shape)
@@ -255,8 +277,24 @@ class _Launch:
                     memory.write_epoch[at], lane, block)  # fmt: skip
         self._check(op, memory.reader[at], memory.read_block[at],
                     memory.read_epoch[at], lane, block)  # fmt: skip
-        memory.writer[at], memory.write_epoch[at] = lane, self.epoch
+        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, -1
         memory.data[at] = np.broadcast_to(value, self.lane.shape)[mask]
+
+    def _atomic(self, op: Any, operands: list[Any], place: np.ndarray, mask: np.ndarray) -> Any:
+        """Each thread in turn; atomics of one kind may meet, but not with other accesses."""
+        kind = op.attributes["kind"].value
+        value, memory = np.broadcast_to(operands[0], self.lane.shape), operands[1].memory
+        at, lane, block = place[mask], self.lane[mask], self.block[mask]
+        alone = memory.atomic[at] != kind
+        for who, where, when in ((memory.writer, memory.writer // self.threads, memory.write_epoch),
+                                 (memory.reader, memory.read_block, memory.read_epoch)):  # fmt: skip
+            self._check(op, *(x[at][alone] for x in (who, where, when)), lane[alone], block[alone])
+        before = np.zeros(self.lane.size, memory.data.dtype)
+        for thread in np.flatnonzero(mask):
+            old = before[thread] = memory.data[place[thread]]
+            memory.data[place[thread]] = _ATOMICS[kind](old, value[thread])
+        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, kind
+        return before
 
     def _check(self, op: Any, who: Any, their_block: Any, when: Any, lane: Any, block: Any) -> None:
         others = (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch))
@@ -326,6 +364,11 @@ _OPS: dict[str, Callable[..., Any]] = {
     "math.cbrt": np.cbrt, "math.tan": np.tan, "math.atan2": np.arctan2, "math.roundeven": np.rint,
     "math.sqrt": np.sqrt, "math.tanh": np.tanh,
 }  # fmt: skip
+_ATOMICS: dict[int, Callable[..., Any]] = {
+    0: np.add, 1: np.add, 2: np.bitwise_and, 6: np.maximum, 7: _as_unsigned(np.maximum),
+    10: np.minimum, 11: _as_unsigned(np.minimum), 14: np.bitwise_or,
+}  # fmt: skip
+"""By number in arith's AtomicRMWKind."""
 _CONVERSIONS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.fptosi", "arith.index_cast",
                 "arith.extsi", "arith.trunci")  # fmt: skip
 _UNSIGNED_CONVERSIONS = ("arith.extui", "arith.uitofp", "arith.index_castui")

@@ -53,8 +53,8 @@ def generate(
 
 def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
     """Functions of StableHLO ops -> linalg on tensors, for any backend. `source` is the text."""
-    _check_shapes(module)
-    run_pipeline(_preparing(source) + CPU_KERNEL_LINALG, module)
+    check_shapes(module)
+    run_pipeline(preparing(source) + CPU_KERNEL_LINALG, module)
     _check_lowered(module, ("stablehlo.", "chlo."), backend)
 
 
@@ -68,7 +68,8 @@ def _pipeline(stages: tuple[str, ...]) -> Pipeline:
     return Pipeline.of(*stages)
 
 
-def _preparing(source: str) -> tuple[str, ...]:
+def preparing(source: str) -> tuple[str, ...]:
+    """What must be done before with a kernel of this text."""
     return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
 
 
@@ -76,7 +77,7 @@ def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
     return tuple(stage.replace("VECTOR_BITS", str(target.vector_bits)) for stage in stages)
 
 
-def _check_shapes(module: ir.Module) -> None:
+def check_shapes(module: ir.Module) -> None:
     """Refuse sizes that are not known: nothing below may assume that they are."""
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -10,15 +10,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from lamina.backends.cpu.generate import check_translatable, lower_to_linalg, run_pipeline
+from lamina.backends.cpu.generate import (
+    check_shapes,
+    check_translatable,
+    lower_to_linalg,
+    preparing,
+    run_pipeline,
+)
 from lamina.backends.cpu.kernel import module_of, symbol_of, text_without_name
 from lamina.backends.cuda.cubin import Resources, assemble
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
-from lamina.backends.pipelines import CUDA_KERNEL_GPU, CUDA_KERNEL_LLVM
+from lamina.backends.pipelines import (
+    CUDA_KERNEL_GPU,
+    CUDA_KERNEL_LLVM,
+    CUDA_KERNEL_WRITTEN,
+    CUDA_NOT_BEFORE_WRITTEN,
+)
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import SCRATCH
+from lamina.passes.gpu.write_kernels import written_op
 from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, vectorise=False)
@@ -70,10 +82,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     _check_supported(kernel)
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
-        lower_to_linalg(module, source, "CUDA")
-        texts = {"linalg": str(module)}
-        run_pipeline(CUDA_KERNEL_GPU, module)
-        texts["gpu"] = str(module)
+        texts = _to_gpu(module, source)
         launches, scratch = _launches(module)
         run_pipeline(CUDA_KERNEL_LLVM, module)
         check_translatable(module, ("llvm.", "nvvm."))
@@ -84,7 +93,25 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     return CudaKernel(symbol, launches, scratch, texts["ptx"], texts)
 
 
+def _to_gpu(module: ir.Module, source: str) -> dict[str, str]:
+    """A function of StableHLO ops -> a gpu.module; the texts of the stages on the way."""
+    (function,) = [op.operation for op in module.body.operations]
+    if written_op(function) is not None:
+        check_shapes(module)
+        before = [stage for stage in preparing(source) if stage not in CUDA_NOT_BEFORE_WRITTEN]
+        run_pipeline(tuple(before), module)
+        texts = {"linalg": str(module)}
+        run_pipeline(CUDA_KERNEL_WRITTEN, module)
+    else:
+        lower_to_linalg(module, source, "CUDA")
+        texts = {"linalg": str(module)}
+        run_pipeline(CUDA_KERNEL_GPU, module)
+    return texts | {"gpu": str(module)}
+
+
 def _check_supported(kernel: ir.Operation) -> None:
+    if written_op(kernel) is not None:
+        return
     kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
     if kind in _NOT_YET:
         operations = [op.operation for op in kernel.regions[0].blocks[0].operations]

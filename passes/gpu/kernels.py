@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
@@ -20,6 +21,14 @@ _MOST_BLOCKS = 2**31 - 1
 Emit = Callable[["Kernel"], None]
 
 
+@dataclass(frozen=True)
+class Scratch:
+    """A part of a function's scratch memory."""
+
+    offset: int
+    type: ir.MemRefType
+
+
 class Kernels:
     """Builds kernels at the end of a gpu.module that takes the function's place."""
 
@@ -29,13 +38,15 @@ class Kernels:
         function: ir.Operation,
         setup: Sequence[ir.Operation],
         temporaries: Sequence[ir.Operation],
+        name: str = "",
     ) -> None:
         self.module, self.function, self.setup = module, function, setup
         self.block = function.regions[0].blocks[0]
-        self.name = ir.StringAttr(function.attributes["sym_name"]).value
+        self.name = name or ir.StringAttr(function.attributes["sym_name"]).value
         self.temporaries = [op.results[0] for op in temporaries]
         self.offsets: dict[ir.Value, int] = {}
         self.kernels = 0
+        self.constants = 0
         self.scratch_bytes = 0
         with ir.InsertionPoint(module.body):
             self.device = ir.Operation.create(
@@ -79,10 +90,33 @@ class Kernels:
     def offset_of(self, temporary: ir.Value) -> int:
         """Where a temporary lies in scratch memory."""
         if temporary not in self.offsets:
-            self.offsets[temporary] = self.scratch_bytes
-            size = _bytes(ir.MemRefType(temporary.type))
-            self.scratch_bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
+            type_ = ir.MemRefType(temporary.type)
+            self.offsets[temporary] = self.scratch(type_.shape, type_.element_type).offset
         return self.offsets[temporary]
+
+    def scratch(self, shape: Sequence[int], element: ir.Type) -> Scratch:
+        """A new part of scratch memory, which kernels see by `Kernel.view`."""
+        found = Scratch(self.scratch_bytes, ir.MemRefType.get(list(shape), element))
+        self.scratch_bytes += -(-_bytes(found.type) // _ALIGNMENT) * _ALIGNMENT
+        return found
+
+    def constant(self, value: ir.Attribute, type_: ir.MemRefType) -> str:
+        """The name of a new array that all kernels read."""
+        name = f"{self.name}_constant_{self.constants}"
+        self.constants += 1
+        with ir.InsertionPoint.at_block_begin(self.body):
+            ir.Operation.create(
+                "memref.global",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "type": ir.TypeAttr.get(type_),
+                    "initial_value": value,
+                    "constant": ir.UnitAttr.get(),
+                    "alignment": ir.IntegerAttr.get(_word(), 16),
+                },
+            )
+        return name
 
     def finish(self) -> None:
         """Erase the function, now that its kernels stand."""
@@ -106,7 +140,9 @@ class Kernel:
         self.kernels = kernels
         self.shared_bytes = 0
         self.slots = 0
+        self.views: dict[int, ir.Value] = {}
         *arguments, self.scratch = block.arguments
+        self.arguments = arguments
         self.replaced: dict[ir.Value, ir.Value] = dict(zip(kernels.block.arguments, arguments))
 
     def prepare(
@@ -129,17 +165,22 @@ class Kernel:
                 needed.update(op.operands)
         for value in self.kernels.temporaries:
             if value in needed and value not in self.replaced:
-                self.replaced[value] = ir.Operation.create(
-                    "memref.view",
-                    results=[ir.MemRefType.get(ir.MemRefType(value.type).shape,
-                                               ir.MemRefType(value.type).element_type)],
-                    operands=[self.scratch, index(self.kernels.offset_of(value))],
-                ).result  # fmt: skip
+                type_ = ir.MemRefType(value.type)
+                dense = ir.MemRefType.get(type_.shape, type_.element_type)
+                self.replaced[value] = self.view(Scratch(self.kernels.offset_of(value), dense))
         for op in reversed(wanted):
             copy = op.clone().operation
             replace_operands(copy, self.replaced, {})
             for old, new in zip(op.results, copy.results, strict=True):
                 self.replaced[old] = new
+
+    def view(self, part: Scratch) -> ir.Value:
+        """A part of scratch memory as a buffer."""
+        if part.offset not in self.views:
+            self.views[part.offset] = ir.Operation.create(
+                "memref.view", results=[part.type], operands=[self.scratch, index(part.offset)]
+            ).result
+        return self.views[part.offset]
 
     def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
         """A new buffer that the threads of a block share."""

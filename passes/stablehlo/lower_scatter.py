@@ -36,35 +36,35 @@ class LowerScatter(Pass):
 
     def run(self, module: ir.Module) -> None:
         self.count(
-            "lowered", replace_each(module, "stablehlo.scatter", lambda op: _Scatter(op).lower())
+            "lowered", replace_each(module, "stablehlo.scatter", lambda op: Scatter(op).lower())
         )
 
 
-class _Scatter:
+class Scatter:
     """One scatter: its operands, and which dimension is what."""
 
     def __init__(self, op: ir.Operation) -> None:
         count = len(op.results)
         self._op = op
-        self._inputs = list(op.operands)[:count]
-        self._indices = op.operands[count]
-        self._updates = list(op.operands)[count + 1 :]
+        self.inputs = list(op.operands)[:count]
+        self.indices = op.operands[count]
+        self.updates = list(op.operands)[count + 1 :]
         numbers = stablehlo_ext.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
-        self._window_dims = list(numbers.update_window_dims)
-        self._batching = dict(
+        self.window_dims = list(numbers.update_window_dims)
+        self.batching = dict(
             zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
         )
         skipped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
-        self._operand_window_dims = [d for d in range(_rank(self._inputs[0])) if d not in skipped]
-        self._index_targets = list(numbers.scattered_dims_to_operand_dims)
-        self._vector_dim = numbers.index_vector_dim
+        self.operand_window_dims = [d for d in range(_rank(self.inputs[0])) if d not in skipped]
+        self.index_targets = list(numbers.scattered_dims_to_operand_dims)
+        self.vector_dim = numbers.index_vector_dim
 
     def lower(self) -> list[ir.Value]:
-        shape = _shape(self._updates[0])
-        scatter_dims = [d for d in range(len(shape)) if d not in self._window_dims]
-        window = [shape[d] for d in self._window_dims]
-        self._indices = _with_signed_elements(self._indices)
-        results = [_own(operand, self._op) for operand in self._inputs]
+        shape = _shape(self.updates[0])
+        scatter_dims = [d for d in range(len(shape)) if d not in self.window_dims]
+        window = [shape[d] for d in self.window_dims]
+        self.indices = _with_signed_elements(self.indices)
+        results = [_own(operand, self._op) for operand in self.inputs]
 
         def update_window(positions: list[ir.Value], values: list[ir.Value]) -> Sequence[ir.Value]:
             starts = self._starts(positions)
@@ -87,26 +87,26 @@ class _Scatter:
         """Where the window of one index vector starts in the operand, for the dimensions that have
         a start."""
         starts: dict[int, ir.Value] = {}
-        is_scalar = self._vector_dim == _rank(self._indices)
-        for component, dimension in enumerate(self._index_targets):
+        is_scalar = self.vector_dim == _rank(self.indices)
+        for component, dimension in enumerate(self.index_targets):
             place = list(positions)
             if not is_scalar:
-                place.insert(self._vector_dim, index(component))
+                place.insert(self.vector_dim, index(component))
             starts[dimension] = arith.IndexCastOp(
-                ir.IndexType.get(), extract(self._indices, place)
+                ir.IndexType.get(), extract(self.indices, place)
             ).result
-        for dimension, indices_dim in self._batching.items():
+        for dimension, indices_dim in self.batching.items():
             # index vectors run along their own dimension, which positions don't count
-            at = indices_dim - (indices_dim > self._vector_dim)
+            at = indices_dim - (indices_dim > self.vector_dim)
             starts[dimension] = positions[at]
         return starts
 
     def _fits(self, starts: dict[int, ir.Value], window: Sequence[int]) -> ir.Value | None:
         """Whether the whole window lies inside the operand; None when nothing needs a check."""
-        sizes = dict(zip(self._operand_window_dims, window, strict=True))
-        shape = _shape(self._inputs[0])
+        sizes = dict(zip(self.operand_window_dims, window, strict=True))
+        shape = _shape(self.inputs[0])
         fits = None
-        for dimension in self._index_targets:
+        for dimension in self.index_targets:
             # one unsigned comparison: a negative start is a huge number
             last = shape[dimension] - sizes.get(dimension, 1)
             inside = (
@@ -124,9 +124,9 @@ class _Scatter:
         offsets: Sequence[ir.Value],
         results: Sequence[ir.Value],
     ) -> list[ir.Value]:
-        offset_of = dict(zip(self._operand_window_dims, offsets, strict=True))
+        offset_of = dict(zip(self.operand_window_dims, offsets, strict=True))
         target = []
-        for dimension in range(_rank(self._inputs[0])):
+        for dimension in range(_rank(self.inputs[0])):
             start, offset = starts.get(dimension), offset_of.get(dimension)
             if start is not None and offset is not None:
                 target.append(arith.AddIOp(start, offset).result)
@@ -136,11 +136,11 @@ class _Scatter:
                 )
         of_window, of_scatter = iter(offsets), iter(positions)
         source = [
-            next(of_window) if d in self._window_dims else next(of_scatter)
-            for d in range(_rank(self._updates[0]))
+            next(of_window) if d in self.window_dims else next(of_scatter)
+            for d in range(_rank(self.updates[0]))
         ]
         current = [extract(result, target) for result in results]
-        updates = [extract(update, source) for update in self._updates]
+        updates = [extract(update, source) for update in self.updates]
         combined = inline_scalar_region(self._op.regions[0].blocks[0], [*current, *updates])
         return [
             insert(value, result, target) for value, result in zip(combined, results, strict=True)

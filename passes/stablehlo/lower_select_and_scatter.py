@@ -44,9 +44,9 @@ def _lower(op: ir.Operation) -> list[ir.Value]:
     init = hlo.broadcast_in_dim(op.operands[2], list(operand_type.shape), [])
     shape = list(operand_type.shape)
     rank = len(shape)
-    window = _numbers(op, "window_dimensions", [1] * rank)
-    strides = _numbers(op, "window_strides", [1] * rank)
-    low = [pair[0] for pair in _padding(op, rank)]
+    window = numbers(op, "window_dimensions", [1] * rank)
+    strides = numbers(op, "window_strides", [1] * rank)
+    low = [pair[0] for pair in padding(op, rank)]
     select, scatter = (region.blocks[0] for region in op.regions)
 
     def one_window(at: list[ir.Value], results: list[ir.Value]) -> Sequence[ir.Value]:
@@ -101,11 +101,13 @@ def _all(conditions: Iterable[ir.Value]) -> ir.Value:
     return arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result if result is None else result
 
 
-def _numbers(op: ir.Operation, name: str, default: list[int]) -> list[int]:
+def numbers(op: ir.Operation, name: str, default: list[int]) -> list[int]:
+    """An attribute of one number for each dimension."""
     return list(ir.DenseI64ArrayAttr(op.attributes[name])) if name in op.attributes else default
 
 
-def _padding(op: ir.Operation, rank: int) -> list[tuple[int, int]]:
+def padding(op: ir.Operation, rank: int) -> list[tuple[int, int]]:
+    """The padding before and after each dimension."""
     if "padding" not in op.attributes:
         return [(0, 0)] * rank
     flat = list(ir.DenseIntElementsAttr(op.attributes["padding"]))

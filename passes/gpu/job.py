@@ -1,0 +1,200 @@
+"""What a writer of kernels is given: one op, with its operands and results as buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lamina.dialects.constants import array_of, dense, is_splat
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch
+from lamina.passes.gpu.scalars import Array, Scalar, block, constant, loop, thread
+from lamina.passes.gpu.threads import replace_operands
+from lamina.passes.loops import cast, extract, scalar_tensor
+
+_INOUT = "lamina.inout"
+_THREADS = 256
+_MOST_BLOCKS = 2048  # of a grid-stride loop
+
+
+class Job:
+    """The kernels of one op. `launch` adds kernels; in them `array` gives an operand's, a result's
+    or a part of scratch memory's elements."""
+
+    def __init__(self, module: ir.Module, function: ir.Operation, op: ir.Operation) -> None:
+        self.op, self._module, self._old = op, module, function
+        block = function.regions[0].blocks[0]
+        returned = [_root(v) for v in block.operations[len(block.operations) - 1].operands]
+        self._places: dict[ir.Value, int] = {a: n for n, a in enumerate(block.arguments)}
+        types = [buffer_type(a.type) for a in block.arguments]
+        inout = _inout(function)
+        self._constants: dict[ir.Value, str] = {}
+        for number, value in enumerate(returned):
+            if value.owner != op:
+                raise CompileError.at(op, "the CUDA backend needs a kernel of this op's results")
+            if number in inout:
+                self._places[value] = inout[number]
+            else:
+                self._places.setdefault(value, len(types))
+                types.append(buffer_type(value.type))
+        self._scratch = {
+            result: Scratch(-1, buffer_type(result.type))
+            for result in op.results
+            if result not in self._places
+        }
+        name = function.attributes["sym_name"].value
+        with ir.InsertionPoint(module.body):
+            placeholder = ir.Operation.create(
+                "func.func",
+                regions=1,
+                attributes={
+                    "sym_name": ir.StringAttr.get(f"{name}_placeholder"),
+                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                },
+            )
+        ir.Block.create_at_start(placeholder.regions[0], types)
+        self._kernels = Kernels(module, placeholder, [], [], name)
+        for result, part in self._scratch.items():
+            self._scratch[result] = self.scratch(part.type.shape, part.type.element_type)
+
+    def is_stored(self, value: ir.Value) -> bool:
+        """Whether somebody reads a result of the op."""
+        return value in self._places
+
+    def scratch(self, shape: Sequence[int], element: ir.Type) -> Scratch:
+        """A new part of scratch memory."""
+        return self._kernels.scratch(shape, element)
+
+    def launch(
+        self, blocks: int, threads: int | tuple[int, int], emit: Callable[[Kernel], None]
+    ) -> None:
+        """One more kernel, launched after those before it."""
+        size = [threads] if isinstance(threads, int) else list(threads)
+        self._kernels.add([blocks], size, self.op, emit)
+
+    def each(self, items: int, work: Callable[[Kernel], Callable[[Scalar], None]]) -> None:
+        """One more kernel, in which threads do `work(kernel)(item)` for so many items."""
+        blocks = min(_MOST_BLOCKS, -(-items // _THREADS))
+
+        def emit(kernel: Kernel) -> None:
+            one = work(kernel)
+            with loop(block() * _THREADS + thread(), items, blocks * _THREADS) as item:
+                one(item)
+
+        self.launch(blocks, _THREADS, emit)
+
+    def array(self, kernel: Kernel, value: ir.Value | Scratch) -> Array:
+        """An operand, result or part of scratch memory in a kernel."""
+        if isinstance(value, Scratch):
+            return Array(kernel.view(value))
+        if value in self._scratch:
+            return Array(kernel.view(self._scratch[value]))
+        root = _root(value)
+        if root not in self._places:
+            return self._constant(kernel, root, list(value.type.shape))
+        buffer = kernel.arguments[self._places[root]]
+        wanted = buffer_type(value.type)
+        if buffer.type != wanted:
+            buffer = _reshaped(buffer, wanted)
+        return Array(buffer)
+
+    def shared(self, kernel: Kernel, shape: Sequence[int], element: ir.Type) -> Array:
+        """A new buffer that the threads of a block share."""
+        return Array(kernel.shared(shape, element))
+
+    def apply(self, region: ir.Region, arguments: Sequence[Scalar]) -> list[Scalar]:
+        """What a region of the op gives for scalars, which may be done any number of times."""
+        block = region.blocks[0]
+        known: dict[ir.Value, ir.Value] = {}
+        for argument, scalar in zip(block.arguments, arguments, strict=True):
+            element = argument.type.element_type
+            known[argument] = scalar_tensor(cast(scalar.value, element))
+        *operations, end = [op.operation for op in block.operations]
+        for op in operations:
+            copy = op.clone().operation
+            replace_operands(copy, known, {})
+            known |= dict(zip(op.results, copy.results, strict=True))
+        values = [extract(known.get(v, v), []) for v in end.operands]
+        return [Scalar(cast(v, signless(v.type))) for v in values]
+
+    def finish(self) -> None:
+        """Leave nothing but the kernels."""
+        self._kernels.finish()
+        self._old.erase()
+
+    def _constant(self, kernel: Kernel, value: ir.Value, shape: list[int]) -> Array:
+        op = value.owner.operation
+        element = signless(value.type.element_type)
+        if is_splat(op):
+            number = array_of(op)[(0,) * len(value.type.shape)]
+            return _Repeated(shape, element, number)
+        if value not in self._constants:
+            array = np.ascontiguousarray(array_of(op))
+            dtype = dtype_of(ir.RankedTensorType.get([], element))
+            array = array if array.dtype == dtype else array.view(dtype)
+            self._constants[value] = self._kernels.constant(dense(array), buffer_type(value.type))
+        buffer = ir.Operation.create(
+            "memref.get_global", results=[buffer_type(value.type)],
+            attributes={"name": ir.FlatSymbolRefAttr.get(self._constants[value])},
+        ).result  # fmt: skip
+        wanted = ir.MemRefType.get(shape, element)
+        return Array(buffer if buffer.type == wanted else _reshaped(buffer, wanted))
+
+
+class _Repeated(Array):
+    """One number everywhere."""
+
+    def __init__(self, shape: list[int], element: ir.Type, number: object) -> None:
+        self.shape, self.element, self.number = shape, element, number
+
+    def __getitem__(self, at: object) -> Scalar:
+        return constant(self.number, self.element)
+
+
+def signless(element: ir.Type) -> ir.Type:
+    """An element type as buffers have it."""
+    if isinstance(element, ir.IntegerType) and not element.is_signless:
+        return ir.IntegerType.get_signless(element.width)
+    return element
+
+
+def buffer_type(of: ir.Type) -> ir.MemRefType:
+    """The type of the buffer that a tensor is in."""
+    return ir.MemRefType.get(list(of.shape), signless(of.element_type))
+
+
+def _root(value: ir.Value) -> ir.Value:
+    while not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.reshape":
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def _reshaped(buffer: ir.Value, wanted: ir.MemRefType) -> ir.Value:
+    shape = list(wanted.shape)
+    strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+    return ir.Operation.create(
+        "memref.reinterpret_cast",
+        results=[wanted],
+        operands=[buffer],
+        attributes={
+            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(shape),
+            "static_strides": ir.DenseI64ArrayAttr.get(strides),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        },
+    ).result
+
+
+def _inout(function: ir.Operation) -> dict[int, int]:
+    """Result number -> the argument it overwrites."""
+    found = {}
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
+    for place, attributes in enumerate(given):
+        attributes = ir.DictAttr(attributes)
+        if _INOUT in attributes:
+            found[ir.IntegerAttr(attributes[_INOUT]).value] = place
+    return found

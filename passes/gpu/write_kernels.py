@@ -1,0 +1,62 @@
+"""Write the kernels of ops that loops over their results don't describe: scatter, sort, and the like.
+
+    func @f(%x: tensor<9xf32>) { %y = stablehlo.sort %x ...; return %y }
+        ->  gpu.module @f_gpu { gpu.func @f_0(%x, %y, %scratch) kernel { ... } ... }
+A function of one such op becomes kernels as `gpu-map-to-threads` makes them; constants and reshapes
+may stand around the op. The op's regions are inlined as StableHLO on scalars, which later passes
+lower. All other functions are left alone.
+
+example: test/passes/gpu/write_kernels.mlir
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.gpu.job import Job
+from lamina.passes.gpu.scatter import write_scatter
+from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
+from lamina.passes.gpu.sort import write_sort, write_top_k
+
+WRITERS: dict[str, Callable[[Job], None]] = {
+    "stablehlo.scatter": write_scatter,
+    "stablehlo.select_and_scatter": write_select_and_scatter,
+    "stablehlo.sort": write_sort,
+    "chlo.top_k": write_top_k,
+}
+
+
+@dataclass(frozen=True)
+class WriteKernels(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        for view in list(module.body.operations):
+            op = written_op(view.operation)
+            if op is not None:
+                with view.operation.location:
+                    job = Job(module, view.operation, op)
+                    WRITERS[op.name](job)
+                    job.finish()
+                self.count(op.name)
+
+
+def written_op(function: ir.Operation) -> ir.Operation | None:
+    """The one op of a function that `gpu-write-kernels` writes kernels for, if it is such a one."""
+    if function.name != "func.func" or not function.regions[0].blocks:
+        return None
+    found = None
+    for view in function.regions[0].blocks[0].operations:
+        op = view.operation
+        if op.name in WRITERS and found is None and all(map(_has_elements, op.results)):
+            found = op
+        elif op.name not in ("stablehlo.constant", "stablehlo.reshape", "func.return"):
+            return None
+    return found
+
+
+def _has_elements(value: ir.Value) -> bool:
+    return 0 not in value.type.shape

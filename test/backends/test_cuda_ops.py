@@ -1,0 +1,101 @@
+"""Ops with kernels of their own for GPUs (`gpu-write-kernels`): each emulated against the CPU,
+shown to need its barriers, and assembled within a budget of registers."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import simt
+from simt_program import Program
+
+import lamina
+import lamina.numpy as jnp
+from lamina import lax
+from lamina.backends.target import Target
+
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
+_RANDOM = np.random.default_rng(0)
+_PLACES = _RANDOM.integers(-40, 60, 3000).astype(np.int32)
+
+
+def _x(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return _RANDOM.normal(size=shape).astype(dtype)
+
+
+_MIXED = _x(2, 3000)
+_MIXED[0, ::7], _MIXED[0, 3::7], _MIXED[1, ::11] = 0, -0.0, np.nan
+
+
+def _pooled(x):
+    return lax.reduce_window(x, -np.inf, lax.max, (3, 3), (2, 2), "SAME")
+
+
+# name -> (function, arguments, registers a thread may take)
+OPS: dict[str, tuple[Callable, tuple, int]] = {
+    "sort_long": (lambda x: jnp.argsort(x, axis=1), (_MIXED,), 40),
+    "sort_many_short": (lambda x: jnp.sort(x, axis=0), (_MIXED.T[:40, :].repeat(50, 1),), 40),
+    "top_k": (lambda x: lax.top_k(x, 5), (_MIXED[:, :100],), 40),
+    "scatter_add": (lambda i, u: jnp.zeros(50).at[i].add(u), (_PLACES, _x(3000)), 40),
+    "scatter_windows": (lambda i, u: jnp.ones((50, 4)).at[i].multiply(u),
+                        (_PLACES[:50], _x(50, 4)), 40),
+    "scatter_overlapping": (
+        lambda x, i, u: lax.scatter_add(
+            x, i, u, lax.ScatterDimensionNumbers((1,), (), (0,)), mode="drop"),
+        (_x(60), _PLACES[:40, None], _x(40, 5)), 40),
+    "scatter_integers": (lambda i: jnp.zeros(50, np.int32).at[i].max(i), (_PLACES,), 40),
+    "scatter_one": (lambda x, i: x.at[i].set(2.0), (_x(9, 5), np.int32(3)), 40),
+    "select_and_scatter": (lambda x: lamina.grad(lambda y: jnp.sum(_pooled(y) ** 2))(x),
+                           (_x(11, 14),), 64),
+}  # fmt: skip
+
+
+@functools.cache
+def _program(name: str) -> Program:
+    function, arguments, _ = OPS[name]
+    return Program(function, *arguments)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_emulated(name: str) -> None:
+    function, arguments, _ = OPS[name]
+    wanted = lamina.tree.leaves(lamina.jit(function)(*arguments))
+    for found, value in zip(_program(name).run(), wanted, strict=True):
+        np.testing.assert_allclose(found, np.asarray(value), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_assembled(name: str) -> None:
+    for arch in ARCHITECTURES:
+        program = Program(*(OPS[name][0], *OPS[name][1]), arch=arch)
+        for kernel in program.kernels.values():
+            for used in kernel.cubin(Target("cuda", arch))[1].values():
+                assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
+                assert used.registers <= OPS[name][2], (arch, used)
+                assert used.shared_bytes <= 48 << 10
+
+
+@pytest.mark.parametrize("name", ["sort_long", "scatter_add"])
+def test_every_barrier_is_needed(name: str) -> None:
+    """With any one barrier gone, the emulator sees a race."""
+    program = _program(name)
+    found = 0
+    for kernel, compiled in program.kernels.items():
+        parts = re.split(r"gpu\.barrier\n", compiled.texts["gpu"])
+        for missing in range(1, len(parts)):
+            broken = "gpu.barrier\n".join(parts[:missing]) + "gpu.barrier\n".join(parts[missing:])
+            with pytest.raises(simt.SimtError, match="race|out of the bounds"):
+                program.run({kernel: broken})
+            found += 1
+    assert found
+
+
+def test_float_sums_have_the_cpu_s_bits() -> None:
+    function, arguments, _ = OPS["scatter_add"]
+    np.testing.assert_array_equal(
+        _program("scatter_add").run()[0], np.asarray(lamina.jit(function)(*arguments))
+    )
