@@ -541,6 +541,14 @@ def _lanes(fun: Callable[..., Any]) -> Callable[..., Any]:
 _PAIRS = [(0, 2), (2, 1), (1, 0)]
 for _spec in (f32(3, 4), i32(3, 4), c64(3, 2)):
     row("psum", _spec, call=_lanes(lambda lib, x: lib.psum(x, "i")))
+row("psum_invariant", f32(3, 4), call=_lanes(
+    lambda lib, x: lib.psum_invariant_p.bind(x, axes=("i",)) if lib is lax else lib.psum(x, "i")))
+row("pvary", f32(3, 4), call=_lanes(
+    lambda lib, x: lib.pvary_p.bind(x, axes=("i",)) if lib is lax else x))
+row("all_gather_invariant", f32(3, 2), call=_lanes(
+    lambda lib, x: lib.all_gather_invariant_p.bind(
+        x, all_gather_dimension=0, axis_name="i", axis_index_groups=None, axis_size=3)
+    if lib is lax else lib.all_gather(x, "i", tiled=True)))  # fmt: skip
 for _name in ("pmax", "pmin"):
     row(_name, f32(3, 4), call=_lanes(lambda lib, x, n=_name: getattr(lib, n)(x, "i")),
         jax_jvp=False)

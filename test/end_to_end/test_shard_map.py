@@ -175,11 +175,3 @@ def test_what_is_replicated_is_inferred_through_control_flow() -> None:
         return lax.cond(total > 0, lambda t: t + lax.psum(x, "i").sum(), lambda t: t, total)
 
     lamina.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P())(X)
-
-
-def test_axes_left_to_the_compiler_are_refused() -> None:
-    mesh = lamina.make_mesh((4, 2), ("i", "j"))
-    with pytest.raises(NotImplementedError, match="automatic partitioning"):
-        lamina.shard_map(
-            lambda x: x, mesh=mesh, in_specs=P("i"), out_specs=P("i"), axis_names={"i"}
-        )(X)

@@ -9,6 +9,7 @@ from typing import Any
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import split_static
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.control_flow.varying import aligns_call
 from lamina.core import tree
 from lamina.core.jaxpr import (
     ClosedJaxpr,
@@ -314,6 +315,7 @@ def _shown(params: dict[str, Any]) -> dict[str, Any]:
 checkpoint_p = Primitive(
     "checkpoint",
     multiple_results=True,
+    align=aligns_call("jaxpr"),
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

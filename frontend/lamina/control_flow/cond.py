@@ -14,6 +14,7 @@ from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
 from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.control_flow.varying import cast, retyped, varying
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
@@ -313,9 +314,23 @@ def _in_python(index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]) ->
     jaxpr_as_fun(branches[min(max(int(index), 0), len(branches) - 1)])(*operands)
 
 
+def _align(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Where devices take different branches, operands vary too: there is no collective inside."""
+    index, *operands = args
+    along = get_aval(index).vma
+    operands = [cast(x, along) for x in operands]
+    inputs = [v | along for v in varying(operands)]
+    branches = [retyped(b, inputs) for b in params["branches"]]
+    columns = zip(*[[a.vma for a in b.out_avals] for b in branches], strict=True)
+    out = [along.union(*column) for column in columns]
+    fitting = tuple(retyped(b, inputs, out) for b in branches)
+    return (index, *operands), {**params, "branches": fitting}
+
+
 cond_p = Primitive(
     "cond",
     multiple_results=True,
+    align=_align,
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

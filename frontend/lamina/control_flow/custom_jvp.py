@@ -16,6 +16,7 @@ from lamina.control_flow.custom_rule import (
     tangent_or_zero,
     without_consts,
 )
+from lamina.control_flow.varying import aligns_call
 from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -253,6 +254,7 @@ def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
 custom_jvp_call_p = Primitive(
     "custom_jvp_call",
     multiple_results=True,
+    align=aligns_call("call_jaxpr"),
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

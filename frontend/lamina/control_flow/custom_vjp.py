@@ -222,6 +222,15 @@ def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArr
                 f"{name_of(bwd)} produced an output of shape/dtype {got.str_short()} corresponding "
                 f"to an input of shape/dtype {want.str_short()}."
             )
+        if not got.vma <= aval.vma:
+            extra = tuple(sorted(got.vma - aval.vma, key=str))
+            raise ValueError(
+                "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+                f"the primal function, but at output{paths[i]} the bwd rule {name_of(bwd)} produced "
+                f"an output of type {got.str_long()} corresponding to an input of type "
+                f"{aval.str_long()}, so the manual axis types do not match. This might be fixed by "
+                f"`lamina.lax.psum(..., {extra})` of that output."
+            )
         out.append(ct)
     return out
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.custom_rule import batched_call, without_consts
+from lamina.control_flow.varying import aligns_call, as_given
 from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.axes import Axis
@@ -160,6 +161,7 @@ def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
 custom_vjp_call_p = Primitive(
     "custom_vjp_call",
     multiple_results=True,
+    align=aligns_call("call_jaxpr"),
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,
@@ -229,6 +231,7 @@ def _lin_batching(
 custom_lin_p = Primitive(
     "custom_lin",
     multiple_results=True,
+    align=as_given,
     abstract_eval=_lin_abstract_eval,
     lowering=lambda ctx, *args, **params: _refuse(**params),
     jvp=lambda primals, tangents, **params: _refuse(**params),

@@ -9,6 +9,7 @@ from typing import Any
 from lamina.control_flow.custom_rule import run_rule
 from lamina.control_flow.static_arguments import resolve_keywords
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.control_flow.varying import aligns_call
 from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
@@ -206,6 +207,7 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
 custom_vmap_call_p = Primitive(
     "custom_vmap_call",
     multiple_results=True,
+    align=aligns_call("call"),
     abstract_eval=lambda *_, call, **__: call.out_avals,
     lowering=_lowering,
     jvp=_jvp,

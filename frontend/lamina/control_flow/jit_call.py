@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
+from lamina.control_flow.varying import aligns_call
 from lamina.core.jaxpr import (
     ClosedJaxpr,
     JaxprEqn,
@@ -155,6 +156,7 @@ def _shown(params: dict[str, Any]) -> dict[str, Any]:
 jit_p = Primitive(
     "jit",
     multiple_results=True,
+    align=aligns_call("jaxpr"),
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

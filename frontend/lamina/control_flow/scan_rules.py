@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from lamina.control_flow.carry import fixpoint
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.scan_reverse import partial_eval, transpose
 from lamina.control_flow.scan_step import split, stacked, trace_step
+from lamina.control_flow.varying import cast, grown, results, retyped, varying
 from lamina.core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -264,9 +266,26 @@ def _in_python(
         carry = jaxpr_as_fun(jaxpr)(*consts, *carry, *x)[:num_carry]
 
 
+def _align(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The carry varies along what any step makes it vary along."""
+    closed, n, m = params["jaxpr"], params["num_consts"], params["num_carry"]
+    consts, start, xs = split(varying(args), n, m)
+
+    def step(carry: Sequence[Any]) -> list[Any]:
+        return results(closed, [*consts, *carry, *xs])[:m]
+
+    carry = grown(start, step)
+    _, init, _ = split(args, n, m)
+    init = [cast(x, v) for x, v in zip(init, carry, strict=True)]
+    out = [*carry, *results(closed, [*consts, *carry, *xs])[m:]]
+    closed = retyped(closed, [*consts, *carry, *xs], out)
+    return (*args[:n], *init, *args[n + m :]), {**params, "jaxpr": closed}
+
+
 scan_p = Primitive(
     "scan",
     multiple_results=True,
+    align=_align,
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from lamina.control_flow.carry import check_carry, fixpoint, promote_weak_carry
 from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.control_flow.varying import cast, grown, results, retyped, varying
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import (
@@ -367,9 +368,31 @@ def _in_python(
         carry = jaxpr_as_fun(body_jaxpr)(*body_consts, *carry)
 
 
+def _align(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The carry varies along what a step makes it vary along, and along what its test does."""
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    of_cond, of_body, start = _split_args(
+        varying(args), params["cond_nconsts"], params["body_nconsts"]
+    )
+
+    def step(carry: Sequence[Any]) -> list[Any]:
+        (again,) = results(cond, [*of_cond, *carry])
+        return [v | again for v in results(body, [*of_body, *carry])]
+
+    carry = grown(start, step)
+    n = len(args) - len(carry)
+    init = [cast(x, v) for x, v in zip(args[n:], carry, strict=True)]
+    fitting = {
+        "cond_jaxpr": retyped(cond, [*of_cond, *carry]),
+        "body_jaxpr": retyped(body, [*of_body, *carry], carry),
+    }
+    return (*args[:n], *init), {**params, **fitting}
+
+
 while_p = Primitive(
     "while",
     multiple_results=True,
+    align=_align,
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,

@@ -8,22 +8,36 @@ import numpy as np
 
 from lamina.core import dtypes
 
+NOWHERE: frozenset[Any] = frozenset()
+
 
 class ShapedArray:
-    """The type of an array: shape, dtype, and whether the dtype is weak (from a Python scalar)."""
+    """The type of an array: shape, dtype, and whether the dtype is weak (from a Python scalar).
 
-    __slots__ = ("_hash", "dtype", "shape", "weak_type")
+    vma   in a shard_map body the mesh axes along which the value may vary from device to device
+          ("varying manual axes"); elsewhere, and with check_vma=False, none.
+    """
+
+    __slots__ = ("_hash", "dtype", "shape", "vma", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
+    vma: frozenset[Any]
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        weak_type: bool = False,
+        vma: frozenset[Any] = NOWHERE,
+    ) -> None:
         self.shape = tuple(shape)
         known = isinstance(dtype, (np.dtype, dtypes.KeyDType))
         self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
-        self._hash = hash((self.shape, self.dtype, weak_type))
+        self.vma = vma
+        self._hash = hash((self.shape, self.dtype, weak_type, vma))
 
     ndim = property(lambda self: len(self.shape))
 
@@ -40,17 +54,21 @@ class ShapedArray:
             and self.shape == other.shape
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
+            and self.vma == other.vma
         )
 
     def __hash__(self) -> int:
         return self._hash
 
-    def update(self, *, shape: Any = None, dtype: Any = None, weak_type: Any = None) -> ShapedArray:
+    def update(
+        self, *, shape: Any = None, dtype: Any = None, weak_type: Any = None, vma: Any = None
+    ) -> ShapedArray:
         """A copy with some fields changed."""
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            self.vma if vma is None else vma,
         )
 
     def physical(self) -> ShapedArray:
@@ -60,28 +78,32 @@ class ShapedArray:
         return self
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent(self) -> ShapedArray:
         """The type of derivatives with respect to a value of this type."""
-        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type)
+        return self.update(dtype=dtypes.tangent_dtype(self.dtype))
 
     def str_short(self) -> str:
-        """As jaxprs print it: f32[2,3]."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        """As jaxprs print it: f32[2,3], f32[2]{V:i} for one that varies along the mesh axis i."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._str_vma()}"
 
     def str_long(self) -> str:
         """As messages print it: float32[2,3]; `~` marks a weak type."""
         weak = "~" if self.weak_type and self.dtype.kind != "b" else ""
-        return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]{self._str_vma()}"
+
+    def _str_vma(self) -> str:
+        return f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
+        shape = ",".join(map(str, self.shape))
+        return f"ShapedArray({self.dtype.name}[{shape}]{self._str_vma()}{weak})"
 
     __str__ = str_long
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
-    """Equal up to weak types."""
+    """Equal up to weak types and what varies along mesh axes."""
     return a.shape == b.shape and a.dtype == b.dtype

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,15 @@ class Axis:
     spmd_name: tuple[Any, ...] = ()
 
 
+# (primitive, args, params) -> (args, params): makes operands vary along the same axes.
+Align = Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+
+
 class _State(threading.local):
     bound: tuple[tuple[Any, int], ...] = ()
     batching: Axis | None = None
+    typed: frozenset[Any] = frozenset()
+    align: Align | None = None
 
 
 _state = _State()
@@ -44,18 +50,26 @@ def trace_key() -> tuple[Any, ...]:
     """What of the named axes decides how a function is traced or a jaxpr transformed."""
     axis = _state.batching
     name = (axis.name, axis.spmd_name) if axis is not None else (None, ())
-    return (_state.bound, name)
+    return (_state.bound, _state.typed, name)
 
 
 @contextmanager
-def bind(axes: Iterable[tuple[Any, int]]) -> Iterator[None]:
-    """Binds names for a block."""
-    old = _state.bound
+def bind(axes: Iterable[tuple[Any, int]], align: Align | None = None) -> Iterator[None]:
+    """Binds names for a block. With `align` types say along which of these axes a value varies."""
+    old, old_typed, old_align = _state.bound, _state.typed, _state.align
+    axes = tuple(axes)
     _state.bound = (*old, *axes)
+    if align is not None:
+        _state.typed, _state.align = old_typed.union(name for name, _ in axes), align
     try:
         yield
     finally:
-        _state.bound = old
+        _state.bound, _state.typed, _state.align = old, old_typed, old_align
+
+
+def typed() -> frozenset[Any]:
+    """The mesh axes along which, by their types, values vary or do not."""
+    return _state.typed
 
 
 def size_of(name: Any) -> int:

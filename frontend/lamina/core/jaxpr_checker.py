@@ -44,7 +44,7 @@ def _define(var: Var, defined: set[Var], where: str) -> None:
 
 def _check_equation(eqn: JaxprEqn, where: str) -> None:
     try:
-        out = eqn.primitive.abstract_eval(*[v.aval for v in eqn.invars], **eqn.params)
+        out = eqn.primitive.result_types([v.aval for v in eqn.invars], eqn.params)
     except Exception as e:
         raise JaxprTypeError(f"{where}: {e}") from e
     avals: list[ShapedArray] = list(out) if eqn.primitive.multiple_results else [out]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from lamina.core import axes as _axes
 from lamina.core import trace as _trace
+from lamina.core.avals import NOWHERE, ShapedArray
 
 
 class _Marker:
@@ -48,6 +50,11 @@ class Primitive:
                     one of the primitive's own named axes.
     axis_names      (params) -> the named axes that an application uses. Without it those that its
                     jaxprs use.
+    varying         (along, params) -> (operands, results): where types say along which mesh axes a
+                    value varies (shard_map with check_vma), along which the operands must and the
+                    results do; `along` is where any operand does. Without it all vary along that.
+    align           (args, params) -> (args, params): the same for primitives with programs in them,
+                    whose operands and programs are made to fit; results are as abstract_eval says.
     mesh            (params) -> the Mesh whose devices an application runs on together.
     partial_eval    (trace, args, params) -> results, for higher-order primitives: splits known work
                     from unknown. Without it an application with an unknown input is unknown.
@@ -71,6 +78,8 @@ class Primitive:
     batching: Any = OWED
     axis_batching: Rule | None = None
     axis_names: Rule | None = None
+    varying: Rule | None = None
+    align: Rule | None = None
     mesh: Rule | None = None
     partial_eval: Rule | None = None
     dce: Rule | None = None
@@ -82,8 +91,22 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the primitive in the current trace."""
+        if _axes._state.align is not None:
+            args, params = _axes._state.align(self, args, params)
         state = _trace._state.trace
         return (state or _trace._eval_trace).process(self, args, params)  # type: ignore[union-attr]
+
+    def result_types(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+        """The type of the result, or types with multiple_results, on operands of these types."""
+        out = self.abstract_eval(*avals, **params)
+        if not _axes._state.typed or self.align is not None:
+            return out
+        along = NOWHERE.union(*[a.vma for a in avals])
+        if self.varying is not None:
+            _, along = self.varying(along, params)
+        if self.multiple_results:
+            return [a.update(vma=along) for a in out]
+        return out.update(vma=along)
 
     def __repr__(self) -> str:
         return self.name

@@ -90,7 +90,7 @@ class PartialEvalTrace(Trace):
     def emit(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Records an application whose results are all unknown."""
         invars = [self.atom(x) for x in args]
-        out = primitive.abstract_eval(*[v.aval for v in invars], **params)
+        out = primitive.result_types([v.aval for v in invars], params)
         here = source_info.current()
         avals = out if primitive.multiple_results else [out]
         outvars = [Var(aval) for aval in avals]

@@ -106,7 +106,7 @@ class StagingTrace(Trace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         atom = self.atom
         invars = [atom(x) for x in args]
-        out = primitive.abstract_eval(*[v.aval for v in invars], **params)
+        out = primitive.result_types([v.aval for v in invars], params)
         here = source_info.current()
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out]

@@ -18,10 +18,15 @@ from lamina.lax.bitwise import (
     population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
     shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
 )  # fmt: skip
-from lamina.lax.collectives import (
-    all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, axis_size,
-    pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum,
-    psum_p, psum_scatter, pswapaxes, pvary, ragged_all_to_all, reduce_scatter_p,
+from lamina.lax.collective_exchanges import all_to_all, all_to_all_p, pswapaxes, ragged_all_to_all
+from lamina.lax.collective_gathers import (
+    all_gather, all_gather_invariant_p, all_gather_p, psum_scatter, reduce_scatter_p,
+)  # fmt: skip
+from lamina.lax.collective_permutes import (
+    axis_index, axis_index_p, axis_size, pbroadcast, ppermute, ppermute_p, pshuffle,
+)  # fmt: skip
+from lamina.lax.collective_sums import (
+    pcast, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_invariant_p, psum_p, pvary, pvary_p,
 )  # fmt: skip
 from lamina.lax.compare import (
     eq, eq_p, ge, ge_p, gt, gt_p, le, le_p, lt, lt_p, ne, ne_p,

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import axes, get_aval
+from lamina.core import ShapedArray, axes, get_aval
 from lamina.core.axes import Axis
 from lamina.lax.batching_rules import at_front, move_axis
 from lamina.lax.indexing import GatherDimensionNumbers
 
 Groups = tuple[tuple[int, ...], ...] | None
+CHANNEL = 1  # every collective of a program may share one: devices meet in program order
 
 
 # ---- reading what the user gave -----------------------------------------------------------------
@@ -59,6 +60,12 @@ def group_size(names: Sequence[Any], groups: Groups) -> int:
     if groups is not None:
         return len(groups[0])
     return int(np.prod([axes.size_of(name) for name in names], dtype=np.int64))
+
+
+def vary_too(along: frozenset[Any], params: dict[str, Any]) -> tuple[Any, Any]:
+    """Types of a collective that gives each position its own: all vary along its axis, too."""
+    both = along | (axes.typed() & frozenset(names_in(params["axis_name"])))
+    return both, both
 
 
 # ---- devices ------------------------------------------------------------------------------------
@@ -116,6 +123,13 @@ def cut(x: Any, dim: int, parts: int) -> Any:
 def times(x: Any, n: int) -> Any:
     """n equal lanes added up."""
     return lax.mul(x, lax.full_like(x, n, shape=()))
+
+
+def scaled(x: ShapedArray, dim: int, times: int, down: int = 1) -> ShapedArray:
+    """The type with dimension dim so many times as large, or as small."""
+    shape = list(x.shape)
+    shape[dim] = shape[dim] * times // down
+    return x.update(shape=tuple(shape))
 
 
 def only_here(what: str, axis: Axis, names: Sequence[Any]) -> None:

@@ -18,12 +18,12 @@ from lamina.core.trace import get_aval
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.sharding.mesh import Mesh
 from lamina.sharding.on_mesh import (
-    block_type,
     cut_block,
     join_blocks,
     on_mesh,
     on_mesh_p,
     shard_map_p,
+    whole_mesh,
 )
 from lamina.sharding.spec import PartitionSpec
 
@@ -59,28 +59,29 @@ def localize(closed: ClosedJaxpr) -> Localized | None:
                 "shard_maps of one program run on the same devices in the same order; got "
                 f"{first} on {first.device_list} and {other} on {other.device_list}"
             )
-    in_specs = _argument_specs(closed.jaxpr)
-    avals = [block_type(v.aval, first, s) for v, s in zip(closed.jaxpr.invars, in_specs)]
+    in_specs = _argument_specs(closed.jaxpr, first)
+    on = whole_mesh(first)
+    avals = [on.block_type(v.aval, s) for v, s in zip(closed.jaxpr.invars, in_specs)]
     out_specs: list[PartitionSpec] = []
 
     def per_device(*args: Any) -> list[Any]:
         values = [_Value(x, first, s) for x, s in zip(args, in_specs, strict=True)]
         consts = [_Value(c, first, WHOLE) for c in closed.consts]
         outs = _evaluate(closed.jaxpr, first, consts, values)
-        out_specs[:] = [out.made_as for out in outs]
-        return [out.block(out.made_as) for out in outs]
+        out_specs[:] = [out.made_as if out.mesh == first else WHOLE for out in outs]
+        return [out.block(spec) for out, spec in zip(outs, out_specs, strict=True)]
 
     local = trace_to_jaxpr(per_device, avals, closed.jaxpr.debug_info)
     return Localized(local, first, tuple(in_specs), tuple(out_specs))
 
 
-def _argument_specs(jaxpr: Jaxpr) -> list[PartitionSpec]:
+def _argument_specs(jaxpr: Jaxpr, mesh: Mesh) -> list[PartitionSpec]:
     uses: dict[Var, set[PartitionSpec]] = {v: set() for v in jaxpr.invars}
 
     def look(inside: Jaxpr, outer: dict[Any, Var]) -> None:
         for eqn in inside.eqns:
             specs: Sequence[PartitionSpec] = (WHOLE,) * len(eqn.invars)
-            if eqn.primitive is shard_map_p:
+            if eqn.primitive is shard_map_p and eqn.params["on"].mesh == mesh:
                 specs = [s.trimmed() for s in eqn.params["in_specs"]]
             elif _is_call(eqn):
                 body = eqn.params["jaxpr"].jaxpr
@@ -114,14 +115,16 @@ class _Value:
         spec = spec.trimmed()
         if spec not in self.forms:
             whole, mesh = self.whole(), self.mesh
-            self.forms[spec] = on_mesh(mesh, lambda x: [cut_block(x, mesh, spec)], whole)[0]
+            self.forms[spec] = on_mesh(
+                mesh, lambda x: [cut_block(x, whole_mesh(mesh), spec)], whole
+            )[0]
         return self.forms[spec]
 
     def whole(self) -> Any:
         """All of it."""
         if WHOLE not in self.forms:
             block, mesh, spec = self.forms[self.made_as], self.mesh, self.made_as
-            self.forms[WHOLE] = on_mesh(mesh, lambda x: [join_blocks(x, mesh, spec)], block)[0]
+            self.forms[WHOLE] = on_mesh(mesh, lambda x: [join_blocks(x, spec)], block)[0]
         return self.forms[WHOLE]
 
 
@@ -152,7 +155,8 @@ def _evaluate(
 
 def _shard_map(eqn: Any, values: Sequence[_Value]) -> list[_Value]:
     params = eqn.params
-    mesh = params["mesh"]
+    on = params["on"]
+    mesh = on.mesh
     blocks = []
     for value, spec, aval in zip(values, params["in_specs"], params["jaxpr"].in_avals, strict=True):
         if value.mesh != mesh:
@@ -160,5 +164,5 @@ def _shard_map(eqn: Any, values: Sequence[_Value]) -> list[_Value]:
         block = value.block(spec)
         assert get_aval(block).shape == aval.shape
         blocks.append(block)
-    outs = on_mesh_p.bind(*blocks, jaxpr=params["jaxpr"], mesh=mesh)
+    outs = on_mesh_p.bind(*blocks, jaxpr=params["jaxpr"], on=on)
     return [_Value(x, mesh, s) for x, s in zip(outs, params["out_specs"], strict=True)]

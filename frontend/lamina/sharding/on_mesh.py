@@ -13,18 +13,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
+from lamina.control_flow.varying import as_given, retyped
 from lamina.core import axes
-from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars, jaxpr_as_fun
+from lamina.core.avals import NOWHERE
+from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import OWED, Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
-from lamina.core.trace import eval_trace
+from lamina.core.trace import eval_trace, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.transpose import transpose_jaxpr
+from lamina.sharding.manual import Manual, shown
 from lamina.sharding.mesh import Mesh
 from lamina.sharding.spec import PartitionSpec
 
@@ -32,34 +34,20 @@ Specs = tuple[PartitionSpec, ...]
 
 
 # ---- blocks and wholes --------------------------------------------------------------------------
-def block_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of a device's block."""
-    return aval.update(shape=tuple(n // _parts(mesh, spec, i) for i, n in enumerate(aval.shape)))
-
-
-def whole_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of the array that such blocks make up."""
-    return aval.update(shape=tuple(n * _parts(mesh, spec, i) for i, n in enumerate(aval.shape)))
-
-
-def _parts(mesh: Mesh, spec: PartitionSpec, dim: int) -> int:
-    return math.prod(mesh.shape[name] for name in spec.names_of(dim))
-
-
-def cut_block(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
-    """This device's block of a whole array. Runs under the mesh's axes."""
+def cut_block(x: Any, on: Manual, spec: PartitionSpec) -> Any:
+    """This device's block of a whole array. Runs under the axes of `on`."""
     from lamina import lax
 
     for dim in range(len(spec)):
         names = spec.names_of(dim)
         if names:
-            size = x.shape[dim] // _parts(mesh, spec, dim)
+            size = x.shape[dim] // on.parts(spec, dim)
             start = lax.axis_index(names) * size
             x = lax.dynamic_slice_in_dim(x, start, size, dim)
     return x
 
 
-def join_blocks(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+def join_blocks(x: Any, spec: PartitionSpec) -> Any:
     """The whole array of this device's and the other devices' blocks."""
     from lamina import lax
 
@@ -70,101 +58,93 @@ def join_blocks(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     return x
 
 
-def unnamed(mesh: Mesh, spec: PartitionSpec) -> tuple[Any, ...]:
-    """The mesh axes along which the blocks are the same."""
-    used = spec.names()
-    return tuple(name for name in mesh.axis_names if name not in used)
-
-
-def trace_on(
-    mesh: Mesh,
-    fun: Callable[..., Sequence[Any]],
-    avals: Sequence[ShapedArray],
-    what: str = "on_mesh",
-) -> tuple[ClosedJaxpr, list[Any]]:
-    """The jaxpr of a flat function of blocks, with what it closes over as leading inputs."""
-    with axes.bind(mesh.shape_tuple):
-        closed = trace_to_jaxpr(fun, avals, DebugInfo(what, getattr(fun, "__name__", what)))
-    return close_jaxpr(convert_constvars(closed.jaxpr)), closed.consts
+def whole_mesh(mesh: Mesh) -> Manual:
+    """All axes of a mesh, of which types tell nothing."""
+    return Manual(mesh, mesh.axis_names, False)
 
 
 # ---- on_mesh ------------------------------------------------------------------------------------
-def _on_mesh_lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Mesh) -> Any:
-    inside = dataclasses.replace(ctx.module, mesh_axes=mesh.shape_tuple)
+def _on_mesh_lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, on: Manual) -> Any:
+    inside = dataclasses.replace(ctx.module, mesh_axes=on.mesh.shape_tuple)
     return dataclasses.replace(ctx, module=inside).call(jaxpr, "shard_map_body", args)
+
+
+def _names_outside(params: dict[str, Any]) -> frozenset[Any]:
+    return axes.used_in(params["jaxpr"].jaxpr) - set(params["on"].names)
 
 
 on_mesh_p = Primitive(
     "on_mesh",
     multiple_results=True,
-    abstract_eval=lambda *avals, jaxpr, mesh: jaxpr.out_avals,
+    abstract_eval=lambda *avals, jaxpr, on: [a.update(vma=NOWHERE) for a in jaxpr.out_avals],
     lowering=_on_mesh_lowering,
     jvp=OWED,  # it is made when a program is compiled: nothing transforms it
-    axis_names=lambda params: axes.used_in(params["jaxpr"].jaxpr) - set(params["mesh"].axis_names),
-    mesh=lambda params: params["mesh"],
+    axis_names=_names_outside,
+    mesh=lambda params: params["on"].mesh,
+    shown=shown,
 )
 
 
 def on_mesh(mesh: Mesh, fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
     """fun of blocks, as one equation."""
-    from lamina.core.trace import get_aval
-
-    closed, consts = trace_on(mesh, fun, [get_aval(x) for x in args])
-    return on_mesh_p.bind(*consts, *args, jaxpr=closed, mesh=mesh)
+    on = whole_mesh(mesh)
+    closed, consts = on.trace(fun, [get_aval(x) for x in args])
+    return on_mesh_p.bind(*consts, *args, jaxpr=closed, on=on)
 
 
 # ---- shard_map ----------------------------------------------------------------------------------
 def _abstract_eval(
-    *avals: Any, jaxpr: ClosedJaxpr, mesh: Mesh, out_specs: Specs, **_: Any
+    *avals: Any, jaxpr: ClosedJaxpr, on: Manual, out_specs: Specs, **_: Any
 ) -> list[Any]:
-    return [whole_type(a, mesh, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
+    return [on.whole_type(a, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
 
 
 @cache_on_jaxpr
-def _on_wholes(closed: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs) -> ClosedJaxpr:
+def _on_wholes(closed: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs) -> ClosedJaxpr:
     """The body with blocks cut from whole arrays, and put together to such."""
 
     def fun(*args: Any) -> list[Any]:
-        blocks = [cut_block(x, mesh, s) for x, s in zip(args, in_specs, strict=True)]
+        blocks = [cut_block(x, on, s) for x, s in zip(args, in_specs, strict=True)]
         outs = jaxpr_as_fun(closed)(*blocks)
-        return [join_blocks(x, mesh, s) for x, s in zip(outs, out_specs, strict=True)]
+        return [join_blocks(x, s) for x, s in zip(outs, out_specs, strict=True)]
 
-    avals = [whole_type(a, mesh, s) for a, s in zip(closed.in_avals, in_specs, strict=True)]
-    return trace_on(mesh, fun, avals)[0]
+    untyped = dataclasses.replace(on, checked=False)
+    avals = [on.whole_type(a, s) for a, s in zip(closed.in_avals, in_specs, strict=True)]
+    return untyped.trace(fun, avals)[0]
 
 
 def _lowering(
-    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> Any:
-    whole = _on_wholes(jaxpr, mesh, in_specs, out_specs)
-    return _on_mesh_lowering(ctx, *args, jaxpr=whole, mesh=mesh)
+    whole = _on_wholes(jaxpr, on, in_specs, out_specs)
+    return _on_mesh_lowering(ctx, *args, jaxpr=whole, on=on)
 
 
 @cache_on_jaxpr
-def _program(closed: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs) -> ClosedJaxpr:
-    avals = [whole_type(a, mesh, s) for a, s in zip(closed.in_avals, in_specs, strict=True)]
+def _program(closed: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs) -> ClosedJaxpr:
+    avals = [on.whole_type(a, s) for a, s in zip(closed.in_avals, in_specs, strict=True)]
     return trace_to_jaxpr(
         lambda *args: shard_map_p.bind(
-            *args, jaxpr=closed, mesh=mesh, in_specs=in_specs, out_specs=out_specs
+            *args, jaxpr=closed, on=on, in_specs=in_specs, out_specs=out_specs
         ),
         avals,
     )
 
 
-def _impl(*args: Any, jaxpr: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs) -> Any:
-    program = _program(jaxpr, mesh, in_specs, out_specs)
+def _impl(*args: Any, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs) -> Any:
+    program = _program(jaxpr, on, in_specs, out_specs)
     return eval_trace().run_jaxpr(program, "shard_map", args)
 
 
 # Memories of what was made of a body: the mesh and its axes are part of each key.
-_jvp_body = cache_on_jaxpr(lambda closed, mesh, nonzero: _under(mesh, jvp_jaxpr, closed, nonzero))
+_jvp_body = cache_on_jaxpr(lambda closed, on, nonzero: _under(on, jvp_jaxpr, closed, nonzero))
 _batched_body = cache_on_jaxpr(
-    lambda closed, mesh, n, batched: _under(mesh, batch_jaxpr, closed, n, batched)
+    lambda closed, on, n, batched: _under(on, batch_jaxpr, closed, n, batched)
 )
 
 
-def _under(mesh: Mesh, transform: Callable[..., Any], *args: Any) -> Any:
-    with axes.bind(mesh.shape_tuple):
+def _under(on: Manual, transform: Callable[..., Any], *args: Any) -> Any:
+    with on.bound():
         closed, which = transform(*args, False)
     return _without_consts(closed), tuple(which)
 
@@ -175,20 +155,20 @@ def _without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _jvp(
-    primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs
+    primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> Any:  # fmt: skip
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    both, nonzero_out = _jvp_body(jaxpr, mesh, nonzero)
+    both, nonzero_out = _jvp_body(jaxpr, on, nonzero)
     outs = shard_map_p.bind(
         *primals,
         *(t for t in tangents if type(t) is not Zero),
         jaxpr=both,
-        mesh=mesh,
+        on=on,
         in_specs=in_specs + tuple(s for s, nz in zip(in_specs, nonzero, strict=True) if nz),
         out_specs=out_specs + tuple(s for s, nz in zip(out_specs, nonzero_out, strict=True) if nz),
     )
     given = iter(outs[len(out_specs) :])
-    avals = _abstract_eval(jaxpr=jaxpr, mesh=mesh, out_specs=out_specs)
+    avals = _abstract_eval(jaxpr=jaxpr, on=on, out_specs=out_specs)
     dots = [
         next(given) if nz else Zero(a.to_tangent())
         for nz, a in zip(nonzero_out, avals, strict=True)
@@ -197,12 +177,12 @@ def _jvp(
 
 
 @cache_on_jaxpr
-def _split(closed: ClosedJaxpr, mesh: Mesh, unknown: tuple[bool, ...]) -> Any:
+def _split(closed: ClosedJaxpr, on: Manual, unknown: tuple[bool, ...]) -> Any:
     """The known and the unknown half. Residuals that are no inputs get a leading dimension, which
-    is split over all of the mesh: each device keeps its own."""
+    is split over the mesh: each device keeps its own. The specs of all residuals come last."""
     from lamina import lax
 
-    with axes.bind(mesh.shape_tuple):
+    with on.bound():
         known, rest, out_unknown, _ = partial_eval_jaxpr(closed, unknown)
     n_known = len(out_unknown) - sum(out_unknown)
     known, which = forward_inputs(known, n_known)
@@ -215,41 +195,42 @@ def _split(closed: ClosedJaxpr, mesh: Mesh, unknown: tuple[bool, ...]) -> Any:
         own = [lax.squeeze(r, (0,)) if w is None else r for r, w in zip(args, which)]
         return jaxpr_as_fun(rest)(*own, *args[len(which) :])
 
-    known, _ = trace_on(mesh, stacking, known.in_avals)
+    specs = tuple(on.each(a.vma) for a in known.out_avals[n_known:])
+    known, _ = on.trace(stacking, known.in_avals)
     avals = [
         a.update(shape=(1, *a.shape)) if w is None else a
         for a, w in zip(rest.in_avals[: len(which)], which, strict=True)
     ]
-    rest, _ = trace_on(mesh, unstacking, avals + rest.in_avals[len(which) :])
-    return known, rest, tuple(out_unknown), which
+    rest, _ = on.trace(unstacking, avals + rest.in_avals[len(which) :])
+    return known, rest, tuple(out_unknown), which, specs
 
 
 def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
-    mesh, in_specs, out_specs = (params[k] for k in ("mesh", "in_specs", "out_specs"))
+    on, in_specs, out_specs = (params[k] for k in ("on", "in_specs", "out_specs"))
     unknown = tuple(trace.is_unknown(x) for x in args)
-    known, rest, out_unknown, which = _split(params["jaxpr"], mesh, unknown)
-    each = PartitionSpec(mesh.axis_names)
+    known, rest, out_unknown, which, own_specs = _split(params["jaxpr"], on, unknown)
     known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     known_specs = tuple(s for s, u in zip(in_specs, unknown, strict=True) if not u)
     known_out = tuple(s for s, u in zip(out_specs, out_unknown, strict=True) if not u)
     outs = shard_map_p.bind(
         *known_args,
         jaxpr=known,
-        mesh=mesh,
+        on=on,
         in_specs=known_specs,
-        out_specs=known_out + (each,) * which.count(None),
+        out_specs=known_out + own_specs,
     )
     n = len(known_out)
     later: list[Any] = []
     if any(out_unknown):
         residuals = gather_residuals(which, known_args, outs[n:])
-        residual_specs = tuple(each if w is None else known_specs[w] for w in which)
+        own = iter(own_specs)
+        residual_specs = tuple(next(own) if w is None else known_specs[w] for w in which)
         later = trace.emit(
             shard_map_p,
             [*residuals, *(x for x, u in zip(args, unknown, strict=True) if u)],
             dict(
                 jaxpr=rest,
-                mesh=mesh,
+                on=on,
                 in_specs=residual_specs
                 + tuple(s for s, u in zip(in_specs, unknown, strict=True) if u),
                 out_specs=tuple(s for s, u in zip(out_specs, out_unknown, strict=True) if u),
@@ -262,52 +243,57 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
 @cache_on_jaxpr
 def _transposed(
     closed: ClosedJaxpr,
-    mesh: Mesh,
+    on: Manual,
     in_specs: Specs,
     out_specs: Specs,
     linear: tuple[bool, ...],
     nonzero: tuple[bool, ...],
 ) -> Any:
-    """Backwards on blocks. A result that all devices along an axis give counts once: its cotangent
-    is shared out among them. An operand that all of them get collects from all."""
-    from lamina import lax
-
-    with axes.bind(mesh.shape_tuple):
+    """Backwards on blocks. Where types do not tell what varies, a result that all devices along an
+    axis give counts once: its cotangent is shared out among them; and an operand that all of them
+    get collects from all. Where types tell, what was cast to vary collects."""
+    with on.bound():
         backward, given = transpose_jaxpr(closed, linear, nonzero, False)
+    result_specs = [s for s, g in zip(in_specs, given, strict=True) if g]
+    if on.checked:
+        for aval, spec in zip(backward.out_avals, result_specs, strict=True):
+            assert aval.vma - frozenset(on.unnamed(spec)) == aval.vma, "a cotangent is not summed"
+        return _without_consts(backward), given
     n = len(linear) - sum(linear)
     ct_specs = [s for s, nz in zip(out_specs, nonzero, strict=True) if nz]
-    result_specs = [s for s, g in zip(in_specs, given, strict=True) if g]
 
     def fun(*args: Any) -> list[Any]:
-        cts = [_shared(ct, mesh, s) for ct, s in zip(args[n:], ct_specs, strict=True)]
+        from lamina import lax
+
+        cts = [_shared(ct, on, s) for ct, s in zip(args[n:], ct_specs, strict=True)]
         outs = jaxpr_as_fun(backward)(*args[:n], *cts)
         return [
-            lax.psum(x, unnamed(mesh, s)) if unnamed(mesh, s) else x
+            lax.psum(x, on.unnamed(s)) if on.unnamed(s) else x
             for x, s in zip(outs, result_specs, strict=True)
         ]
 
-    return trace_on(mesh, fun, backward.in_avals)[0], given
+    return on.trace(fun, backward.in_avals)[0], given
 
 
-def _shared(ct: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+def _shared(ct: Any, on: Manual, spec: PartitionSpec) -> Any:
     from lamina import lax
 
-    times = math.prod(mesh.shape[name] for name in unnamed(mesh, spec))
+    times = math.prod(on.mesh.shape[name] for name in on.unnamed(spec))
     return ct if times == 1 else lax.div(ct, lax.full_like(ct, times, shape=()))
 
 
 def _transpose(
-    cts: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs
+    cts: Any, *args: Any, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> list[Any]:
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    backward, given = _transposed(jaxpr, mesh, in_specs, out_specs, linear, nonzero)
+    backward, given = _transposed(jaxpr, on, in_specs, out_specs, linear, nonzero)
     outs = iter(
         shard_map_p.bind(
             *(x for x, lin in zip(args, linear, strict=True) if not lin),
             *(ct for ct in cts if type(ct) is not Zero),
             jaxpr=backward,
-            mesh=mesh,
+            on=on,
             in_specs=tuple(s for s, lin in zip(in_specs, linear, strict=True) if not lin)
             + tuple(s for s, nz in zip(out_specs, nonzero, strict=True) if nz),
             out_specs=tuple(s for s, g in zip(in_specs, given, strict=True) if g),
@@ -317,14 +303,18 @@ def _transpose(
 
 
 def _batching(
-    args: Any, dims: Any, *, jaxpr: ClosedJaxpr, mesh: Mesh, in_specs: Specs, out_specs: Specs
+    args: Any, dims: Any, *, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> Any:
     size = batched_size(args, dims)
-    over = axes.batching().spmd_name
+    over = tuple(name for name in axes.batching().spmd_name if name in on.names)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
-    local = size // math.prod(mesh.shape[name] for name in over)
+    local = size // math.prod(on.mesh.shape[name] for name in over)
     batched = tuple(d is not None for d in dims)
-    closed, out_batched = _batched_body(jaxpr, mesh, local, batched)
+    if on.checked and over:
+        avals = zip(jaxpr.in_avals, batched, strict=True)
+        with on.bound():
+            jaxpr = retyped(jaxpr, [a.vma.union(over) if b else a.vma for a, b in avals])
+    closed, out_batched = _batched_body(jaxpr, on, local, batched)
 
     def with_batch(specs: Specs, which: Sequence[bool]) -> Specs:
         return tuple(
@@ -334,7 +324,7 @@ def _batching(
     outs = shard_map_p.bind(
         *moved,
         jaxpr=closed,
-        mesh=mesh,
+        on=on,
         in_specs=with_batch(in_specs, batched),
         out_specs=with_batch(out_specs, out_batched),
     )
@@ -351,6 +341,8 @@ shard_map_p = Primitive(
     batching=_batching,
     partial_eval=_partial_eval,
     impl=_impl,
-    axis_names=lambda params: axes.used_in(params["jaxpr"].jaxpr) - set(params["mesh"].axis_names),
-    mesh=lambda params: params["mesh"],
+    align=as_given,
+    axis_names=_names_outside,
+    mesh=lambda params: params["on"].mesh,
+    shown=shown,
 )

@@ -13,8 +13,9 @@ from lamina.core import tree
 from lamina.core.trace import get_aval
 from lamina.devices import devices as all_devices
 from lamina.jit import jit
+from lamina.sharding.manual import Manual, check_not_inside
 from lamina.sharding.mesh import Mesh
-from lamina.sharding.on_mesh import block_type, shard_map_p, trace_on
+from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.spec import PartitionSpec
 from lamina.vmap import mapped_sizes
 
@@ -127,6 +128,8 @@ def _apply(
             "many"
         )
     mesh = Mesh(np.array(devices[:size], dtype=object), (name,))
+    check_not_inside("pmap", mesh)
+    on = Manual(mesh, (name,), False)
     out_dims: list[Any] = []
     out: list[Any] = []
 
@@ -152,16 +155,16 @@ def _apply(
         return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
 
     blocks = [
-        get_aval(x) if d is None else block_type(get_aval(x), mesh, spec(d))
+        get_aval(x) if d is None else on.block_type(get_aval(x), spec(d))
         for x, d in zip(leaves, dims, strict=True)
     ]
     on_device.__name__ = getattr(named, "__name__", "pmap")
-    closed, consts = trace_on(mesh, on_device, blocks, "pmap")
+    closed, consts = on.trace(on_device, blocks, "pmap")
     results = shard_map_p.bind(
         *consts,
         *leaves,
         jaxpr=closed,
-        mesh=mesh,
+        on=on,
         in_specs=(PartitionSpec(),) * len(consts) + tuple(map(spec, dims)),
         out_specs=tuple(map(spec, out_dims)),
     )

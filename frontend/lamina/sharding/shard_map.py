@@ -10,9 +10,10 @@ from lamina.control_flow.tracing import check_outputs
 from lamina.core import tree
 from lamina.core.trace import get_aval
 from lamina.jit import jit
+from lamina.lax.collective_sums import spread
+from lamina.sharding.manual import Manual, check_not_inside, inside
 from lamina.sharding.mesh import AbstractMesh, Mesh, get_mesh
-from lamina.sharding.on_mesh import block_type, shard_map_p, trace_on, unnamed
-from lamina.sharding.replication import varying_results
+from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.shardings import check_spec
 from lamina.sharding.spec import PartitionSpec
 
@@ -31,14 +32,18 @@ def shard_map(
 ) -> Any:
     """f on each device of a mesh, each with its blocks; the mesh axes are named axes in f.
 
-    mesh       by default the current one (`with mesh:`, `lamina.set_mesh`).
-    in_specs   a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut.
-    out_specs  a pytree prefix of the result: how its blocks make up arrays.
-    check_vma  whether a result that out_specs call equal on several devices must be known to be so.
+    mesh        by default the current one (`with mesh:`, `lamina.set_mesh`).
+    in_specs    a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut.
+    out_specs   a pytree prefix of the result: how its blocks make up arrays.
+    axis_names  the axes that f maps over, by default all. Devices along the others ("auto") do the
+                same; a shard_map over them may stand in f.
+    check_vma   whether types in f say along which axes a value varies (`typeof(x).vma`). Gradients
+                inside f are then right for values that all devices share; and a result that
+                out_specs call equal on several devices must be known to be so.
 
     The same program runs on every device, so that all of them come to each collective. Raises
-    ValueError where blocks would be of unequal size, specs do not fit the arrays, or a result is
-    not known to be replicated; NotImplementedError where only some axes of the mesh are meant.
+    ValueError where blocks would be of unequal size, specs do not fit the arrays or name an axis
+    that f does not map over, or a result is not known to be replicated.
     """
     if f is None:
         return functools.partial(
@@ -54,8 +59,8 @@ def shard_map(
     name = getattr(f, "__name__", str(f))
 
     def mapped(*args: Any) -> Any:
-        on = _mesh_of(mesh, axis_names, auto)
-        return _apply(f, name, on, in_specs, out_specs, check, args)
+        on = _manual(mesh, axis_names, auto, check)
+        return _apply(f, name, on, in_specs, out_specs, args)
 
     for word in ("__name__", "__qualname__", "__doc__", "__module__"):
         if hasattr(f, word):
@@ -86,8 +91,12 @@ def smap(
     return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names=names)
 
 
-def _mesh_of(mesh: Any, axis_names: Any, auto: Any) -> Mesh:
-    mesh = get_mesh() if mesh is None else mesh
+def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
+    outer = inside()
+    if mesh is None:
+        mesh = get_mesh() if outer is None else outer.mesh
+    if outer is not None and isinstance(mesh, AbstractMesh) and mesh == outer.mesh.abstract_mesh:
+        mesh = outer.mesh
     if isinstance(mesh, AbstractMesh):
         current = get_mesh()
         if current.abstract_mesh != mesh:
@@ -105,24 +114,24 @@ def _mesh_of(mesh: Any, axis_names: Any, auto: Any) -> Mesh:
             "The context mesh cannot be empty. Give shard_map a mesh, or use one as a context "
             "(`with mesh:` or `lamina.set_mesh(mesh)`)"
         )
-    names = set(mesh.axis_names) if not axis_names else set(axis_names)
+    bound = set() if outer is None else set(outer.names)
+    names = set(axis_names or set(mesh.axis_names) - (bound if axis_names is None else set()))
+    names -= set(auto)
     unknown = names - set(mesh.axis_names)
     if unknown:
-        raise ValueError(f"axis_names {unknown} are not axes of {mesh}")
-    rest = (set(mesh.axis_names) - names) | set(auto)
-    if any(mesh.shape[name] > 1 for name in rest):
-        raise NotImplementedError(
-            f"shard_map over {names} of {mesh} leaves {rest} to automatic partitioning, which is "
-            "not supported: map over all axes of the mesh"
+        raise ValueError(
+            f"shard_map axis_names {unknown} must be a subset of the mesh axes {mesh.axis_names}"
         )
-    return mesh
+    if outer is not None and (mesh != outer.mesh or names & bound or not names):
+        check_not_inside("shard_map", mesh)
+    return Manual(mesh, tuple(n for n in mesh.axis_names if n in names), check)
 
 
 def _is_spec(x: Any) -> bool:
     return isinstance(x, PartitionSpec) or x is None
 
 
-def _specs(what: str, specs: Any, value: Any, mesh: Mesh) -> list[PartitionSpec]:
+def _specs(what: str, specs: Any, value: Any, on: Manual) -> list[PartitionSpec]:
     try:
         found = tree.broadcast_prefix(specs, value, _is_spec)
     except ValueError as e:
@@ -135,19 +144,26 @@ def _specs(what: str, specs: Any, value: Any, mesh: Mesh) -> list[PartitionSpec]
             raise TypeError(
                 f"shard_map {what} must be a pytree of PartitionSpecs, but it has {spec!r}"
             )
-        check_spec(mesh, spec)
+        check_spec(on.mesh, spec)
+        for name in spec.names():
+            if name not in on.names:
+                raise ValueError(
+                    f"shard_map {what} argument must refer to an axis marked as manual "
+                    f"({set(on.names)}), but:\n\n  {what} refers to {name!r}\n\nCheck the {what} "
+                    "values passed to shard_map."
+                )
     return found
 
 
 def _apply(
     f: Callable[..., Any],
     name: str,
-    mesh: Mesh,
+    on: Manual,
     in_specs: Any,
     out_specs: Any,
-    check: bool,
     args: tuple[Any, ...],
 ) -> Any:
+    mesh = on.mesh
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
     if isinstance(in_specs, tuple) and not _is_spec(in_specs) and len(in_specs) != len(args):
@@ -155,31 +171,31 @@ def _apply(
             f"shard_map in_specs has {len(in_specs)} entries for {len(args)} arguments of {name}"
         )
     leaves, in_tree = tree.flatten(args)
-    specs = _specs("in_specs", in_specs, args, mesh)
+    specs = _specs("in_specs", in_specs, args, on)
     _check_arguments(name, mesh, leaves, specs, tree.paths(args))
-    blocks = [block_type(get_aval(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
+    blocks = [on.block_type(get_aval(x), s) for x, s in zip(leaves, specs, strict=True)]
     out: list[Any] = []
 
     def flat(*values: Any) -> list[Any]:
         result = f(*tree.unflatten(in_tree, values))
         flat_out, out_tree = tree.flatten(result)
         check_outputs(flat_out, name)
-        out[:] = [out_tree, result, tree.paths(result)]
-        return flat_out
+        result_specs = _specs("out_specs", out_specs, result, on)
+        out[:] = [out_tree, result_specs, tree.paths(result)]
+        return [spread(x, s.names()) for x, s in zip(flat_out, result_specs, strict=True)]
 
     flat.__name__ = name
-    closed, consts = trace_on(mesh, flat, blocks, "shard_map")
-    out_tree, result, paths = out
-    result_specs = _specs("out_specs", out_specs, result, mesh)
+    closed, consts = on.trace(flat, blocks, "shard_map")
+    out_tree, result_specs, paths = out
     specs = [PartitionSpec()] * len(consts) + specs
     _check_ranks(name, closed.out_avals, result_specs, paths)
-    if check:
-        _check_replicated(name, mesh, closed, specs, result_specs, paths)
+    if on.checked:
+        _check_replicated(name, on, closed.out_avals, result_specs, paths)
     outs = shard_map_p.bind(
         *consts,
         *leaves,
         jaxpr=closed,
-        mesh=mesh,
+        on=on,
         in_specs=tuple(specs),
         out_specs=tuple(result_specs),
     )
@@ -239,19 +255,18 @@ def _check_ranks(
 
 def _check_replicated(
     name: str,
-    mesh: Mesh,
-    closed: Any,
-    in_specs: Sequence[PartitionSpec],
-    out_specs: Sequence[PartitionSpec],
+    on: Manual,
+    avals: Sequence[Any],
+    specs: Sequence[PartitionSpec],
     paths: Sequence[str],
 ) -> None:
-    varying = varying_results(closed.jaxpr, [frozenset(s.names()) for s in in_specs])
+    mesh = on.mesh
     wrong = [
         f"* out_specs{path} is {spec}, which implies that the corresponding output value is "
-        f"replicated across mesh axes {unnamed(mesh, spec)}, but it may vary over "
-        f"{tuple(n for n in unnamed(mesh, spec) if n in where)}"
-        for where, spec, path in zip(varying, out_specs, paths, strict=True)
-        if where & {n for n in unnamed(mesh, spec) if mesh.shape[n] > 1}
+        f"replicated across mesh axes {on.unnamed(spec)}, but it may vary over "
+        f"{tuple(n for n in on.unnamed(spec) if n in aval.vma)}"
+        for aval, spec, path in zip(avals, specs, paths, strict=True)
+        if aval.vma & {n for n in on.unnamed(spec) if mesh.shape[n] > 1}
     ]
     if wrong:
         raise ValueError(

@@ -1,0 +1,214 @@
+"""The values of all positions along a named axis side by side, and its transpose: all_gather,
+psum_scatter.
+
+Under vmap they are data movement along the batch dimension, on devices StableHLO's collectives. The
+primitives work on whole blocks ("tiled"); the functions make that of JAX's other forms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import LINEAR, Primitive, axes, tree
+from lamina.core.axes import Axis
+from lamina.lax import hlo
+from lamina.lax.batching_rules import past
+from lamina.lax.checks import canonical_axes
+from lamina.lax.collective_sums import spread
+from lamina.lax.named_axes import (
+    CHANNEL,
+    Groups,
+    bound_names,
+    cut,
+    device_groups,
+    for_each_member,
+    gathered,
+    group_size,
+    in_groups,
+    merge,
+    rank,
+    read_groups,
+    scaled,
+    take,
+    times,
+    vary_too,
+)
+
+
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
+    """The x of all lanes: stacked in a new dimension `axis`, or side by side in it (tiled).
+
+    to   in a shard_map body with check_vma: whether the type of the result says that all devices
+         have the same ("invarying") or not ("varying", "reduced").
+    """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError(f"all_gather: to is 'varying', 'reduced' or 'invarying', got {to!r}")
+    names = bound_names(axis_name)
+    groups = read_groups("all_gather", names, axis_index_groups)
+
+    def one(leaf: Any) -> Any:
+        (at,) = canonical_axes("all_gather", (axis,), rank(leaf) + (not tiled))
+        block = leaf if tiled else lax.expand_dims(leaf, (at,))
+        for name in reversed(names):
+            same = to == "invarying" and name in axes.typed() and groups is None
+            block = (all_gather_invariant_p if same else all_gather_p).bind(
+                block, all_gather_dimension=at, axis_name=name, axis_index_groups=groups,
+                axis_size=group_size((name,), groups),
+            )  # fmt: skip
+        return block
+
+    return tree.map(one, x)
+
+
+def _all_gather_lowering(
+    ctx: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, axis_index_groups: Groups, **_: Any
+) -> Any:  # fmt: skip
+    groups = device_groups(ctx, (axis_name,), axis_index_groups)
+    return hlo.all_gather(x, all_gather_dimension, groups, CHANNEL)
+
+
+def _all_gather_axis_batching(
+    axis: Axis, args: Any, dims: Any, *, all_gather_dimension: int, axis_index_groups: Groups, **_: Any
+) -> Any:  # fmt: skip
+    (x,), (d,), at = args, dims, all_gather_dimension
+    if axis_index_groups is None:
+        return gathered(x, d, axis, at), None
+    members = in_groups(x, d, axis, axis_index_groups)
+    order = [i for i in range(rank(members)) if i != 1]
+    order.insert(at + 1, 1)
+    per_group = merge(lax.transpose(members, order), at + 1)
+    return for_each_member(per_group, axis, axis_index_groups), 0
+
+
+def _all_gather_transpose(ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> Any:
+    return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+def _own_block(ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **_: Any) -> Any:
+    """What all devices have the same of has one cotangent: each takes the part that it gave."""
+    size = x.aval.shape[all_gather_dimension]
+    start = lax.axis_index(axis_name) * size
+    own = lax.dynamic_slice_in_dim(spread(ct, (axis_name,)), start, size, all_gather_dimension)
+    return [own]
+
+
+def _gather(name: str, transpose: Any, varying: Any) -> Primitive:
+    def batching(args: Any, dims: Any, *, all_gather_dimension: int, **params: Any) -> Any:
+        (at,) = past(dims[0], (all_gather_dimension,))
+        return primitive.bind(args[0], all_gather_dimension=at, **params), dims[0]
+
+    primitive = Primitive(
+        name,
+        abstract_eval=lambda x, *, all_gather_dimension, axis_size, **_: scaled(
+            x, all_gather_dimension, axis_size
+        ),
+        lowering=_all_gather_lowering,
+        jvp=LINEAR,
+        transpose=transpose,
+        batching=batching,
+        axis_batching=_all_gather_axis_batching,
+        axis_names=lambda params: (params["axis_name"],),
+        varying=varying,
+    )
+    return primitive
+
+
+all_gather_p = _gather("all_gather", _all_gather_transpose, vary_too)
+all_gather_invariant_p = _gather(
+    "all_gather_invariant",
+    _own_block,
+    lambda along, params: (along | {params["axis_name"]}, along - {params["axis_name"]}),
+)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """As psum, each lane keeping one part of dimension `scatter_dimension` of the sum.
+
+    Raises ValueError where the dimension's size is not the axis size (or, tiled, no multiple).
+    """
+    names = bound_names(axis_name)
+    groups = read_groups("psum_scatter", names, axis_index_groups)
+    size = group_size(names, groups)
+
+    def one(leaf: Any) -> Any:
+        (at,) = canonical_axes("psum_scatter", (scatter_dimension,), rank(leaf))
+        here = np.shape(leaf)[at]
+        if here % size if tiled else here != size:
+            relation = "divisible by" if tiled else "equal to"
+            raise ValueError(
+                f"reduce_scatter operand scatter dimension size {here} must be {relation} the "
+                f"shard_count {size}"
+            )
+        for name in names:
+            leaf = reduce_scatter_p.bind(
+                leaf, scatter_dimension=at, axis_name=name, axis_index_groups=groups,
+                axis_size=group_size((name,), groups),
+            )  # fmt: skip
+        return leaf if tiled else lax.squeeze(leaf, (at,))
+
+    return tree.map(one, x)
+
+
+def _reduce_scatter_lowering(
+    ctx: Any, x: Any, *, scatter_dimension: int, axis_name: Any, axis_index_groups: Groups, **_: Any
+) -> Any:  # fmt: skip
+    groups = device_groups(ctx, (axis_name,), axis_index_groups)
+    return hlo.reduce_scatter(x, scatter_dimension, groups, CHANNEL, hlo.add)
+
+
+def _reduce_scatter_axis_batching(
+    axis: Axis, args: Any, dims: Any, *, scatter_dimension: int, axis_index_groups: Groups, **_: Any
+) -> Any:  # fmt: skip
+    (x,), (d,), at = args, dims, scatter_dimension
+    if axis_index_groups is None:
+        total = times(x, axis.size) if d is None else lax.reduce_sum(x, (d,))
+        return cut(total, at, axis.size), at
+    size = len(axis_index_groups[0])
+    per_group = lax.reduce_sum(in_groups(x, d, axis, axis_index_groups), (1,))
+    parts = cut(per_group, at + 1, size)
+    order = [0, at + 1, *(i for i in range(1, rank(parts)) if i != at + 1)]
+    lanes = merge(lax.transpose(parts, order), 0)
+    place = {lane: i for i, lane in enumerate(i for group in axis_index_groups for i in group)}
+    return take(lanes, [place[i] for i in range(axis.size)]), 0
+
+
+def _reduce_scatter_transpose(ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> Any:
+    return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+def _reduce_scatter_batching(args: Any, dims: Any, *, scatter_dimension: int, **params: Any) -> Any:
+    (at,) = past(dims[0], (scatter_dimension,))
+    return reduce_scatter_p.bind(args[0], scatter_dimension=at, **params), dims[0]
+
+
+reduce_scatter_p: Primitive = Primitive(
+    "reduce_scatter",
+    abstract_eval=lambda x, *, scatter_dimension, axis_size, **_: scaled(
+        x, scatter_dimension, 1, axis_size
+    ),
+    lowering=_reduce_scatter_lowering,
+    jvp=LINEAR,
+    transpose=_reduce_scatter_transpose,
+    batching=_reduce_scatter_batching,
+    axis_batching=_reduce_scatter_axis_batching,
+    axis_names=lambda params: (params["axis_name"],),
+    varying=vary_too,
+)

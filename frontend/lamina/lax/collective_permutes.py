@@ -1,0 +1,158 @@
+"""Positions along a named axis, and values sent from one to another: axis_index, ppermute.
+
+Under vmap they are data movement along the batch dimension, on devices StableHLO's partition_id
+and collective_permute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import (
+    LINEAR,
+    NO_OPERANDS,
+    NOT_DIFFERENTIABLE,
+    NOT_LINEAR,
+    Primitive,
+    ShapedArray,
+    axes,
+    get_aval,
+    tree,
+)
+from lamina.core.axes import Axis
+from lamina.lax import hlo
+from lamina.lax.batching_rules import at_front
+from lamina.lax.collective_sums import sum_over
+from lamina.lax.named_axes import (
+    CHANNEL,
+    bound_names,
+    device_groups,
+    group_size,
+    only_here,
+    take,
+    vary_too,
+)
+
+
+def axis_index(axis_name: Any) -> Any:
+    """The position along the axis, an int32. Over several names the last runs fastest."""
+    index: Any = None
+    for name in bound_names(axis_name):
+        here = axis_index_p.bind(axis_name=name)
+        index = here if index is None else index * axes.size_of(name) + here
+    return index
+
+
+def axis_size(axis_name: Any) -> int:
+    """The number of lanes along the axis (the product, for several names)."""
+    return group_size(bound_names(axis_name), None)
+
+
+def _axis_index_lowering(ctx: Any, *, axis_name: Any) -> Any:
+    stride = 1
+    for name, size in reversed(ctx.module.mesh_axes):
+        if name == axis_name:
+            break
+        stride *= size
+    here = hlo.divide(hlo.partition_id(), hlo.constant(np.uint32(stride)))
+    here = hlo.remainder(here, hlo.constant(np.uint32(size)))
+    return hlo.convert(here, np.int32)
+
+
+axis_index_p = Primitive(
+    "axis_index",
+    abstract_eval=lambda *, axis_name: ShapedArray((), np.int32),
+    lowering=_axis_index_lowering,
+    jvp=NOT_DIFFERENTIABLE,
+    transpose=NOT_LINEAR,
+    batching=NO_OPERANDS,
+    axis_batching=lambda axis, args, dims, *, axis_name: (lax.iota(np.int32, axis.size), 0),
+    axis_names=lambda params: (params["axis_name"],),
+    varying=vary_too,
+)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """x of lane s on lane t, for each pair (s, t) of perm; zeros on lanes that are no target.
+
+    Raises ValueError where a source or a target comes twice or is no index of the axis.
+    """
+    names = bound_names(axis_name)
+    pairs = tuple((int(s), int(t)) for s, t in perm)
+    sources, targets = [s for s, _ in pairs], [t for _, t in pairs]
+    if len(set(sources)) < len(pairs) or len(set(targets)) < len(pairs):
+        raise ValueError(
+            f"ppermute sources and destinations must be unique, got {sources} and {targets}."
+        )
+    size = group_size(names, None)
+    if any(not 0 <= i < size for i in (*sources, *targets)):
+        raise ValueError(
+            f"ppermute over axis {axis_name!r} of size {size} takes indices 0 to {size - 1}, got "
+            f"{pairs}"
+        )
+    return tree.map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """x of lane perm[i] on lane i."""
+    if set(perm) != set(range(len(perm))):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
+
+
+def _ppermute_lowering(ctx: Any, x: Any, *, axis_name: Any, perm: Any) -> Any:
+    rows = device_groups(ctx, axis_name)
+    pairs = [(row[s], row[t]) for row in rows for s, t in perm]
+    return hlo.collective_permute(x, pairs, CHANNEL)
+
+
+def _ppermute_axis_batching(axis: Axis, args: Any, dims: Any, *, axis_name: Any, perm: Any) -> Any:
+    only_here("ppermute", axis, axis_name)
+    front = at_front(args[0], dims[0], axis.size)
+    source = {t: s for s, t in perm}
+    moved = take(front, [source.get(i, 0) for i in range(axis.size)])
+    if len(source) == axis.size:
+        return moved, 0
+    got = np.array([i in source for i in range(axis.size)])
+    mask = lax.broadcast_in_dim(got, np.shape(moved), (0,))
+    return lax.select(mask, moved, lax.zeros_like(moved)), 0
+
+
+ppermute_p: Primitive = Primitive(
+    "ppermute",
+    abstract_eval=lambda x, *, axis_name, perm: x,
+    lowering=_ppermute_lowering,
+    jvp=LINEAR,
+    transpose=lambda ct, x, *, axis_name, perm: [
+        ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((t, s) for s, t in perm))
+    ],
+    batching=lambda args, dims, **params: (ppermute_p.bind(*args, **params), dims[0]),
+    axis_batching=_ppermute_axis_batching,
+    axis_names=lambda params: params["axis_name"],
+    varying=vary_too,
+)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """x of lane `source` on every lane."""
+    names = bound_names(axis_name)
+    size = group_size(names, None)
+    if not 0 <= source < size:
+        raise ValueError(f"pbroadcast source {source} is no index of axis {axis_name!r} ({size=})")
+
+    def one(leaf: Any) -> Any:
+        mine = lax.eq(axis_index(names), np.int32(source))
+        kept = lax.select(lax.broadcast(mine, np.shape(leaf)), leaf, lax.zeros_like(leaf))
+        return sum_over(kept, names)
+
+    def of_leaf(leaf: Any) -> Any:
+        dtype = get_aval(leaf).dtype
+        if dtype != np.bool_:
+            return one(leaf)
+        return lax.convert_element_type(one(lax.convert_element_type(leaf, np.int32)), dtype)
+
+    return tree.map(of_leaf, x)

@@ -1,0 +1,262 @@
+"""Reductions across a named axis, and what varies along one: psum, pmax, pmin, pvary.
+
+Under vmap they are reductions of the batch dimension, on devices StableHLO's all_reduce.
+
+In a shard_map body with check_vma types say along which mesh axes values vary (`aval.vma`). There
+the sum is `psum_invariant`: of a varying value, and the same on all devices. Its transpose is
+`pvary`, which does nothing but change the type, and the other way round. `psum` is its own
+transpose; it stands where types do not tell, and for groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import lax
+from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, get_aval, tree
+from lamina.core.axes import Axis
+from lamina.core.tangents import Zero
+from lamina.core.trace import Tracer
+from lamina.lax import hlo
+from lamina.lax.checks import canonical_axes
+from lamina.lax.named_axes import (
+    CHANNEL,
+    Groups,
+    bound_names,
+    device_groups,
+    for_each_member,
+    group_size,
+    in_groups,
+    names_in,
+    rank,
+    read_groups,
+    times,
+)
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum of x (a tree of arrays) over the axis, on every lane.
+
+    axis_name          a name or a tuple of names; integers among them are dimensions of x.
+    axis_index_groups  sums only within groups of positions along the axis.
+    Booleans count as int32. For what is the same everywhere (a number, a NumPy array) the sum is
+    known at once: psum(1, name) is the axis size, an int.
+    """
+    dims = [n for n in names_in(axis_name) if isinstance(n, int)]
+    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)))
+    groups = read_groups("psum", names, axis_index_groups)
+
+    def one(leaf: Any) -> Any:
+        if get_aval(leaf).dtype == np.bool_:
+            leaf = int(leaf) if isinstance(leaf, bool) else lax.convert_element_type(leaf, np.int32)
+        if dims:
+            leaf = lax.reduce_sum(leaf, canonical_axes("psum", dims, rank(leaf)))
+        if not isinstance(leaf, Tracer) and not _is_array(leaf):
+            return leaf * group_size(names, groups)
+        return sum_over(leaf, names, groups)
+
+    return tree.map(one, x)
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean of x over the axis. Arguments as psum's."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    n = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    if any(isinstance(name, int) for name in names_in(axis_name)):
+        counts = psum(tree.map(lambda leaf: np.ones(np.shape(leaf), np.int32), x), axis_name)
+        return tree.map(lambda v, c: v / c, total, counts)
+    return tree.map(lambda v: v / n, total)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest x over the axis. Arguments as psum's."""
+    return _extremum("pmax", pmax_p, lax.reduce_max, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The least x over the axis. Arguments as psum's."""
+    return _extremum("pmin", pmin_p, lax.reduce_min, x, axis_name, axis_index_groups)
+
+
+def _extremum(
+    what: str, primitive: Primitive, reduce: Any, x: Any, axis_name: Any, index_groups: Any
+) -> Any:
+    dims = [n for n in names_in(axis_name) if isinstance(n, int)]
+    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)))
+    groups = read_groups(what, names, index_groups)
+
+    def one(leaf: Any) -> Any:
+        if dims:
+            leaf = reduce(leaf, canonical_axes(what, dims, rank(leaf)))
+        return primitive.bind(leaf, axes=names, axis_index_groups=groups) if names else leaf
+
+    return tree.map(one, x)
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "aval")
+
+
+def sum_over(x: Any, names: tuple[Any, ...], groups: Groups = None) -> Any:
+    """The sum of an array over bound names: of what types tell about, it varies no more."""
+    typed = tuple(n for n in names if n in axes.typed()) if groups is None else ()
+    rest = tuple(n for n in names if n not in typed)
+    if rest:
+        x = psum_p.bind(x, axes=rest, axis_index_groups=groups)
+    return psum_invariant_p.bind(x, axes=typed) if typed else x
+
+
+def _reduction(
+    name: str,
+    reduce: Callable[[Any, Sequence[int]], Any],
+    repeat: Callable[[Any, int], Any],
+    combine: Callable[[Any, Any], Any],
+    jvp: Any,
+    transpose: Any,
+) -> Primitive:
+    """A reduction over named axes. repeat(x, n): what n equal lanes come to."""
+
+    def lowering(ctx: Any, x: Any, *, axes: Any, axis_index_groups: Groups = None) -> Any:
+        groups = device_groups(ctx, axes, axis_index_groups)
+        return hlo.all_reduce(x, groups, CHANNEL, combine)
+
+    def batching(args: Any, dims: Any, **params: Any) -> Any:
+        return primitive.bind(*args, **params), dims[0]
+
+    def axis_batching(
+        axis: Axis, args: Any, dims: Any, *, axes: Any, axis_index_groups: Groups = None
+    ) -> Any:
+        (x,), (d,) = args, dims
+        if axis_index_groups is not None:
+            per_group = reduce(in_groups(x, d, axis, axis_index_groups), (1,))
+            return for_each_member(per_group, axis, axis_index_groups), 0
+        x = repeat(x, axis.size) if d is None else reduce(x, (d,))
+        rest = tuple(n for n in axes if n != axis.name)
+        return _again(primitive, x, rest) if rest else x, None
+
+    primitive = Primitive(
+        name,
+        abstract_eval=lambda x, **_: x,
+        lowering=lowering,
+        jvp=jvp,
+        transpose=transpose,
+        batching=batching,
+        axis_batching=axis_batching,
+        axis_names=lambda params: params["axes"],
+        varying=_reduced,
+    )
+    return primitive
+
+
+def _again(primitive: Primitive, x: Any, rest: tuple[Any, ...]) -> Any:
+    """The same reduction over fewer names."""
+    if primitive is psum_invariant_p:
+        return primitive.bind(x, axes=rest)
+    return primitive.bind(x, axes=rest, axis_index_groups=None)
+
+
+def _reduced(along: frozenset[Any], params: dict[str, Any]) -> tuple[Any, Any]:
+    """What is reduced over all of an axis is the same along it."""
+    over = axes.typed() & frozenset(params["axes"])
+    whole = params.get("axis_index_groups") is None
+    return along | over, along - over if whole else along | over
+
+
+def _extremum_jvp(primitive: Callable[[], Primitive]) -> Any:
+    """The tangent is that of the lane that has the extremum, shared out among equals."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = primitive().bind(x, **params)
+        if type(t) is Zero:
+            return out, t
+        here = lax.convert_element_type(lax.eq(x, out), get_aval(t).dtype)
+        count = sum_over(here, params["axes"], params["axis_index_groups"])
+        total = sum_over(lax.mul(t, here), params["axes"], params["axis_index_groups"])
+        return out, lax.div(total, count)
+
+    return jvp
+
+
+psum_p: Primitive = _reduction(
+    "psum", lambda x, dims: lax.reduce_sum(x, dims), times, lambda a, b: hlo.add(a, b), LINEAR,
+    lambda ct, x, **params: [psum_p.bind(ct, **params)],
+)  # fmt: skip
+psum_invariant_p: Primitive = _reduction(
+    "psum_invariant", lambda x, dims: lax.reduce_sum(x, dims), times, lambda a, b: hlo.add(a, b),
+    LINEAR, lambda ct, x, *, axes: [spread(ct, axes)],
+)  # fmt: skip
+pmax_p: Primitive = _reduction(
+    "pmax", lambda x, dims: lax.reduce_max(x, dims), lambda x, n: x, lambda a, b: hlo.maximum(a, b),
+    _extremum_jvp(lambda: pmax_p), NOT_LINEAR,
+)  # fmt: skip
+pmin_p: Primitive = _reduction(
+    "pmin", lambda x, dims: lax.reduce_min(x, dims), lambda x, n: x, lambda a, b: hlo.minimum(a, b),
+    _extremum_jvp(lambda: pmin_p), NOT_LINEAR,
+)  # fmt: skip
+
+
+# ---- what varies along an axis ------------------------------------------------------------------
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """x, of a type that says that it varies along the axis (to="varying").
+
+    In a shard_map body with check_vma, where x must be known to be the same along the axis, else
+    ValueError. Where types do not tell, x as it is.
+    """
+    if isinstance(axis_name, (set, frozenset)):
+        raise TypeError(f"axis_name={axis_name!r} must be a tuple or a str. Got {axis_name}")
+    if not axis_name:
+        return x
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(
+            "Got unexpected `to` value. Allowed `to` values are: {'varying', 'reduced', "
+            f"'unreduced'}}, got {to!r}"
+        )
+    names = bound_names(axis_name)
+    typed = [n for n in names if n in axes.typed()]
+
+    def one(leaf: Any) -> Any:
+        vma = get_aval(leaf).vma
+        varying = [n for n in typed if n in vma]
+        if varying and len(varying) < len(typed):
+            raise ValueError(
+                "lax.pcast can only accept axis_name which corresponds to one of varying or "
+                f"invarying state of the input. Got input type: {get_aval(leaf).str_long()}, axes: "
+                f"{names}"
+            )
+        if typed and (varying or to != "varying"):
+            state = "varying" if varying else "invarying"
+            raise ValueError(f"Unsupported pcast from={state}, to={to!r}")
+        return spread(leaf, typed)
+
+    return tree.map(one, x)
+
+
+def pvary(x: Any, axis_name: Any) -> Any:
+    """x, of a type that varies along the axis, whether or not it did: pcast to "varying"."""
+    names = bound_names(axis_name)
+    return tree.map(lambda leaf: spread(leaf, names), x)
+
+
+def spread(x: Any, names: Sequence[Any] | frozenset[Any]) -> Any:
+    """x, varying at least along these names as far as types tell."""
+    new = (frozenset(names) & axes.typed()) - get_aval(x).vma
+    return pvary_p.bind(x, axes=tuple(sorted(new, key=str))) if new else x
+
+
+pvary_p: Primitive = Primitive(
+    "pvary",
+    abstract_eval=lambda x, *, axes: x,
+    lowering=lambda ctx, x, *, axes: x,
+    jvp=LINEAR,
+    transpose=lambda ct, x, *, axes: [sum_over(ct, tuple(n for n in axes if n not in x.aval.vma))],
+    batching=lambda args, dims, *, axes: (pvary_p.bind(*args, axes=axes), dims[0]),
+    axis_batching=lambda axis, args, dims, *, axes: (
+        spread(args[0], [n for n in axes if n != axis.name]), dims[0]
+    ),
+    axis_names=lambda params: params["axes"],
+    varying=lambda along, params: (along, along | (axes.typed() & frozenset(params["axes"]))),
+)  # fmt: skip

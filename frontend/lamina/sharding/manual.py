@@ -1,0 +1,108 @@
+"""Where the body of a shard_map runs: a mesh, of which some axes are mapped over by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lamina.control_flow.varying import align
+from lamina.core import axes
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.sharding.mesh import Mesh
+from lamina.sharding.spec import PartitionSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Manual:
+    """The axes of a mesh that are named axes in a body; its values are blocks along them.
+
+    names    these axes, in the mesh's order. Along all others every device has, and does, the same.
+    checked  whether types say along which of them a value varies (check_vma).
+    """
+
+    mesh: Mesh
+    names: tuple[Any, ...]
+    checked: bool
+
+    @contextmanager
+    def bound(self) -> Iterator[None]:
+        """For a block, the axes are bound, and this is `inside()`."""
+        sizes = [(name, self.mesh.shape[name]) for name in self.names]
+        outer, _state.inside = _state.inside, self
+        try:
+            with axes.bind(sizes, align if self.checked else None):
+                yield
+        finally:
+            _state.inside = outer
+
+    def trace(
+        self, fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], what: str = "on_mesh"
+    ) -> tuple[ClosedJaxpr, list[Any]]:
+        """The jaxpr of a flat function of blocks, with what it closes over as leading inputs."""
+        with self.bound():
+            closed = trace_to_jaxpr(fun, avals, DebugInfo(what, getattr(fun, "__name__", what)))
+        return close_jaxpr(convert_constvars(closed.jaxpr)), closed.consts
+
+    def block_type(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+        """The type of a device's block of a whole array."""
+        shape = tuple(n // self.parts(spec, i) for i, n in enumerate(aval.shape))
+        return aval.update(shape=shape, vma=aval.vma | self.varying(spec))
+
+    def whole_type(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+        """The type of the array that such blocks make up."""
+        shape = tuple(n * self.parts(spec, i) for i, n in enumerate(aval.shape))
+        return aval.update(shape=shape, vma=aval.vma - frozenset(self.names))
+
+    def varying(self, spec: PartitionSpec) -> frozenset[Any]:
+        """Along what the blocks of an array vary, as far as types tell."""
+        return frozenset(spec.names()) if self.checked else frozenset()
+
+    def parts(self, spec: PartitionSpec, dim: int) -> int:
+        """In how many parts a dimension is cut."""
+        return math.prod(self.mesh.shape[name] for name in spec.names_of(dim))
+
+    def unnamed(self, spec: PartitionSpec) -> tuple[Any, ...]:
+        """The axes along which the blocks are the same."""
+        used = spec.names()
+        return tuple(name for name in self.names if name not in used)
+
+    def each(self, vma: frozenset[Any]) -> PartitionSpec:
+        """How values of which each device keeps its own are stacked along a new first dimension."""
+        names = tuple(n for n in self.names if n in vma) if self.checked else self.names
+        return PartitionSpec(names) if names else PartitionSpec()
+
+
+class _State(threading.local):
+    inside: Manual | None = None
+
+
+_state = _State()
+
+
+def inside() -> Manual | None:
+    """Where the body that is being traced runs; None outside of any."""
+    return _state.inside
+
+
+def check_not_inside(what: str, mesh: Any) -> None:
+    """Raises ValueError in the body of a shard_map or pmap."""
+    if _state.inside is not None:
+        here = _state.inside
+        raise ValueError(
+            f"The context mesh {here.mesh}, of which {here.names} are manual here, should match the "
+            f"mesh passed to {what}, {mesh}: inside a shard_map or pmap only a shard_map over other "
+            "axes of the same mesh can stand (mesh=None, axis_names={...})"
+        )
+
+
+def shown(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as JAX prints them."""
+    rest = {k: v for k, v in params.items() if k != "on"}
+    on = params["on"]
+    return {**rest, "mesh": on.mesh, "manual_axes": on.names, "check_vma": on.checked}
