@@ -87,7 +87,7 @@ def compile_module(
         run_optimize(work, watch)
         signature = _signature(work)
         counted = cost.Counter(work).main()
-        run_fuse(work, watch)
+        run_fuse(work, watch, target.kind)
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
         run_plan(work, watch)
         built = _BACKENDS[target.kind](work, target, store)

@@ -63,6 +63,13 @@ STABLEHLO_FUSE = (
     "stablehlo-fuse",
 )
 
+# The same for GPUs: kernels of our own do matrix products, in any layout.
+CUDA_FUSE = tuple(
+    {"stablehlo-fuse": "stablehlo-fuse{library-products=false}"}.get(name, name)
+    for name in STABLEHLO_FUSE
+    if name != "stablehlo-lay-out-contractions"
+)
+
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
@@ -175,9 +182,10 @@ CPU_KERNEL_LLVM = (
 
 # linalg on tensors -> kernels for blocks and threads, in a gpu.module.
 CUDA_KERNEL_GPU = (
+    "func.func(linalg-fuse-elementwise-ops)",  # conversions into what was a named op before
     *KERNEL_BUFFERS,
     "func.func(linalg-generalize-named-ops)",
-    "gpu-map-to-threads",
+    "gpu-map-to-threads{arch=ARCH}",  # the target's
 )
 
 # What an op with kernels of its own leaves of StableHLO in them: scalar code.
@@ -218,6 +226,7 @@ ALL_PIPELINES = {
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,
+    "cuda-fuse": CUDA_FUSE,
     "cuda-gpu": CUDA_KERNEL_GPU,
     "cuda-written": CUDA_KERNEL_WRITTEN,
     "cuda-llvm": CUDA_KERNEL_LLVM,

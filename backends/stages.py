@@ -18,6 +18,7 @@ from lamina.backends.cpu.program_text import is_scalar, kernels_of
 from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
+    CUDA_FUSE,
     STABLEHLO_FUSE,
     STABLEHLO_INPUT,
     STABLEHLO_OPTIMIZE,
@@ -101,10 +102,11 @@ def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
     _dump(watch, "optimized", module, (*STABLEHLO_INPUT, *needed, *STABLEHLO_OPTIMIZE))
 
 
-def run_fuse(module: ir.Module, watch: Instrumentation) -> None:
-    """Form 2 to form 3: kernels, and a @main that calls them."""
-    _pipeline(STABLEHLO_FUSE).run(module)
-    _dump(watch, "fused", module, STABLEHLO_FUSE)
+def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
+    """Form 2 to form 3: kernels, as a kind of target wants them, and a @main that calls them."""
+    passes = {"cpu": STABLEHLO_FUSE, "cuda": CUDA_FUSE}[kind]
+    _pipeline(passes).run(module)
+    _dump(watch, "fused", module, passes)
 
 
 def run_plan(module: ir.Module, watch: Instrumentation) -> None:
@@ -169,9 +171,10 @@ class Stages:
         module = working_copy(parse(self.artifact.manifest["stablehlo"]))
         with instrumentation.off():
             watch = Instrumentation()
+            fuse = functools.partial(run_fuse, kind=self._target.kind)
             for run, form in (
                 (run_optimize, "optimized"),
-                (run_fuse, "fused"),
+                (fuse, "fused"),
                 (run_plan, "planned"),
             ):
                 run(module, watch)

@@ -39,14 +39,16 @@ def run(text: str, arguments: Sequence[np.ndarray]) -> None:
 
 
 class _Memory:
-    """Bytes with, for each place, who wrote and read it last. Shared memory has a row a block."""
+    """Bytes with, for each unit of so many, who wrote and read it last. Shared memory has a row a
+    block."""
 
-    def __init__(self, data: np.ndarray, shared: bool) -> None:
-        self.data, self.shared = data, shared
-        self.writer, self.write_epoch = (np.full(data.size, -1) for _ in range(2))
-        self.reader, self.read_epoch = (np.full(data.size, -1) for _ in range(2))
-        self.read_block = np.full(data.size, -1)  # -2 for several
-        self.atomic = np.full(data.size, -1)  # the kind of the last write, if it was atomic
+    def __init__(self, data: np.ndarray, shared: bool, unit: int = 0) -> None:
+        self.data, self.shared, self.unit = data, shared, unit or data.itemsize
+        units = data.size * data.itemsize // self.unit
+        self.writer, self.write_epoch = (np.full(units, -1) for _ in range(2))
+        self.reader, self.read_epoch = (np.full(units, -1) for _ in range(2))
+        self.read_block = np.full(units, -1)  # -2 for several
+        self.atomic = np.full(units, -1)  # the kind of the last write, if it was atomic
 
 
 class _View:
@@ -56,6 +58,14 @@ class _View:
         self.memory, self.shape = memory, list(type_.shape)
         self.strides, static = type_.get_strides_and_offset()
         self.offset = static if offset is None else offset
+        self.data = memory.data.view(_dtype(type_.element_type))
+
+    def units(self, place: np.ndarray) -> tuple[np.ndarray, int]:
+        """The units of memory that elements take, and how many each."""
+        count = self.data.itemsize // self.memory.unit
+        if count <= 1:
+            return place, 1
+        return (place[:, None] * count + np.arange(count)).reshape(-1), count
 
 
 class _Launch:
@@ -201,6 +211,9 @@ class _Launch:
         type_ = ir.MemRefType(op.results[0].type)
         if op.name == "memref.get_global":
             return _View(self._global(op, type_), type_)
+        if op.name == "memref.view" and operands[0].memory.shared:
+            # Parts that overlap share what is known of who wrote and read.
+            return _View(operands[0].memory, type_, int(operands[1]) // _dtype(type_.element_type).itemsize)
         if op.name == "memref.view":
             # One memory for each typed window: they do not overlap.
             source, start = operands[0].memory.data, int(operands[1])
@@ -229,8 +242,14 @@ class _Launch:
                 data.view(np.uint8)[:] = 0xAB  # memory that nobody wrote is not zero
             else:
                 data[:] = np.array(self.globals[name].attributes["initial_value"]).reshape(-1)
-            self.named[name] = _Memory(data, shared)
+            self.named[name] = _Memory(data, shared, self._unit_of(op) if shared else 0)
         return self.named[name]
+
+    def _unit_of(self, op: Any) -> int:
+        """The smallest element that a shared buffer is seen to hold."""
+        seen = [use.owner.operation.results[0].type for use in op.results[0].uses
+                if use.owner.operation.name == "memref.view"]  # fmt: skip
+        return min((_dtype(ir.MemRefType(t).element_type).itemsize for t in seen), default=0)
 
     def _place(
         self, op: Any, operands: list[Any], mask: np.ndarray, count: int = 1
@@ -242,18 +261,17 @@ class _Launch:
             if ((i < 0) | (i + last >= size))[mask if np.ndim(i) else ...].any() and mask.any():
                 raise SimtError(f"{op}: an index is out of the bounds of {view.shape}")
             place += i * stride
-        if count > 1 and (place[mask] * view.memory.data.itemsize
-                          % (count * view.memory.data.itemsize)).any():  # fmt: skip
+        if count > 1 and (place[mask] % count).any():
             raise SimtError(f"{op}: not aligned")
         if view.memory.shared:
-            place += self.block * (view.memory.data.size // self.blocks)
+            place += self.block * (view.data.size // self.blocks)
         return np.where(mask, place, 0)
 
     def _load(self, op: Any, view: _View, place: np.ndarray, mask: np.ndarray) -> np.ndarray:
         memory = view.memory
-        if not memory.data.size:
-            return np.zeros(self.lane.size, memory.data.dtype)
-        at, lane, block = place[mask], self.lane[mask], self.block[mask]
+        if not view.data.size:
+            return np.zeros(self.lane.size, view.data.dtype)
+        at, lane, block = self._touched(view, place, mask)
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
                     memory.write_epoch[at], lane, block)  # fmt: skip
         same = (memory.read_epoch[at] == self.epoch) & (memory.reader[at] != -1)
@@ -264,13 +282,17 @@ class _Launch:
         memory.read_block[at] = np.where((known == -1) | (known == block), block, -2)
         memory.read_block[at[(memory.read_block[at] != block)]] = -2
         memory.read_epoch[at] = self.epoch
-        return memory.data[place]
+        return view.data[place]
+
+    def _touched(self, view: _View, place: np.ndarray, mask: np.ndarray) -> tuple[Any, Any, Any]:
+        at, each = view.units(place[mask])
+        return at, np.repeat(self.lane[mask], each), np.repeat(self.block[mask], each)
 
     def _store(
         self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray
     ) -> None:
         memory = view.memory
-        at, lane, block = place[mask], self.lane[mask], self.block[mask]
+        at, lane, block = self._touched(view, place, mask)
         if np.unique(at).size != at.size:
             raise SimtError(f"{op}: threads write the same place at once")
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
@@ -278,7 +300,7 @@ class _Launch:
         self._check(op, memory.reader[at], memory.read_block[at],
                     memory.read_epoch[at], lane, block)  # fmt: skip
         memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, -1
-        memory.data[at] = np.broadcast_to(value, self.lane.shape)[mask]
+        view.data[place[mask]] = np.broadcast_to(value, self.lane.shape)[mask]
 
     def _atomic(self, op: Any, operands: list[Any], place: np.ndarray, mask: np.ndarray) -> Any:
         """Each thread in turn; atomics of one kind may meet, but not with other accesses."""

@@ -82,7 +82,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     _check_supported(kernel)
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
-        texts = _to_gpu(module, source)
+        texts = _to_gpu(module, source, target)
         launches, scratch = _launches(module)
         run_pipeline(CUDA_KERNEL_LLVM, module)
         check_translatable(module, ("llvm.", "nvvm."))
@@ -93,7 +93,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     return CudaKernel(symbol, launches, scratch, texts["ptx"], texts)
 
 
-def _to_gpu(module: ir.Module, source: str) -> dict[str, str]:
+def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
     """A function of StableHLO ops -> a gpu.module; the texts of the stages on the way."""
     (function,) = [op.operation for op in module.body.operations]
     if written_op(function) is not None:
@@ -105,8 +105,12 @@ def _to_gpu(module: ir.Module, source: str) -> dict[str, str]:
     else:
         lower_to_linalg(module, source, "CUDA")
         texts = {"linalg": str(module)}
-        run_pipeline(CUDA_KERNEL_GPU, module)
+        run_pipeline(_for_target(CUDA_KERNEL_GPU, target), module)
     return texts | {"gpu": str(module)}
+
+
+def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
+    return tuple(stage.replace("ARCH", target.cpu) for stage in stages)
 
 
 def _check_supported(kernel: ir.Operation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -118,6 +118,11 @@ class Kernels:
             )
         return name
 
+    def annotate(self, name: str, text: str) -> None:
+        """Say something of the kernel added last in an attribute."""
+        last = self.body.operations[len(self.body.operations) - 1].operation
+        last.attributes[name] = ir.StringAttr.get(text)
+
     def finish(self) -> None:
         """Erase the function, now that its kernels stand."""
         self.device.attributes[SCRATCH] = ir.IntegerAttr.get(_word(), self.scratch_bytes)
@@ -150,14 +155,11 @@ class Kernel:
     ) -> None:
         """Make what the ops use: constants, views and temporaries, but for `local` ones."""
         self.replaced |= local or {}
-        needed: set[ir.Value] = set()
+        self.prepare_values(used_values(ops))
 
-        def need(op: ir.Operation) -> ir.WalkResult:
-            needed.update(op.operands)
-            return ir.WalkResult.ADVANCE
-
-        for op in ops:
-            op.walk(need)
+    def prepare_values(self, values: Iterable[ir.Value]) -> None:
+        """Make these values of the function, and what they are made of."""
+        needed = set(values)
         wanted = []
         for op in reversed(self.kernels.setup):
             if any(result in needed for result in op.results):
@@ -204,6 +206,19 @@ class Kernel:
         return ir.Operation.create(
             "memref.get_global", results=[type_], attributes={"name": ir.FlatSymbolRefAttr.get(name)}
         ).result
+
+
+def used_values(ops: Iterable[ir.Operation]) -> set[ir.Value]:
+    """The operands of ops and of those in them."""
+    found: set[ir.Value] = set()
+
+    def need(op: ir.Operation) -> ir.WalkResult:
+        found.update(op.operands)
+        return ir.WalkResult.ADVANCE
+
+    for op in ops:
+        op.walk(need)
+    return found
 
 
 def _three(sizes: Sequence[int]) -> list[int]:

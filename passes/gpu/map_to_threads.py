@@ -5,6 +5,8 @@
 The kernels of a function run one after the other, each on all the function's buffers and then
 scratch memory, of `lamina.scratch_bytes`. What a kernel is:
 
+- product: a contraction of two buffers, with what follows it element by element: tiles in shared
+  memory. How, says `lamina.tiling` on the kernel.
 - rows: generics that agree on their leading loops, a reduction among them, run in one kernel, with
   a block for each row. Temporaries that fit are parts of shared memory. Lanes combine by shuffles,
   warps through shared memory.
@@ -39,6 +41,8 @@ from lamina.passes.gpu.emit import (
     emit_transpose,
 )
 from lamina.passes.gpu.kernels import Kernels
+from lamina.passes.gpu.product import Product
+from lamina.passes.gpu.product_choice import emit_choice, with_products
 from lamina.passes.gpu.shapes import is_columns, row_groups, transposed_input
 from lamina.passes.gpu.threads import Combiner
 from lamina.passes.linalg.structure import (
@@ -55,7 +59,9 @@ _SETUP = ("arith.", "complex.", "index.", "math.", "memref.cast", "memref.collap
 
 @dataclass(frozen=True)
 class MapToThreads(Pass):
-    """See the module's docstring."""
+    """See the module's docstring. `arch` is the GPU's architecture."""
+
+    arch: str = "sm_90a"
 
     def run(self, module: ir.Module) -> None:
         for op in list(module.body.operations):
@@ -101,6 +107,14 @@ class MapToThreads(Pass):
         kernels.finish()
 
     def _emit(self, kernels: Kernels, generics: list[Generic]) -> None:
+        for part in with_products(generics):
+            if isinstance(part, Product):
+                emit_choice(kernels, part, self.arch)
+                self.count("products")
+            else:
+                self._emit_others(kernels, part)
+
+    def _emit_others(self, kernels: Kernels, generics: list[Generic]) -> None:
         for group in row_groups(generics):
             if group.depth is not None:
                 emit_rows(kernels, group.members, group.depth)

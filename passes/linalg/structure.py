@@ -3,7 +3,7 @@ extents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -153,9 +153,12 @@ def _extents(
     return tuple(extents)  # type: ignore[arg-type]
 
 
-def sole_fill(generic: Generic, output: ir.Value) -> ir.Operation | None:
+def sole_fill(
+    generic: Generic, output: ir.Value, is_fill: Callable[[ir.Operation], bool] | None = None
+) -> ir.Operation | None:
     """The fill that only gives a reduction's output its initial value: its last write before the
-    generic."""
+    generic. `is_fill` says what counts as one."""
+    is_fill = is_fill or _is_fill_of_input
     if not any(generic.reductions):
         return None
     users = [use.owner for use in output.uses]
@@ -177,7 +180,24 @@ def sole_fill(generic: Generic, output: ir.Value) -> ir.Operation | None:
     return None
 
 
-def is_fill(op: ir.Operation) -> bool:
+def filled_value(op: ir.Operation) -> ir.Value | None:
+    """The one value that a generic writes everywhere, whether it is an input or comes from outside;
+    None for any other op."""
+    if not is_generic_on_buffers(op):
+        return None
+    inputs, outputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    block = op.regions[0].blocks[0]
+    if outputs != 1 or len(block.operations) != 1:
+        return None
+    value = block.operations[0].operation.operands[0]
+    if inputs == 0 and value != block.arguments[0]:
+        return value
+    if inputs == 1 and value == block.arguments[0] and not _is_buffer(op.operands[0]):
+        return op.operands[0]
+    return None
+
+
+def _is_fill_of_input(op: ir.Operation) -> bool:
     if op.name != "linalg.generic" or list(
         ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     ) != [1, 1]:

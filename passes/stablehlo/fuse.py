@@ -20,6 +20,8 @@ function with a kind and a reason:
 | update | an op that overwrites its first operands, marked `lamina.inout` |
 | control | a loop or branch of small steps, made before by `stablehlo-outline-control` |
 
+With `library-products=false` no library does matrix products: each is a kernel of kind output.
+
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
 
@@ -47,6 +49,7 @@ class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
     max_ops: int = 64
+    library_products: bool = True
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -70,7 +73,7 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if op.name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(block, self.max_ops, effects)
+        grouping = Grouping(block, self.max_ops, effects, self.library_products)
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         Outliner(block, grouping, kernels).run()

@@ -44,9 +44,13 @@ Places = dict[Place, Need]
 class Grouping:
     """The groups of a block, made once by `run`."""
 
-    def __init__(self, block: ir.Block, max_ops: int, effects: set[ir.Operation]) -> None:
-        """`effects`: the ops, here and in regions, that must stay in their order."""
+    def __init__(
+        self, block: ir.Block, max_ops: int, effects: set[ir.Operation], library_products: bool = True
+    ) -> None:
+        """`effects`: the ops, here and in regions, that must stay in their order. `library_products`:
+        whether a library may do matrix products."""
         self._effects = effects
+        self._library_products = library_products
         self.ops = [inner.operation for inner in block.operations]
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
@@ -215,7 +219,7 @@ class Grouping:
         return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the reduction"
 
     def _refusal_of_contraction(self, op: ir.Operation, group: Group, places: Places) -> str | None:
-        if fuse_ops.library_of(op):
+        if fuse_ops.library_of(op, self._library_products):
             return "a library call"
         if group.kind != "loop" or group.shape != fuse_ops.shape_of_result(op):
             return "a contraction"
@@ -239,7 +243,7 @@ class Grouping:
         op = self.ops[position]
         shape = fuse_ops.shape_of_result(op)
         kind: Kind = "output"
-        library = fuse_ops.library_of(op)
+        library = fuse_ops.library_of(op, self._library_products)
         if library:
             kind = "library"
         elif op.name in fuse_ops.UPDATES:

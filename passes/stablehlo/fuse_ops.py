@@ -108,8 +108,9 @@ def _is_in_memory(value: ir.Value) -> bool:
     return not (is_elementwise(op) or op.name in MAPPED or op.name in LEAVES)
 
 
-def library_of(op: ir.Operation) -> str | None:
-    """The library kernel that does a whole op, if one does and it pays."""
+def library_of(op: ir.Operation, products: bool = True) -> str | None:
+    """The library kernel that does a whole op, if one does and it pays; matrix products have one where
+    `products` says so."""
     if op.name == "stablehlo.fft":
         return "lamina.fft"
     routine = Lapack.of(op)
@@ -121,7 +122,7 @@ def library_of(op: ir.Operation) -> str | None:
         return None if SortOrder.of(op) is None else "lamina.sort"
     if op.name in COLLECTIVES:
         return "lamina.collective"
-    if op.name != "stablehlo.dot_general":
+    if op.name != "stablehlo.dot_general" or not products:
         return None
     gemm = Gemm.of(op)
     if gemm is None or not library_wins(gemm, str(op.operands[0].type.element_type)):

@@ -68,8 +68,9 @@ def _compiled(name: str, arch: str) -> tuple[CudaKernel, tuple[int, ...]]:
     with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
         module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
     watch = Instrumentation()
-    for stage in (run_optimize, run_fuse, run_plan):
-        stage(module, watch)
+    run_optimize(module, watch)
+    run_fuse(module, watch, "cuda")
+    run_plan(module, watch)
     main = module.body.operations[0].regions[0].blocks[0]
     (call,) = [op for op in main.operations if op.operation.name == "func.call"]
     order = tuple(list(main.arguments).index(root_buffer(value)) for value in call.operands)

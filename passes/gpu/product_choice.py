@@ -1,0 +1,51 @@
+"""Which generics of a function are products, and what does each: tensor cores or threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lamina.dialects.vendors import ir
+from lamina.passes.gpu.kernels import Kernels
+from lamina.passes.gpu.product import Product, read_product, with_surroundings
+from lamina.passes.gpu.product_operand import padded_source
+from lamina.passes.gpu.product_simt import emit_simt
+from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
+from lamina.passes.linalg.structure import Generic
+from lamina.passes.memref.place_temporaries import element_bytes
+
+
+def with_products(generics: Sequence[Generic]) -> list[Product | list[Generic]]:
+    """The generics in order, each product with what belongs to it, the others in lists."""
+    found: list[Product | list[Generic]] = []
+    taken: set[ir.Operation] = set()
+    others: list[Generic] = []
+    for number, generic in enumerate(generics):
+        if generic.op in taken:
+            continue
+        product = read_product(generic)
+        if product is None:
+            others.append(generic)
+            continue
+        before = [g for g in generics[:number] if g.op not in taken]
+        product = with_surroundings(product, before, generics[number + 1 :])
+        made_in_place = {product.fill} if product.fill is not None else set()
+        for factor in (product.a, product.b):
+            padding = padded_source(product, factor)
+            made_in_place |= set(padding.ops) if padding is not None else set()
+        others = [g for g in others if g.op not in made_in_place]
+        taken |= made_in_place | {f.generic.op for f in product.followers}
+        found += [others, product] if others else [product]
+        others = []
+    # A fill may come before another product that has been listed with what is before it.
+    rest = [[g for g in part if g.op not in taken] if isinstance(part, list) else part
+            for part in [*found, others]]  # fmt: skip
+    return [part for part in rest if part]
+
+
+def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
+    """The kernels of a product; what multiplies in them."""
+    widest = max(element_bytes(value.type) for value in (product.a.value, product.b.value))
+    widest = max(widest, element_bytes(product.element))
+    tiling = choose_tiling(product.sizes, fma_unit(widest, arch), arch)
+    emit_simt(kernels, product, tiling)
+    return tiling.unit.kind
