@@ -107,6 +107,9 @@ class _Launch:
     def step(self, op: Any, mask: np.ndarray) -> list[Any]:
         operands = [self.values[value] for value in op.operands]
         match op.name:
+            case "complex.constant":
+                re, im = (float(part.value) for part in op.attributes["value"])
+                return [np.asarray(re + 1j * im, _dtype(op.results[0].type))]
             case "arith.constant":
                 return [_constant(op)]
             case "gpu.thread_id":

@@ -29,8 +29,9 @@ class Program:
     def __init__(self, function: Callable[..., Any], *arguments: Any, arch: str = "sm_90a") -> None:
         module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
         watch = Instrumentation()
-        for stage in (run_optimize, run_fuse, run_plan):
-            stage(module, watch)
+        run_optimize(module, watch)
+        run_fuse(module, watch, "cuda")
+        run_plan(module, watch)
         self.module, self.target = module, Target("cuda", arch)
         self.arguments = [np.ascontiguousarray(a) for a in arguments]
         self.kernels: dict[str, CudaKernel] = {

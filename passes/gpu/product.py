@@ -105,8 +105,9 @@ def read_product(generic: Generic) -> Product | None:
     if body is None or loaded_buffers(generic):
         return None
     output = generic.output_maps[0]
+    places = _dimensions(output) or []
     parallel = [d for d, r in enumerate(generic.reductions) if not r]
-    if sorted(_dimensions(output) or ()) != parallel:
+    if sorted(places) != parallel:
         return None
     if any(_index_of(e) is None for map_ in generic.input_maps for e in map_.results):
         return None
@@ -127,7 +128,7 @@ def read_product(generic: Generic) -> Product | None:
         for n in range(2)
     ]
     # The result's columns should be those along which it is contiguous.
-    last = _dimensions(output)[-1] if output.results else None
+    last = places[-1] if places else None
     a, b = factors if last not in factors[0].along else factors[::-1]
     reduced = sorted(
         (d for d, r in enumerate(generic.reductions) if r),
@@ -200,7 +201,7 @@ def _read_body(generic: Generic) -> _Body | None:
         if op not in (multiply, add):
             if len(found) != 1 or found == {2}:
                 return None
-            before[found.pop()].append(op)
+            before[min(found)].append(op)
     left, right = multiply.operands
     order = (sources.get(left), sources.get(right))
     if order == ({1}, {0}):

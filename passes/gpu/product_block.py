@@ -13,7 +13,7 @@ from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times, zero_of
 from lamina.passes.gpu.product_results import Results, combined, prepare
 from lamina.passes.gpu.product_tiling import Tiling
-from lamina.passes.gpu.threads import SHARED_SPACE, barrier, below, gpu_id, positions, strided, when
+from lamina.passes.gpu.threads import SHARED_SPACE, below, gpu_id, positions, strided, when
 from lamina.passes.loops import index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -67,16 +67,17 @@ class Block:
         )
 
     def store_tile(
-        self, staged: ir.Value, rows: int, threads: int, row_of: Callable[[ir.Value], ir.Value]
+        self, staged: ir.Value, rows: int, threads: int, row_of: int | Callable[[ir.Value], ir.Value]
     ) -> None:
         """Write what is staged in shared memory, neighbouring columns by neighbouring threads;
-        `row_of` says which row of the tile is staged in a row."""
+        `row_of` says which row of the tile is staged in a row, or in the first one."""
         _, m, n, _ = self.product.sizes
         columns = self.tiling.columns
 
         def item(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             staged_row, in_tile = over(number, columns), modulo(number, columns)
-            row = plus(self.first_row, row_of(staged_row))
+            in_tile_row = plus(staged_row, row_of) if isinstance(row_of, int) else row_of(staged_row)
+            row = plus(self.first_row, in_tile_row)
             column = plus(self.first_column, in_tile)
 
             def write() -> None:

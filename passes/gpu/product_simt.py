@@ -27,7 +27,7 @@ _ACROSS = 16  # threads along a tile's rows, and along its columns
 
 def emit_simt(kernels: Kernels, product: Product, tiling: Tiling) -> None:
     """The kernels of a product that threads do."""
-    emit_product(kernels, product, tiling, _THREADS, _Simt)
+    emit_product(kernels, product, tiling, _THREADS, lambda block: _Simt(block).emit())
 
 
 class _Tile:
@@ -89,6 +89,8 @@ class _Simt:
         thread = gpu_id("thread_id")
         self.down, self.across = over(thread, _ACROSS), modulo(thread, _ACROSS)
         self.counts = tuple(edge // _ACROSS for edge in edges)
+
+    def emit(self) -> None:
         self._finish(self._sums())
 
     def _sums(self) -> list[ir.Value]:
@@ -168,8 +170,6 @@ class _Simt:
                     at = plus(times(self.down, self.lanes), row)
                     store(sums[(first + row) * columns + column], buffer, [at, place])
             barrier()
-            self.block.store_tile(
-                buffer, self.group, _THREADS, lambda row, first=first: plus(row, first * _ACROSS)
-            )
+            self.block.store_tile(buffer, self.group, _THREADS, first * _ACROSS)
 
 

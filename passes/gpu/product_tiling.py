@@ -85,10 +85,10 @@ def _candidates(
     k = sizes[3]
     if unit.is_tensor_core:
         depth, stages = 64 // unit.bytes, 3
-        edges = (32, 64, 128)
+        edges: tuple[int, ...] = (32, 64, 128)
     else:
         depth, stages = (16 if unit.bytes <= 4 else 8), 2
-        edges = {4: (32, 64, 128), 16: (32,)}.get(max(4, unit.bytes), (32, 64))
+        edges = (32, 64, 128) if unit.bytes <= 4 else (32,) if unit.bytes == 16 else (32, 64)
     for rows in edges:
         for columns in edges:
             splits = 1

@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --stablehlo-fuse --split-input-file | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{library-products=false}' --split-input-file | FileCheck %s --check-prefix=OWN
 
 // A chain is one kernel; what its result may overwrite is marked.
 // CHECK-LABEL: func.func @chain
@@ -224,4 +225,18 @@ func.func @library(%x: tensor<4xf32>) {
   %c = stablehlo.constant dense<1> : tensor<i32>
   stablehlo.custom_call @second(%x, %c) {has_side_effect = true} : (tensor<4xf32>, tensor<i32>) -> ()
   return
+}
+
+// -----
+
+// A large product is a library's, or takes what follows it into its kernel.
+// CHECK-LABEL: func.func @product
+// CHECK: lamina.kind = "library", lamina.library = "openblas.gemm"
+// OWN-LABEL: func.func @product
+// OWN-NOT: library
+// OWN: lamina.kind = "output", lamina.reason = "dot_general with 1 ops after"
+func.func @product(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  %1 = stablehlo.negate %0 : tensor<512x512xf32>
+  return %1 : tensor<512x512xf32>
 }
