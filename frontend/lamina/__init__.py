@@ -91,6 +91,8 @@ if _TYPE_CHECKING:
     from lamina import typing as typing
     from lamina.ad_checkpoint import checkpoint as checkpoint
     from lamina.ad_checkpoint import remat as remat
+    from lamina.array import Device as Device
+    from lamina.array import Shard as Shard
     from lamina.callbacks import pure_callback as pure_callback
     from lamina.callbacks.barrier import effects_barrier as effects_barrier
     from lamina.custom_derivatives import closure_convert as closure_convert
@@ -127,12 +129,15 @@ _MODULES = frozenset(
         "random",
         "scipy",
         "sharding",
+        "test_util",
         "typing",
     }
 )
 _NAMES = {
+    "Device": "lamina.array",
     "NamedSharding": "lamina.sharding",
     "P": "lamina.sharding",
+    "Shard": "lamina.array",
     "autograph": "lamina.python_control",
     "checkpoint": "lamina.ad_checkpoint",
     "clear_caches": "lamina.environment",

@@ -46,6 +46,12 @@ def _default_device_changed(scope: str) -> None:
 _default_device_set: set[str] = set()
 
 
+def _sharding_of_type(aval: ShapedArray) -> object:
+    from lamina.sharding import AbstractMesh, NamedSharding, P
+
+    return NamedSharding(AbstractMesh((), ()), P(*[None] * aval.ndim))
+
+
 def _gather(array: Array) -> Array:
     from lamina.placement import gather
 
@@ -58,7 +64,9 @@ def connect() -> None:
     from lamina.key_array import KeyArray
     from lamina.numpy.array_methods import attach
 
+    ShapedArray.sharding_rule = staticmethod(_sharding_of_type)
     trace.register_value_type(Array, _array_aval)
+    trace.register_type_alone(stages.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
     trace.set_eval_trace(EvalTrace(stages.compile_primitive, stages.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)

@@ -50,7 +50,7 @@ def jvp(
             f"have {p_tree} and tangents have {t_tree}."
         )
     for p, t in zip(ps, ts, strict=True):
-        pa = get_aval(p).to_tangent()
+        pa = get_aval(p).to_tangent_aval()
         ta = _tangent_aval(t)
         if pa.dtype != ta.dtype:
             raise TypeError(
@@ -154,7 +154,7 @@ class _LinearMap:
                 f"the tangents have structure {t_tree}, the linearised function takes {self.in_tree}"
             )
         for aval, t in zip(self.in_avals, ts, strict=True):
-            want, got = aval.to_tangent(), _tangent_aval(t)
+            want, got = aval.to_tangent_aval(), _tangent_aval(t)
             if want.shape != got.shape or want.dtype != got.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
@@ -166,7 +166,7 @@ class _LinearMap:
             )
         )
         dots = [
-            next(given) if nz else instantiate_zero(Zero(a.to_tangent()))
+            next(given) if nz else instantiate_zero(Zero(a.to_tangent_aval()))
             for a, nz in zip(self.out_avals, self.nonzero, strict=False)
         ]
         return tree.unflatten(self.out_tree, dots)
@@ -184,7 +184,7 @@ class _LinearMap:
                 )
             )
         for ct, aval in zip(cts, self.out_avals, strict=True):
-            want, got = aval.to_tangent(), _tangent_aval(ct)
+            want, got = aval.to_tangent_aval(), _tangent_aval(ct)
             if want.shape != got.shape or want.dtype != got.dtype:
                 raise ValueError(
                     "unexpected type (e.g. shape/dtype) for argument to VJP function: got "
@@ -306,7 +306,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             )
         for ct, want in zip(cts, closed.out_avals, strict=True):
             got = _tangent_aval(ct)
-            if not same_type(got, want.to_tangent()):
+            if not same_type(got, want.to_tangent_aval()):
                 raise TypeError(
                     "linear_transpose: the cotangent is of type "
                     f"{got.str_short()} where the function gives {want.str_short()}"

@@ -22,7 +22,7 @@ from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.primitive import Primitive
-from lamina.core.trace import Tracer, get_aval, physical
+from lamina.core.trace import Tracer, get_aval, has_no_value, physical
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.key_array import KeyEntry, wrap_keys
 from lamina.program_key import program_key
@@ -37,16 +37,34 @@ HOIST_BYTES = 16 * 1024
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array, without the array: for tracing and as eval_shape's result."""
+    """The shape and dtype of an array, without the array: for tracing and as eval_shape's result.
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    sharding    where the array would lie, for those who read it.
+    """
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False) -> None:
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+    ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = tuple(int(d) for d in shape)
         self.dtype = dtypes.canonicalize(dtype)
+        self.sharding = sharding
         self.weak_type = weak_type
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """A copy with some fields changed: shape, dtype, sharding, weak_type."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        if unknown := changes.keys() - fields.keys():
+            raise TypeError(f"ShapeDtypeStruct.update: no field {', '.join(sorted(unknown))}")
+        return ShapeDtypeStruct(**fields | changes)
 
     @property
     def aval(self) -> ShapedArray:
@@ -61,14 +79,19 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self.aval == other.aval
+        return (
+            isinstance(other, ShapeDtypeStruct)
+            and self.aval == other.aval
+            and self.sharding == other.sharding
+        )
 
     def __hash__(self) -> int:
         return hash(self.aval)
 
     def __repr__(self) -> str:
+        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
 def out_info(closed: ClosedJaxpr, out_tree: tree.PyTreeDef) -> Any:
@@ -202,6 +225,11 @@ def _constant_value(value: Any, aval: ShapedArray) -> Any:
         raise TypeError(
             "a traced value of an outer transformation is a constant of the function that is to be "
             "compiled: pass it as an argument"
+        )
+    if has_no_value(value):
+        raise TypeError(
+            f"A {type(value).__name__} does not have a value and cannot be used as a constant in a "
+            "function that is compiled"
         )
     if getattr(value, "nbytes", 0) > HOIST_BYTES and get_aval(value) == aval:
         return value

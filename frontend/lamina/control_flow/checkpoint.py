@@ -128,7 +128,7 @@ def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: ClosedJaxpr, **param
     n = len(nonzero_out)
     given = iter(outs[n:])
     return outs[:n], [
-        next(given) if nz else Zero(aval.to_tangent())
+        next(given) if nz else Zero(aval.to_tangent_aval())
         for nz, aval in zip(nonzero_out, jaxpr.out_avals, strict=True)
     ]
 

@@ -258,7 +258,7 @@ def _jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[ClosedJaxpr
     n = len(none)
     given = iter(outs[n:])
     out_tangents = [
-        next(given) if w else Zero(a.to_tangent())
+        next(given) if w else Zero(a.to_tangent_aval())
         for w, a in zip(wanted, branches[0].out_avals, strict=True)
     ]
     return outs[:n], out_tangents

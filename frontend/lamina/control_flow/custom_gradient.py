@@ -28,7 +28,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     def fwd(*args: Any, **kwargs: Any) -> Any:
         out, rule = fun(*args, **kwargs)
         leaves, out_tree = tree.flatten(out)
-        cts = [get_aval(x).to_tangent() for x in leaves]
+        cts = [get_aval(x).to_tangent_aval() for x in leaves]
         in_tree: list[Any] = []
 
         def flat(*values: Any) -> list[Any]:

@@ -16,11 +16,12 @@ from lamina.control_flow.custom_rule import (
     tangent_or_zero,
     without_consts,
 )
+from lamina.control_flow.jit_call import transpose_call
 from lamina.control_flow.varying import aligns_call
 from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from lamina.core.primitive import NOT_LINEAR, Primitive
+from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
 from lamina.interpreters.batching import batch_flat, batched_size, move_batch
@@ -84,7 +85,7 @@ class custom_jvp(CustomRule):
             from lamina.interpreters.tangents import add_tangents
 
             out = self(*primals)
-            zeros = tree.map(lambda x: Zero(get_aval(x).to_tangent()), out)
+            zeros = tree.map(lambda x: Zero(get_aval(x).to_tangent_aval()), out)
             parts = [j(t, out, *primals) for j, t in zip(jvps, tangents, strict=True) if j]
             total = zeros
             for part in parts:
@@ -164,7 +165,7 @@ def _flat_rule(
             )
         dots = [tangent_or_zero(d, get_aval(o)) for o, d in zip(outs, dots, strict=True)]
         for o, d in zip(outs, dots, strict=True):
-            want = get_aval(o).to_tangent()
+            want = get_aval(o).to_tangent_aval()
             if type(d) is not Zero and not same_type(get_aval(d), want):
                 raise TypeError(
                     "Custom JVP rule must produce primal and tangent outputs with corresponding "
@@ -218,7 +219,7 @@ def _batching(
         def flat(*values: Any) -> list[Any]:
             given = iter(values[n:])
             ts = [
-                next(given) if z is None else Zero(get_aval(x).to_tangent())
+                next(given) if z is None else Zero(get_aval(x).to_tangent_aval())
                 for z, x in zip(zero, values[:n], strict=True)
             ]
             outs, dots = jvp_fun(values[:n], ts)
@@ -231,7 +232,7 @@ def _batching(
         outs = [move_batch(x, d, size) for x, d in zip(outs, out_dims, strict=True)]
         results, given = outs[: len(out_zero)], iter(outs[len(out_zero) :])
         return results, [
-            Zero(get_aval(o).to_tangent()) if z else next(given)
+            Zero(get_aval(o).to_tangent_aval()) if z else next(given)
             for o, z in zip(results, out_zero, strict=True)
         ]
 
@@ -247,6 +248,13 @@ def _batching(
     return outs, [0] * len(outs)
 
 
+def _transpose(
+    cts: list[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any
+) -> list[Any]:
+    # Under linear_transpose nothing is differentiated: the function itself, if it is linear.
+    return transpose_call(cts, *args, jaxpr=call_jaxpr, name=name)
+
+
 def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return jaxpr_as_fun(call_jaxpr)(*args)
 
@@ -258,7 +266,7 @@ custom_jvp_call_p = Primitive(
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,
-    transpose=NOT_LINEAR,
+    transpose=_transpose,
     batching=_batching,
     impl=_impl,
     shown=lambda params: {"name": params["name"], "call_jaxpr": params["call_jaxpr"]},

@@ -152,7 +152,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxprs: Parts, const_lengths: Parts) ->
             lax.neg(m) if type(t) is Zero else lax.sub(t, m)
             for t, m in zip(db, moved, strict=True)
         ]
-    zeros = [Zero(a.to_tangent()) for a in jaxprs.solve.out_avals]
+    zeros = [Zero(a.to_tangent_aval()) for a in jaxprs.solve.out_avals]
     if all(type(t) is Zero for t in rhs):
         return outs, zeros
     given_rhs = [instantiate_zero(t) for t in rhs]

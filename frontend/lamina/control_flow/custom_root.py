@@ -94,7 +94,7 @@ def custom_root(
 
 
 def _zero_tangent(x: Any) -> Any:
-    return instantiate_zero(Zero(get_aval(x).to_tangent()))
+    return instantiate_zero(Zero(get_aval(x).to_tangent_aval()))
 
 
 def _check(what: str, got: Any, want: Any) -> None:

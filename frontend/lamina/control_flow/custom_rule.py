@@ -120,7 +120,7 @@ def name_of(rule: Any) -> str:
 def tangent_or_zero(x: Any, out_aval: ShapedArray) -> Any:
     """What a rule gave as the tangent of a result, with symbolic zeros as Zero."""
     if isinstance(x, (SymbolicZero, Zero)) or not dtypes.is_inexact(out_aval.dtype):
-        return Zero(out_aval.to_tangent())
+        return Zero(out_aval.to_tangent_aval())
     return x
 
 

@@ -45,7 +45,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a tree of arrays: SymbolicZero, or arrays."""
 
     def zero(x: Any) -> Any:
-        aval = get_aval(x).to_tangent()
+        aval = get_aval(x).to_tangent_aval()
         return SymbolicZero(aval) if symbolic_zeros else instantiate_zero(Zero(aval))
 
     return tree.map(zero, val)
@@ -210,7 +210,7 @@ def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArr
     paths = tree.paths(example)
     out = []
     for i, (ct, aval) in enumerate(zip(spread, in_avals, strict=True)):
-        want = aval.to_tangent()
+        want = aval.to_tangent_aval()
         if ct is _ABSENT or want.dtype == dtypes.float0 or isinstance(ct, SymbolicZero):
             out.append(Zero(want))
             continue

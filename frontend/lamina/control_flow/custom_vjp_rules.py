@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.custom_rule import batched_call, without_consts
+from lamina.control_flow.jit_call import transpose_call
 from lamina.control_flow.varying import aligns_call, as_given
 from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from lamina.core.primitive import NOT_LINEAR, Primitive
+from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
 from lamina.interpreters.batching import batch_flat, batched_size, move_batch
@@ -55,7 +56,7 @@ def _jvp(
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     nonzero = [type(t) is not Zero for t in tangents]
     outs, residuals, backward = fwd(primals, nonzero)
-    out_avals = tuple(get_aval(o).to_tangent() for o in outs)
+    out_avals = tuple(get_aval(o).to_tangent_aval() for o in outs)
     dots = iter(
         custom_lin_p.bind(
             *residuals,
@@ -154,6 +155,13 @@ def _one_lane(aval: ShapedArray) -> ShapedArray:
     return aval.update(shape=aval.shape[1:])
 
 
+def _transpose(
+    cts: list[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any
+) -> list[Any]:
+    # Under linear_transpose nothing is differentiated: the function itself, if it is linear.
+    return transpose_call(cts, *args, jaxpr=call_jaxpr, name=name)
+
+
 def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return jaxpr_as_fun(call_jaxpr)(*args)
 
@@ -165,7 +173,7 @@ custom_vjp_call_p = Primitive(
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,
-    transpose=NOT_LINEAR,
+    transpose=_transpose,
     batching=_batching,
     impl=_impl,
     shown=lambda params: {"name": params["name"], "call_jaxpr": params["call_jaxpr"]},

@@ -161,7 +161,7 @@ def _jvp(
             ps.append(move_batch(p, None, size) if t_by_lane and not by_lane else p)
             if nz and by_lane and not t_by_lane:
                 t = move_batch(t, None, size)
-            ts.append(t if nz else Zero(get_aval(ps[-1]).to_tangent()))
+            ts.append(t if nz else Zero(get_aval(ps[-1]).to_tangent_aval()))
         out_flags: list[bool] = []
 
         def of_primals(*xs: Any) -> list[Any]:
@@ -187,7 +187,7 @@ def _jvp(
     )
     given = iter(outs[n_out:])
     return outs[:n_out], [
-        next(given) if nz else Zero(a.to_tangent())
+        next(given) if nz else Zero(a.to_tangent_aval())
         for nz, a in zip(out_nonzero, call.out_avals, strict=True)
     ]
 

@@ -65,7 +65,7 @@ def _jvp(
     n = len(nonzero_out)
     given = iter(outs[n:])
     tangents_out = [
-        next(given) if nz else Zero(aval.to_tangent())
+        next(given) if nz else Zero(aval.to_tangent_aval())
         for nz, aval in zip(nonzero_out, jaxpr.out_avals, strict=True)
     ]
     return outs[:n], tangents_out
@@ -109,7 +109,10 @@ _transposed = cache_on_jaxpr(
 )
 
 
-def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
+def transpose_call(
+    cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any
+) -> list[Any]:
+    """The transpose of a call: a call of its transpose."""
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     backward, nonzero_out = _transposed(jaxpr, linear, nonzero)
@@ -160,7 +163,7 @@ jit_p = Primitive(
     abstract_eval=_abstract_eval,
     lowering=_lowering,
     jvp=_jvp,
-    transpose=_transpose,
+    transpose=transpose_call,
     batching=_batching,
     partial_eval=_partial_eval,
     dce=_dce,

@@ -49,7 +49,7 @@ def linear_call(
         return out
 
     forward = trace_to_jaxpr(call, avals, debug_info(fun, "linear_call"))
-    cts = [a.to_tangent() for a in forward.out_avals]
+    cts = [a.to_tangent_aval() for a in forward.out_avals]
     backward = trace_to_jaxpr(
         transposed, [*avals[:n_res], *cts], debug_info(fun_transpose, "linear_call transpose")
     )

@@ -188,7 +188,7 @@ def transpose(
     ct_ys = cts[num_carry:]
     ys_nz = [type(ct) is not Zero for ct in ct_ys]
     y_avals = jaxpr.out_avals[num_carry:]
-    ct_consts = [zeros_like_aval(a.to_tangent()) for a in lin_const_avals]
+    ct_consts = [zeros_like_aval(a.to_tangent_aval()) for a in lin_const_avals]
 
     def body(*values: Any) -> list[Any]:
         it = iter(values)
@@ -196,7 +196,7 @@ def transpose(
         sums = [next(it) for _ in ct_consts]
         cc = [next(it) for _ in ct_carry]
         cy = [
-            next(it) if nz else Zero(a.to_tangent()) for nz, a in zip(ys_nz, y_avals, strict=True)
+            next(it) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(ys_nz, y_avals, strict=True)
         ]
         rc_it, rx_it = iter(rc), it
         operands = [

@@ -159,7 +159,7 @@ def _jvp(
     given = iter([*carry_dot, *ys_dot])
     primals_out = [*carry_out, *ys]
     tangents_out = [
-        next(given) if nz else Zero(get_aval(p).to_tangent())
+        next(given) if nz else Zero(get_aval(p).to_tangent_aval())
         for nz, p in zip(out_nz, primals_out, strict=True)
     ]
     return primals_out, tangents_out

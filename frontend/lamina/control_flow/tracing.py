@@ -10,7 +10,7 @@ from typing import Any
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
-from lamina.core.trace import get_aval, is_array_like
+from lamina.core.trace import get_aval, has_no_value, is_array_like
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -65,7 +65,7 @@ def arg_names(
 def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
     """Raises TypeError if a function returned what is not an array."""
     for x in leaves:
-        if not is_array_like(x):
+        if not is_array_like(x) and not has_no_value(x):
             raise TypeError(
                 f"function {fun_name} returned a value of type {type(x)}, which is not a valid "
                 "lamina type: return arrays, numbers, or containers of them"

@@ -174,7 +174,7 @@ def _jvp(
     )
     given = iter(outs[n_carry:])
     out_t = [
-        next(given) if nz else Zero(a.to_tangent())
+        next(given) if nz else Zero(a.to_tangent_aval())
         for nz, a in zip(carry_nz, body_jaxpr.out_avals, strict=True)
     ]
     return outs[:n_carry], out_t

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +12,13 @@ from lamina.core import dtypes
 NOWHERE: frozenset[Any] = frozenset()
 
 
-class ShapedArray:
+class AbstractValue:
+    """What is known of a value before it is there: the base of its types."""
+
+    __slots__ = ()
+
+
+class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, and whether the dtype is weak (from a Python scalar).
 
     vma   in a shard_map body the mesh axes along which the value may vary from device to device
@@ -40,6 +47,13 @@ class ShapedArray:
         self._hash = hash((self.shape, self.dtype, weak_type, vma))
 
     ndim = property(lambda self: len(self.shape))
+    sharding_rule: ClassVar[Callable[[ShapedArray], Any]]
+    """Injection: what `sharding` gives. Set by lamina._connect."""
+
+    @property
+    def sharding(self) -> Any:
+        """Where values lie as far as types tell: a NamedSharding over no mesh."""
+        return ShapedArray.sharding_rule(self)
 
     @property
     def size(self) -> int:
@@ -80,7 +94,7 @@ class ShapedArray:
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
-    def to_tangent(self) -> ShapedArray:
+    def to_tangent_aval(self) -> ShapedArray:
         """The type of derivatives with respect to a value of this type."""
         return self.update(dtype=dtypes.tangent_dtype(self.dtype))
 

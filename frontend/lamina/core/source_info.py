@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -25,6 +25,7 @@ _INTERNAL = tuple(
 _MAX_FRAMES = 8
 
 _internal_code: dict[CodeType, bool] = {}
+_left_out: set[str] = set()
 
 
 def package_folders() -> list[str]:
@@ -81,6 +82,7 @@ def is_internal(code: CodeType) -> bool:
         file = code.co_filename
         known = (
             file.startswith(_INTERNAL)
+            or file in _left_out
             or file.startswith("<frozen")
             or (
                 os.sep + "optree" + os.sep in file
@@ -89,6 +91,17 @@ def is_internal(code: CodeType) -> bool:
         )
         _internal_code[code] = known
     return known
+
+
+def leave_out_file(file: str) -> None:
+    """Frames of a library's file are left out as lamina's own are."""
+    _left_out.add(file)
+    _internal_code.clear()
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether a stack frame runs the user's code."""
+    return not is_internal(frame.f_code)
 
 
 class _Place(threading.local):

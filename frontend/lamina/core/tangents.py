@@ -20,7 +20,7 @@ class Zero:
         """The zero tangent of an array."""
         from lamina.core.trace import get_aval
 
-        return Zero(get_aval(x).to_tangent())
+        return Zero(get_aval(x).to_tangent_aval())
 
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"

@@ -96,10 +96,27 @@ def set_current_trace(trace: Trace | None) -> Iterator[None]:
                 observer(old is not None)
 
 
+class _Folding(Trace):
+    """Runs what depends on no tracer, and leaves the rest to its parent."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not any(isinstance(x, Tracer) for x in args):
+            with set_current_trace(None):
+                return eval_trace().process(primitive, args, params)
+        assert self.parent is not None
+        with set_current_trace(self.parent):
+            return self.parent.process(primitive, args, params)
+
+    def name(self) -> str:
+        return "ensure_compile_time_eval"
+
+
 def ensure_compile_time_eval() -> Any:
-    """Within this block operations run at once, also while a function is being traced: on values
-    that do not depend on its arguments. Others raise UnexpectedTracerError."""
-    return set_current_trace(None)
+    """Within this block operations run at once, also while a function is being traced, where they
+    do not depend on what is traced: their results can be used as Python values."""
+    return set_current_trace(_state.trace and _Folding(_state.trace))
 
 
 def swap_trace(trace: Trace | None) -> Trace | None:
@@ -117,6 +134,7 @@ def swap_trace(trace: Trace | None) -> Trace | None:
 # ---- types of values ---------------------------------------------------------------------------
 _aval_rules: dict[type, Callable[[Any], ShapedArray]] = {}
 _physical: dict[type, Callable[[Any], Any]] = {}
+_types_alone: set[type] = set()
 
 
 def register_value_type(
@@ -129,6 +147,18 @@ def register_value_type(
     _aval_rules[kind] = to_aval
     if to_physical is not None:
         _physical[kind] = to_physical
+
+
+def register_type_alone(kind: type, to_aval: Callable[[Any], ShapedArray]) -> None:
+    """Makes instances of `kind` acceptable as results of a function whose types alone are asked
+    for."""
+    _aval_rules[kind] = to_aval
+    _types_alone.add(kind)
+
+
+def has_no_value(x: Any) -> bool:
+    """Whether get_aval accepts x and nothing else can be done with it."""
+    return type(x) in _types_alone
 
 
 def physical(x: Any) -> Any:
@@ -156,6 +186,8 @@ def get_aval(x: Any) -> ShapedArray:
 
 def is_array_like(x: Any) -> bool:
     """Whether get_aval accepts x."""
+    if type(x) in _types_alone:
+        return False
     if isinstance(x, Tracer) or type(x) in _aval_rules:
         if type(x) is np.ndarray or isinstance(x, np.generic):
             return dtypes.is_known(x.dtype)

@@ -50,7 +50,7 @@ def _sum_of_parts(primitive: Primitive, rules: tuple[Rule | None, ...], with_ans
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         ans = primitive.bind(*primals, **params)
         first = (ans, *primals) if with_ans else tuple(primals)
-        total: Any = Zero(get_aval(ans).to_tangent())
+        total: Any = Zero(get_aval(ans).to_tangent_aval())
         for rule, t in zip(rules, tangents, strict=True):
             if rule is not None and type(t) is not Zero:
                 total = add_tangents(total, rule(t, *first, **params))

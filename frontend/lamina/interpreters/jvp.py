@@ -56,7 +56,7 @@ class JVPTrace(Trace):
                 return x.primal, x.tangent
             if not x._trace.alive:
                 raise_leaked(x)
-        return x, Zero(get_aval(x).to_tangent())
+        return x, Zero(get_aval(x).to_tangent_aval())
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         primals, tangents, active = [], [], False
@@ -129,7 +129,7 @@ def jvp_jaxpr(
         primals = args[: len(nonzero_in)]
         given = iter(args[len(nonzero_in) :])
         tangents = [
-            next(given) if nz else Zero(p.aval.to_tangent())
+            next(given) if nz else Zero(p.aval.to_tangent_aval())
             for p, nz in zip(primals, nonzero_in, strict=True)
         ]
         outs, out_tangents = jvp_flat(jaxpr_as_fun(closed), primals, tangents)
@@ -141,7 +141,7 @@ def jvp_jaxpr(
         ]
 
     tangent_avals = [
-        a.to_tangent() for a, nz in zip(closed.in_avals, nonzero_in, strict=True) if nz
+        a.to_tangent_aval() for a, nz in zip(closed.in_avals, nonzero_in, strict=True) if nz
     ]
     info = closed.jaxpr.debug_info
     out = trace_to_jaxpr(

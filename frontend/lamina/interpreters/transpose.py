@@ -114,12 +114,12 @@ def transpose_jaxpr(
             for a, lin in zip(closed.in_avals, linear, strict=True)
         ]
         cts = [
-            next(given) if nz else Zero(a.to_tangent())
+            next(given) if nz else Zero(a.to_tangent_aval())
             for a, nz in zip(closed.out_avals, nonzero_cts, strict=True)
         ]
         out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
         out = [
-            Zero(a.to_tangent()) if ct is None and lin else ct
+            Zero(a.to_tangent_aval()) if ct is None and lin else ct
             for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
         ]
         given_out[:] = [
@@ -129,7 +129,7 @@ def transpose_jaxpr(
         return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g]
 
     avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [a.to_tangent() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
+    avals += [a.to_tangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
     info = closed.jaxpr.debug_info
     out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
     return out, tuple(given_out)

@@ -325,7 +325,7 @@ def _sign_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (g,) = primals, tangents
     ans = sign(x)
     if not dtypes.is_complex(dtype_of(x)):
-        return ans, Zero(get_aval(ans).to_tangent())
+        return ans, Zero(get_aval(ans).to_tangent_aval())
     # d(x/|x|) = i * Im(conj(s) g) * s / |x|, with s = x/|x|.
     turn = lax.imag(mul(lax.conj(ans), g))
     size = _nonzero_or(abs(x), 1)

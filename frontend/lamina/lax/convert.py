@@ -110,7 +110,7 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: np.dtype, weak_type:
     (x,), (g,) = primals, tangents
     out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
     if not dtypes.is_inexact(new_dtype):
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, convert_element_type_p.bind(g, new_dtype=new_dtype, weak_type=weak_type)
 
 

@@ -306,7 +306,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     if type(gy) is not Zero:
         parts.append(conv_general_dilated_p.bind(x, gy, **params))
     if not parts or not dtypes.is_inexact(out.dtype):
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, parts[0] if len(parts) == 1 else lax.add_any(*parts)
 
 

@@ -220,7 +220,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     if type(gy) is not Zero:
         parts.append(dot_general_p.bind(x, gy, **params))
     if not dtypes.is_inexact(get_aval(out).dtype):
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, parts[0] if len(parts) == 1 else lax.add_any(*parts)
 
 

@@ -137,7 +137,7 @@ def elementwise_jvp(primitive: Callable[[], Primitive], derivatives: Sequence[De
             if np.shape(term) != np.shape(ans):
                 term = broadcast_to(term, np.shape(ans))
             total = term if total is None else lax.add_any(total, term)
-        return ans, Zero(get_aval(ans).to_tangent()) if total is None else total
+        return ans, Zero(get_aval(ans).to_tangent_aval()) if total is None else total
 
     return rule
 

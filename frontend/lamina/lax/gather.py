@@ -151,7 +151,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     (x, indices), (g, _) = primals, tangents
     out = gather_p.bind(x, indices, **params)
     if type(g) is Zero:
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, _of_tangent(g, indices, params)
 
 

@@ -200,7 +200,7 @@ def _add_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     g, _, g_updates = tangents
     out = scatter_add_p.bind(x, indices, updates, **params)
     if type(g) is Zero and type(g_updates) is Zero:
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     if type(g_updates) is Zero:
         return out, g
     return out, scatter_add_p.bind(_zeros(g), indices, g_updates, **params)
@@ -219,7 +219,7 @@ def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     g, _, g_updates = tangents
     if type(g) is Zero and type(g_updates) is Zero:
         out = scatter_p.bind(x, indices, updates, **params)
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     g, g_updates = _zeros(g), _zeros(g_updates)
     if params["unique_indices"]:
         return tuple(  # type: ignore[return-value]
@@ -255,7 +255,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     x, indices, updates = primals
     g, _, g_updates = tangents
     out = scatter_mul_p.bind(x, indices, updates, **params)
-    total: Any = Zero(get_aval(out).to_tangent())
+    total: Any = Zero(get_aval(out).to_tangent_aval())
     if type(g) is not Zero:
         total = scatter_mul_p.bind(g, indices, updates, **params)
     if type(g_updates) is not Zero:

@@ -80,7 +80,7 @@ def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
     which, *cases = primals
     out = select_n_p.bind(which, *cases)
     if all(type(t) is Zero for t in tangents[1:]):
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     filled = [
         lax.full(t.aval.shape, 0, t.aval.dtype) if type(t) is Zero else t for t in tangents[1:]
     ]

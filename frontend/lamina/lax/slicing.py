@@ -289,7 +289,7 @@ def _dynamic_slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> tupl
     (x, *starts), (g, *_) = primals, tangents
     out = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
     if type(g) is Zero:
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, dynamic_slice_p.bind(g, *starts, slice_sizes=slice_sizes)
 
 
@@ -362,7 +362,7 @@ def _update_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     out = dynamic_update_slice_p.bind(x, update, *starts)
     g, g_update = tangents[:2]
     if type(g) is Zero and type(g_update) is Zero:
-        return out, Zero(get_aval(out).to_tangent())
+        return out, Zero(get_aval(out).to_tangent_aval())
     return out, dynamic_update_slice_p.bind(_filled(g), _filled(g_update), *starts)
 
 

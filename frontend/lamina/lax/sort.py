@@ -138,7 +138,7 @@ def _jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_ke
         *primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys
     )
     out_tangents = [
-        Zero(get_aval(out).to_tangent()) if type(g) is Zero
+        Zero(get_aval(out).to_tangent_aval()) if type(g) is Zero
         else lax.take_along_axis(g, order, dimension, mode="promise_in_bounds")
         for out, g in zip(outs, tangents)
     ]  # fmt: skip

@@ -170,7 +170,7 @@ def _jvp(
     given = iter(outs[len(out_specs) :])
     avals = _abstract_eval(jaxpr=jaxpr, on=on, out_specs=out_specs)
     dots = [
-        next(given) if nz else Zero(a.to_tangent())
+        next(given) if nz else Zero(a.to_tangent_aval())
         for nz, a in zip(nonzero_out, avals, strict=True)
     ]
     return outs[: len(out_specs)], dots

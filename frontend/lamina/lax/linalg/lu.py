@@ -67,7 +67,7 @@ def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     inner = lax.linalg.triangular_solve(upper, inner, left_side=False, lower=False)
     dl = matmul(lower, _padded(leading(tril(inner, -1), m, k), m, n))
     du = matmul(_padded(leading(triu(inner), k, n), m, n), upper)
-    zeros = [Zero(get_aval(p).to_tangent()) for p in (pivots, permutation)]
+    zeros = [Zero(get_aval(p).to_tangent_aval()) for p in (pivots, permutation)]
     return [factors, pivots, permutation], [lax.add(dl, du), *zeros]
 
 

@@ -119,7 +119,7 @@ def _jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool) ->
         turned = lax.add(turned, lax.mul(eye_like(inner), imaginary))
     dq = lax.add(matmul(q, lax.sub(turned, inner)), scaled)
     dr = matmul(lax.sub(inner, turned), r)
-    zeros = [Zero(get_aval(p).to_tangent()) for p in order]
+    zeros = [Zero(get_aval(p).to_tangent_aval()) for p in order]
     return [q, r, *order], [dq, dr, *zeros]
 
 

@@ -1,0 +1,19 @@
+"""What `import jax` gives: lamina, under the version of JAX whose interface it follows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamina
+
+__version__ = "0.10.2"
+__version_info__ = tuple(int(part) for part in __version__.split("."))
+__path__: list[str] = []  # a package: `import jax.numpy` is the finder's business
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(lamina, name)
+
+
+def __dir__() -> list[str]:
+    return dir(lamina)

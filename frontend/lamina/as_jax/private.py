@@ -1,0 +1,54 @@
+"""The names below `jax._src` that libraries are known to use, and what they are here."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+_NAMES: dict[str, dict[str, str]] = {
+    "jax.version": {
+        "__version__": "lamina.as_jax.jax:__version__",
+        "__version_info__": "lamina.as_jax.jax:__version_info__",
+    },
+    "jax._src": {},
+    "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
+    "jax._src.core": {},  # and all of lamina.core
+    "jax._src.dispatch": {"wait_for_tokens": "lamina:effects_barrier"},
+    "jax._src.dtypes": {"TypePromotionError": "lamina.errors:TypePromotionError"},
+    "jax._src.literals": {},
+    "jax._src.traceback_util": {
+        "include_frame": "lamina.core.source_info:is_user_frame",
+        "register_exclusion": "lamina.core.source_info:leave_out_file",
+    },
+    "jax._src.tree_util": {},
+}
+_WHOLE = {
+    "jax._src.core": "lamina.core",
+    "jax._src.dtypes": "lamina.dtypes",
+    "jax._src.tree_util": "lamina.tree_util",
+}
+
+
+def module(name: str) -> ModuleType | None:
+    """A new module with such names, found when first used; None for a module not known here."""
+    names = _NAMES.get(name)
+    if names is None:
+        return None
+    made = ModuleType(name, f"What lamina has of {name}.")
+    made.__path__ = []  # type: ignore[attr-defined]
+
+    def find(attribute: str) -> object:
+        if attribute in names:
+            home, _, there = names[attribute].partition(":")
+        elif name in _WHOLE and not attribute.startswith("__"):
+            home, there = _WHOLE[name], attribute
+        else:
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r} in lamina")
+        value = getattr(importlib.import_module(home), there)
+        setattr(made, attribute, value)
+        return value
+
+    made.__getattr__ = find  # type: ignore[method-assign]
+    return made
+
+

@@ -1,0 +1,161 @@
+"""Checking derivatives against differences of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina.api import jvp, vjp
+from lamina.core import dtypes, tree
+
+_STEPS = {2: 2.0**-4, 4: 1e-2, 8: 1e-4, 16: 1e-4}  # by the dtype's bytes
+_TOLERANCES = {"float16": 1e-1, "bfloat16": 2e-1, "float32": 6e-3, "float64": 1e-5,
+               "complex64": 6e-3, "complex128": 1e-5}  # fmt: skip
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Checks derivatives up to `order` in forward ("fwd") and reverse ("rev") mode.
+
+    f, args  a function of pytrees of floats, and where to check it.
+    atol, rtol, eps  tolerances, and the step of the differences; by dtype where None.
+    Raises AssertionError that names the order, the mode and the leaf.
+    """
+    if unknown := set([modes] if isinstance(modes, str) else modes) - {"fwd", "rev"}:
+        raise ValueError(f"check_grads: modes are 'fwd' and 'rev', got {', '.join(unknown)}")
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    _check(f, tuple(args), order, modes, (atol, rtol, eps), "")
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Checks f_jvp(primals, tangents) against the difference of f along random tangents.
+
+    Raises AssertionError where values or tangents differ.
+    """
+    rng = np.random.default_rng(0)
+    tangents = _random_like(rng, tuple(args))
+    out, dot = f_jvp(tuple(args), tangents)
+    step = _step(args) if eps is None else eps
+    _close(out, f(*args), atol, rtol, f"{err_msg}value of the JVP")
+    _close(dot, _difference(f, tuple(args), tangents, step), atol, rtol, f"{err_msg}JVP tangent")
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Checks f_vjp(*args) = (value, pullback): <cotangent, difference> = <pullback, tangent>.
+
+    Raises AssertionError where values or products differ.
+    """
+    rng = np.random.default_rng(0)
+    out, pullback = f_vjp(*args)
+    _close(out, f(*args), atol, rtol, f"{err_msg}value of the VJP")
+    tangents, cotangents = _random_like(rng, tuple(args)), _random_like(rng, out)
+    step = _step(args) if eps is None else eps
+    expected = _inner(cotangents, _difference(f, tuple(args), tangents, step))
+    found = _inner(pullback(cotangents), tangents)
+    _close(found, expected, atol, rtol, f"{err_msg}VJP cotangent projection", like=args)
+
+
+def _check(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    order: int,
+    modes: tuple[str, ...],
+    precision: tuple[float | None, float | None, float | None],
+    path: str,
+) -> None:
+    if order == 0:
+        return
+    if "fwd" in modes:
+        check_jvp(f, lambda primals, tangents: jvp(f, primals, tangents), args, *precision,
+                  err_msg=f"{path}fwd: ")  # fmt: skip
+        tangents = _random_like(np.random.default_rng(order), args)
+        _check(lambda *xs: jvp(f, xs, tangents)[1], args, order - 1, modes, precision,
+               f"{path}fwd: ")  # fmt: skip
+    if "rev" in modes:
+        check_vjp(f, lambda *xs: vjp(f, *xs), args, *precision, err_msg=f"{path}rev: ")
+        cotangents = _random_like(np.random.default_rng(order), f(*args))
+        _check(lambda *xs: vjp(f, *xs)[1](cotangents), args, order - 1, modes, precision,
+               f"{path}rev: ")  # fmt: skip
+
+
+def _dtype(x: Any) -> np.dtype:
+    return np.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype
+
+
+def _step(args: Any) -> float:
+    """The step for the narrowest of the arguments."""
+    sizes = [dtypes.finfo(_dtype(x)).bits // 8 for x in tree.leaves(args)]
+    return _STEPS[min(sizes, default=8)]
+
+
+def _random_like(rng: np.random.Generator, values: Any) -> Any:
+    def draw(x: Any) -> Any:
+        shape, dtype = np.shape(x), dtypes.canonicalize(_dtype(x))
+        drawn = rng.standard_normal(shape)
+        if dtype.kind == "c":
+            drawn = drawn + 1j * rng.standard_normal(shape)
+        return np.asarray(drawn).astype(dtype)
+
+    return tree.map(draw, values)
+
+
+def _difference(f: Callable[..., Any], args: Any, tangents: Any, step: float) -> Any:
+    """The central difference of f along the tangents."""
+
+    def moved(by: float) -> Any:
+        return f(*tree.map(lambda x, t: (np.asarray(x) + by * t).astype(t.dtype), args, tangents))
+
+    after, before = moved(step / 2), moved(-step / 2)
+    return tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / step, after, before)
+
+
+def _inner(a: Any, b: Any) -> Any:
+    """The sum of products, in at least double precision."""
+    wide = [
+        [np.asarray(x).astype(np.complex128 if _dtype(x).kind == "c" else np.float64) for x in leaves]
+        for leaves in (tree.leaves(a), tree.leaves(b))
+    ]
+    return np.real(sum(np.sum(x * y) for x, y in zip(*wide, strict=True)))
+
+
+def _tolerance(values: Any) -> float:
+    """The tolerance of the narrowest dtype."""
+    return max((_TOLERANCES.get(_dtype(x).name, 1e-2) for x in tree.leaves(values)), default=1e-2)
+
+
+def _close(
+    found: Any, expected: Any, atol: float | None, rtol: float | None, what: str, like: Any = None
+) -> None:
+    default = _tolerance(found if like is None else like)
+    pairs = zip(tree.leaves(found), tree.leaves(expected), strict=True)
+    for leaf, (a, b) in enumerate(pairs):
+        np.testing.assert_allclose(
+            np.asarray(a), np.asarray(b),
+            atol=default if atol is None else atol, rtol=default if rtol is None else rtol,
+            err_msg=f"{what}, leaf {leaf}",
+        )  # fmt: skip
