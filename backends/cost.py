@@ -17,6 +17,7 @@ from math import prod
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.stablehlo.scan_order import Scan
 
 
 def _names(text: str) -> frozenset[str]:
@@ -233,7 +234,8 @@ def _reduce(op: ir.Operation, elements: int, counter: Counter) -> Cost:
 
 def _reduce_window(op: ir.Operation, elements: int, counter: Counter) -> Cost:
     total = Cost()
-    total.add(counter.region(op), elements * (prod(op.attributes["window_dimensions"]) - 1))
+    others = 1 if Scan.of(op) else prod(op.attributes["window_dimensions"]) - 1
+    total.add(counter.region(op), elements * others)
     return total
 
 

@@ -1,6 +1,6 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-LAPACK's routines (lapack.py), Fourier transforms as code generated for their lengths, sorts,
-Python callbacks and collectives as calls of the runtime.
+LAPACK's routines (lapack.py), Fourier transforms and scans as code generated for their shapes,
+sorts, Python callbacks and collectives as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -16,12 +16,14 @@ from math import prod
 from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.cpu.lapack import lapack_kernel
+from lamina.backends.cpu.scan import scan_kernel
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
+from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -74,6 +76,15 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
 
 def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
     return fft_kernel(fft, symbol, target.vector_bits)
+
+
+def _scan(
+    function: ir.Operation, op: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    scan = Scan.of(op, in_kernel=True)
+    if scan is None:
+        raise CompileError.at(op, "not a scan along an axis")
+    return scan_kernel(scan, symbol, target.vector_bits)
 
 
 def _lapack(
@@ -261,6 +272,7 @@ def _sort(
 _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
     "openblas.gemm": _gemm,
     "lamina.fft": _fft,
+    "lamina.scan": _scan,
     PYTHON_CALLBACK: _python_callback,
     "lamina.sort": _sort,
     "lamina.collective": lambda function, op, symbol, target: (

@@ -22,6 +22,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key
 from lamina.passes.stablehlo.lapack import Lapack
+from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 CLONED_CONSTANT_ELEMENTS = 64
@@ -120,6 +121,8 @@ def library_of(op: ir.Operation, products: bool = True) -> str | None:
         return op.attributes["call_target_name"].value
     if op.name == "stablehlo.sort":
         return None if SortOrder.of(op) is None else "lamina.sort"
+    if op.name == "stablehlo.reduce_window":
+        return None if Scan.of(op) is None else "lamina.scan"
     if op.name in COLLECTIVES:
         return "lamina.collective"
     if op.name != "stablehlo.dot_general" or not products:

@@ -20,6 +20,7 @@ from lamina.passes.stablehlo.facts import (
     size_of,
 )
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.scan_order import Scan
 
 _CHEAP = 0.1  # an element of an array that an instruction or two makes
 _COSTLY = 1.0  # one of a transcendental function
@@ -80,7 +81,8 @@ def _check(op: ir.Operation) -> None:
     if op.name == fuse_ops.BARRIER:
         return
     short = op.name.split(".", 1)[-1]
-    if op.name in ("stablehlo.custom_call", "stablehlo.fft") or not is_pure(op):
+    alone = op.name in ("stablehlo.custom_call", "stablehlo.fft") or Scan.of(op) is not None
+    if alone or not is_pure(op):
         raise Refusal(f"{short}: a kernel of its own")
 
 

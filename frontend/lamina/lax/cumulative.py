@@ -1,8 +1,9 @@
 """Cumulative operations along an axis: cumsum cumprod cummax cummin cumlogsumexp.
 
-They are computed in blocks: each element is combined with those before it in its block, the blocks'
-totals are scanned in the same way, and each block is combined with the total before it. That takes
-two kernels for each factor of the block size in the length.
+Along short axes they are one reduction over pairs of elements; along others a window reduction whose
+window is all that comes before, which is a kernel of its own. Complex numbers have no such kernel:
+they are combined in blocks, the blocks' totals in the same way, and each block with the total before
+it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, get_aval
@@ -20,6 +22,7 @@ from lamina.lax.checks import ANY, FLOAT, NUMBER, Accepted, canonical_axis, chec
 from lamina.lax.reduce import greatest, least, scalar_body
 
 _BLOCK = 32
+_SCANNED = frozenset(map(np.dtype, (bfloat16, *"? f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split())))
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -84,12 +87,28 @@ def _lowering(
         if not aval.size:
             return x
         scan = _Blocks(ctx, combine(), identity(aval.dtype), aval.dtype, axis)
+        if aval.shape[axis] > _BLOCK and aval.dtype in _SCANNED:
+            return _window(scan, x, aval.shape, reverse)
         if reverse:
             x = hlo.reverse(x, [axis])
         out = scan.prefixes(x, aval.shape)
         return hlo.reverse(out, [axis]) if reverse else out
 
     return rule
+
+
+def _window(scan: _Blocks, x: Any, shape: tuple[int, ...], reverse: bool) -> Any:
+    """All of an axis that comes before an element as a window over it."""
+    n, ones = shape[scan.axis], [1] * len(shape)
+    window, padding = list(ones), [[0, 0] for _ in shape]
+    window[scan.axis] = n
+    padding[scan.axis] = [0, n - 1] if reverse else [n - 1, 0]
+    init = hlo.full(scan.identity, (), scan.dtype)
+    body = scalar_body(scan.ctx, scan.combine, scan.dtype)
+    return hlo.reduce_window(
+        [x], [init], body=body, window_dimensions=window, window_strides=ones,
+        base_dilations=ones, window_dilations=ones, padding=padding,
+    )[0]  # fmt: skip
 
 
 @dataclasses.dataclass

@@ -1,0 +1,86 @@
+"""Generated scans: every way through the generator, its precision, its vectors."""
+
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_runner import kernel
+
+from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.target import Target
+from lamina.dialects.context import context, parse
+from lamina.dialects.vendors import ir
+
+RNG = np.random.default_rng(0)
+FOLDS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+
+
+def scan(shape, axis, combiner, element, reverse=False):
+    of, ones, n = f"tensor<{'x'.join(map(str, shape))}x{element}>", [1] * len(shape), shape[axis]
+    window, padding = list(ones), [[0, 0] for _ in shape]
+    window[axis], padding[axis] = n, [0, n - 1] if reverse else [n - 1, 0]
+    array = f"array<i64: {str(ones)[1:-1]}>"
+    return f"""func.func private @k(%x: {of}, %i: tensor<{element}>) -> {of}
+        attributes {{lamina.kind = "library", lamina.library = "lamina.scan"}} {{
+      %0 = "stablehlo.reduce_window"(%x, %i) <{{window_strides = {array},
+        window_dimensions = array<i64: {str(window)[1:-1]}>,
+        padding = dense<{padding}> : tensor<{len(shape)}x2xi64>}}> ({{
+      ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+        %s = stablehlo.{combiner} %a, %b : tensor<{element}>
+        stablehlo.return %s : tensor<{element}>
+      }}) : ({of}, tensor<{element}>) -> {of}
+      return %0 : {of}
+    }}"""
+
+
+CASES = [
+    ((100,), 0, "add", "f32", np.float32),
+    ((3, 50), 1, "add", "bf16", ml_dtypes.bfloat16),
+    ((40,), 0, "maximum", "ui8", np.uint8),
+    ((70000,), 0, "add", "f32", np.float32),  # chunks, the last not full
+    ((2, 20000), 1, "add", "f64", np.float64),
+    ((20000,), 0, "multiply", "f64", np.float64),
+    ((2, 50, 70), 1, "multiply", "f32", np.float32),  # full vectors of columns, and a rest
+    ((60, 200), 0, "add", "f64", np.float64),  # full blocks of columns, and a rest
+    ((33, 64), 0, "minimum", "f16", np.float16),
+    ((50, 3), 0, "add", "i32", np.int32),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis", "combiner", "element", "dtype"), CASES)
+def test_values(shape, axis, combiner, element, dtype):
+    """Each sum rounded about once; the runner watches the memory around."""
+    exact = np.longdouble if np.dtype(dtype).kind not in "iu" else dtype
+    x = RNG.normal(size=shape) * (0.01 if combiner == "multiply" else 3) + (combiner == "multiply")
+    x = np.abs(x).astype(dtype) if element == "ui8" else x.astype(dtype)
+    for reverse in (False, True):
+        seen = np.flip(x, axis) if reverse else x
+        want = FOLDS[combiner].accumulate(seen.astype(exact), axis, dtype=exact)
+        want = np.flip(want, axis) if reverse else want
+        (got,) = kernel(scan(shape, axis, combiner, element, reverse))(x, np.zeros((), dtype))
+        if exact is dtype or combiner in ("maximum", "minimum"):
+            np.testing.assert_array_equal(got.astype(exact), want)
+            continue
+        precision = float(ml_dtypes.finfo(dtype).eps)
+        bound = precision * (100 if combiner == "multiply" else 1.5)
+        assert np.abs(got.astype(exact) - want).max() <= bound * np.abs(want).max()
+
+
+def test_infinities_stay():
+    x = np.ones(100)
+    x[40], x[70] = np.inf, -np.inf
+    (got,) = kernel(scan((100,), 0, "add", "f64"))(x, np.zeros(()))
+    want = np.arange(1.0, 101)
+    want[40:], want[70:] = np.inf, np.nan
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_vectors_are_as_wide_as_the_target_s(bits):
+    with context(), ir.Location.unknown():
+        module = parse(scan((64, 64), 1, "add", "f32"))
+        target = dataclasses.replace(Target.host(), vector_bits=bits)
+        made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+    assert f"shufflevector <{bits // 32} x float>" in made.texts["llvm"]
+    assert "lamina_parallel_for" in made.imports
