@@ -386,6 +386,15 @@ _OPS: dict[str, Callable[..., Any]] = {
     "math.powf": np.power, "math.rsqrt": lambda x: 1 / np.sqrt(x), "math.sin": np.sin,
     "complex.create": lambda re, im: re + 1j * im, "complex.re": np.real, "complex.im": np.imag,
     "complex.add": np.add, "complex.sub": np.subtract, "complex.mul": np.multiply,
+    "complex.div": np.divide, "complex.neg": np.negative, "complex.abs": np.abs,
+    "complex.exp": np.exp, "complex.expm1": np.expm1, "complex.log": np.log, "complex.sin": np.sin,
+    "complex.cos": np.cos, "complex.tan": np.tan, "complex.tanh": np.tanh, "complex.pow": np.power,
+    "complex.log1p": np.log1p, "complex.sqrt": np.sqrt, "complex.conj": np.conj,
+    "complex.rsqrt": lambda x: 1 / np.sqrt(x), "complex.eq": np.equal, "complex.neq": np.not_equal,
+    "arith.divsi": lambda a, b: a // b + ((a % b != 0) & ((a < 0) != (b < 0))), "arith.remsi": np.fmod,
+    "math.round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "math.ctpop": lambda x: np.bitwise_count(_unsigned(x)),
+    "math.ctlz": lambda x: 8 * x.dtype.itemsize - np.frexp(_unsigned(x).astype(float))[1],
     "math.cbrt": np.cbrt, "math.tan": np.tan, "math.atan2": np.arctan2, "math.roundeven": np.rint,
     "math.sqrt": np.sqrt, "math.tanh": np.tanh,
 }  # fmt: skip
@@ -394,9 +403,20 @@ _ATOMICS: dict[int, Callable[..., Any]] = {
     10: np.minimum, 11: _as_unsigned(np.minimum), 14: np.bitwise_or,
 }  # fmt: skip
 """By number in arith's AtomicRMWKind."""
-_CONVERSIONS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.fptosi", "arith.index_cast",
+_CONVERSIONS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.index_cast",
                 "arith.extsi", "arith.trunci")  # fmt: skip
+_SMALL = (np.float16, ml_dtypes.bfloat16)
 _UNSIGNED_CONVERSIONS = ("arith.extui", "arith.uitofp", "arith.index_castui")
+
+
+def _saturated(op: Any, value: Any, dtype: np.dtype) -> Any:
+    """As the CPU does, and all backends (`math-saturate-conversions`)."""
+    whole = np.dtype(f"u{dtype}") if op.name == "arith.fptoui" else dtype
+    limits = np.iinfo(whole)
+    rounded = np.clip(np.trunc(np.nan_to_num(value.astype(float), posinf=1e30, neginf=-1e30)),
+                      float(limits.min), float(limits.max))  # fmt: skip
+    exact = np.where(rounded >= float(limits.max), limits.max, 0).astype(whole)
+    return np.where(exact != 0, exact, np.where(exact == 0, rounded, 0).astype(whole)).view(dtype)
 
 
 def _compute(op: Any, operands: list[Any]) -> Any:
@@ -406,6 +426,8 @@ def _compute(op: Any, operands: list[Any]) -> Any:
         return _INTEGER[op.attributes["predicate"].value](*operands)
     if op.name == "arith.cmpf":
         return _compare_floats(op, *operands)
+    if op.name in ("arith.fptosi", "arith.fptoui"):
+        return _saturated(op, operands[0], dtype)
     if op.name in _CONVERSIONS:
         if op.name == "arith.trunci" and dtype.kind == "b":
             return (operands[0] & 1).astype(bool)
@@ -416,5 +438,8 @@ def _compute(op: Any, operands: list[Any]) -> Any:
         return operands[0].view(dtype)
     if op.name not in _OPS:
         raise NotImplementedError(f"the emulator does not know {op.name}")
+    if op.name.startswith("math."):  # as `math-expand-small-floats`: in f32, rounded once
+        operands = [x.astype(np.float32) if x.dtype in _SMALL else x for x in operands]
     result = np.asarray(_OPS[op.name](*operands))
-    return result.view(dtype) if dtype.kind == "i" else result.astype(dtype)
+    same = dtype.kind == "i" and result.dtype.itemsize == dtype.itemsize
+    return result.view(dtype) if same else result.astype(dtype)

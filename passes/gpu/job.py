@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Job:
         self._places: dict[ir.Value, int] = {a: n for n, a in enumerate(block.arguments)}
         types = [buffer_type(a.type) for a in block.arguments]
         inout = _inout(function)
-        self._constants: dict[ir.Value, str] = {}
+        self._constants: dict[ir.Value, Constant] = {}
         for number, value in enumerate(returned):
             if value.owner != op:
                 raise CompileError.at(op, "the CUDA backend needs a kernel of this op's results")
@@ -87,20 +88,37 @@ class Job:
 
         self.launch(blocks, _THREADS, emit)
 
-    def array(self, kernel: Kernel, value: ir.Value | Scratch) -> Array:
-        """An operand, result or part of scratch memory in a kernel."""
+    def array(
+        self, kernel: Kernel, value: ir.Value | Scratch, shape: Sequence[int] | None = None
+    ) -> Array:
+        """An operand, result or part of scratch memory in a kernel, seen in another shape if one is
+        given."""
+        if not isinstance(value, Scratch) and value in self._scratch:
+            value = self._scratch[value]
         if isinstance(value, Scratch):
-            return Array(kernel.view(value))
-        if value in self._scratch:
-            return Array(kernel.view(self._scratch[value]))
-        root = _root(value)
-        if root not in self._places:
-            return self._constant(kernel, root, list(value.type.shape))
-        buffer = kernel.arguments[self._places[root]]
-        wanted = buffer_type(value.type)
-        if buffer.type != wanted:
-            buffer = _reshaped(buffer, wanted)
-        return Array(buffer)
+            buffer, wanted = kernel.view(value), value.type
+        else:
+            root, wanted = _root(value), buffer_type(value.type)
+            if root not in self._places:
+                return self._operand_constant(root, list(shape or value.type.shape))
+            buffer = kernel.arguments[self._places[root]]
+        if shape is not None:
+            wanted = ir.MemRefType.get(list(shape), wanted.element_type)
+        return Array(buffer if buffer.type == wanted else _reshaped(buffer, wanted))
+
+    def constant(self, value: np.ndarray) -> Constant:
+        """A new array that kernels read."""
+        of = ir.RankedTensorType(dense(value).type)
+        return Constant(self._kernels.constant(dense(value), buffer_type(of)), buffer_type(of))
+
+    def named(self, constant: Constant) -> Array:
+        """A constant in a kernel."""
+        return Array(
+            ir.Operation.create(
+                "memref.get_global", results=[constant.type],
+                attributes={"name": ir.FlatSymbolRefAttr.get(constant.name)},
+            ).result
+        )  # fmt: skip
 
     def shared(self, kernel: Kernel, shape: Sequence[int], element: ir.Type) -> Array:
         """A new buffer that the threads of a block share."""
@@ -126,7 +144,7 @@ class Job:
         self._kernels.finish()
         self._old.erase()
 
-    def _constant(self, kernel: Kernel, value: ir.Value, shape: list[int]) -> Array:
+    def _operand_constant(self, value: ir.Value, shape: list[int]) -> Array:
         op = value.owner.operation
         element = signless(value.type.element_type)
         if is_splat(op):
@@ -135,14 +153,20 @@ class Job:
         if value not in self._constants:
             array = np.ascontiguousarray(array_of(op))
             dtype = dtype_of(ir.RankedTensorType.get([], element))
-            array = array if array.dtype == dtype else array.view(dtype)
-            self._constants[value] = self._kernels.constant(dense(array), buffer_type(value.type))
-        buffer = ir.Operation.create(
-            "memref.get_global", results=[buffer_type(value.type)],
-            attributes={"name": ir.FlatSymbolRefAttr.get(self._constants[value])},
-        ).result  # fmt: skip
+            self._constants[value] = self.constant(
+                array if array.dtype == dtype else array.view(dtype)
+            )
+        array = self.named(self._constants[value])
         wanted = ir.MemRefType.get(shape, element)
-        return Array(buffer if buffer.type == wanted else _reshaped(buffer, wanted))
+        return array if array.type == wanted else Array(_reshaped(array.buffer, wanted))
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An array that kernels read."""
+
+    name: str
+    type: ir.MemRefType
 
 
 class _Repeated(Array):

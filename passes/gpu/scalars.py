@@ -203,8 +203,10 @@ def greater(a: Scalar, b: Any) -> Scalar:
     return a._with(b, arith.MaxSIOp)
 
 
-def choose(condition: Scalar, a: Scalar, b: Any) -> Scalar:
-    """a or b; both are computed."""
+def choose(condition: Scalar, a: Any, b: Any) -> Scalar:
+    """a or b, one of which may be a number; both are computed."""
+    if not isinstance(a, Scalar):
+        a = constant(a, b.type)
     return a._with(b, *[lambda x, y: arith.SelectOp(condition.value, x, y)] * 3)
 
 

@@ -16,17 +16,48 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.gpu.factorisations import (
+    write_hessenberg,
+    write_lu,
+    write_permutation,
+    write_qr,
+    write_reflected,
+    write_reflectors,
+)
+from lamina.passes.gpu.fourier import write_fft
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.scatter import write_scatter
 from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
+from lamina.passes.gpu.solvers import (
+    write_cholesky,
+    write_cholesky_update,
+    write_triangular_solve,
+    write_tridiagonal_solve,
+)
 from lamina.passes.gpu.sort import write_sort, write_top_k
+from lamina.passes.stablehlo.lapack import routine_of
 
 WRITERS: dict[str, Callable[[Job], None]] = {
     "stablehlo.scatter": write_scatter,
     "stablehlo.select_and_scatter": write_select_and_scatter,
     "stablehlo.sort": write_sort,
     "chlo.top_k": write_top_k,
+    "stablehlo.fft": write_fft,
+    "stablehlo.cholesky": write_cholesky,
+    "stablehlo.triangular_solve": write_triangular_solve,
 }
+
+ROUTINES: dict[str, Callable[[Job], None]] = {
+    "getrf": write_lu,
+    "permutation": write_permutation,
+    "geqrf": write_qr,
+    "orgqr": write_reflectors,
+    "ormqr": write_reflected,
+    "gehrd": write_hessenberg,
+    "gtsv": write_tridiagonal_solve,
+    "cholesky_update": write_cholesky_update,
+}
+"""Custom calls of LAPACK's routines, by name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +70,7 @@ class WriteKernels(Pass):
             if op is not None:
                 with view.operation.location:
                     job = Job(module, view.operation, op)
-                    WRITERS[op.name](job)
+                    _writer(op)(job)
                     job.finish()
                 self.count(op.name)
 
@@ -51,11 +82,17 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
     found = None
     for view in function.regions[0].blocks[0].operations:
         op = view.operation
-        if op.name in WRITERS and found is None and all(map(_has_elements, op.results)):
+        if _writer(op) is not None and found is None and all(map(_has_elements, op.results)):
             found = op
         elif op.name not in ("stablehlo.constant", "stablehlo.reshape", "func.return"):
             return None
     return found
+
+
+def _writer(op: ir.Operation) -> Callable[[Job], None] | None:
+    if op.name == "stablehlo.custom_call":
+        return ROUTINES.get(routine_of(op) or "")
+    return WRITERS.get(op.name)
 
 
 def _has_elements(value: ir.Value) -> bool:
