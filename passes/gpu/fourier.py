@@ -28,6 +28,7 @@ from lamina.passes.gpu.scalars import (
     split,
     synchronize,
     thread,
+    true,
     when,
 )
 from lamina.passes.stablehlo.fourier import is_smooth
@@ -153,31 +154,15 @@ class _Axis:
                     else:
                         j, of_block = split(item, [count, together])
                     row = block() * together + of_block
-
-                    def one() -> None:
-                        first = of_block * self.n
+                    inside = row < rows if rows % together else true()
+                    with when(inside):
                         o, i = split(row, [self.outer, self.inner])
-
-                        def read(at: Scalar) -> Pair:
-                            if number == 0:
-                                value = source[o, at, i]
-                                return value.real, value.imag
-                            return tuple(half[(number - 1) % 2, first + at] for half in halves)
-
-                        def write(at: Scalar, value: Pair) -> None:
-                            if number == last:
-                                target[o, at, i] = complex_of(*value)
-                            else:
-                                for half, part in zip(halves, value, strict=True):
-                                    half[number % 2, first + at] = part
-
-                        self._step(number, tables, j, read, write)
-
-                    if rows % together:
-                        with when(row < rows):
-                            one()
-                    else:
-                        one()
+                        first = of_block * self.n
+                        read = _whole(source, o, i) if number == 0 else _halves(halves, number - 1, first)
+                        write = _halves(halves, number, first)
+                        if number == last:
+                            write = _whole(target, o, i)
+                        self._step(number, tables, j, read[0], write[1])
                 if number != last:
                     synchronize()
 
@@ -194,25 +179,51 @@ class _Axis:
             before = buffers[(number - 1) % 2] if number else self.source
             after = self.target if number == last else buffers[number % 2]
 
-            def work(kernel: Kernel, number=number, count=count, before=before, after=after):
+            def work(
+                kernel: Kernel, number: int = number, count: int = count,
+                before: ir.Value | Scratch = before, after: ir.Value | Scratch = after,
+            ) -> Callable[[Scalar], None]:  # fmt: skip
                 source, target = self._seen(kernel, before), self._seen(kernel, after)
                 tables = [self.job.named(table) for table in self.tables]
 
                 def one(item: Scalar) -> None:
                     o, j, i = split(item, [self.outer, count, self.inner])
 
-                    def read(at: Scalar) -> Pair:
-                        value = source[o, at, i]
-                        return value.real, value.imag
-
-                    def write(at: Scalar, value: Pair) -> None:
-                        target[o, at, i] = complex_of(*value)
-
+                    read, write = _whole(source, o, i)[0], _whole(target, o, i)[1]
                     self._step(number, tables, j, read, write)
 
                 return one
 
             self.job.each(self.outer * count * self.inner, work)
+
+
+Places = tuple[Callable[[Scalar], Pair], Callable[[Scalar, Pair], None]]
+"""How the numbers of a row are read and written."""
+
+
+def _whole(array: Array, outer: Scalar, inner: Scalar) -> Places:
+    def read(at: Scalar) -> Pair:
+        value = array[outer, at, inner]
+        return value.real, value.imag
+
+    def write(at: Scalar, value: Pair) -> None:
+        array[outer, at, inner] = complex_of(*value)
+
+    return read, write
+
+
+def _halves(halves: Sequence[Array], number: int, first: Scalar) -> Places:
+    """Of a row in shared memory, where steps take turns between two halves."""
+
+    def read(at: Scalar) -> Pair:
+        re, im = (half[number % 2, first + at] for half in halves)
+        return re, im
+
+    def write(at: Scalar, value: Pair) -> None:
+        for half, part in zip(halves, value, strict=True):
+            half[number % 2, first + at] = part
+
+    return read, write
 
 
 # ---- transforms in registers ---------------------------------------------------------------------

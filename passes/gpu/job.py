@@ -151,10 +151,10 @@ class Job:
             number = array_of(op)[(0,) * len(value.type.shape)]
             return _Repeated(shape, element, number)
         if value not in self._constants:
-            array = np.ascontiguousarray(array_of(op))
+            given = np.ascontiguousarray(array_of(op))
             dtype = dtype_of(ir.RankedTensorType.get([], element))
             self._constants[value] = self.constant(
-                array if array.dtype == dtype else array.view(dtype)
+                given if given.dtype == dtype else given.view(dtype)
             )
         array = self.named(self._constants[value])
         wanted = ir.MemRefType.get(shape, element)

@@ -193,6 +193,11 @@ def index(value: Any) -> Scalar:
     return value if isinstance(value, Scalar) else constant(value)
 
 
+def true() -> Scalar:
+    """The constant that always holds."""
+    return constant(True, ir.IntegerType.get_signless(1))
+
+
 def smaller(a: Scalar, b: Any) -> Scalar:
     """The least of two integers."""
     return a._with(b, arith.MinSIOp)

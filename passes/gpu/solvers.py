@@ -177,7 +177,8 @@ def write_triangular_solve(job: Job) -> None:
         inside = column < columns
         with when(inside), loop(down, rows, _ROWS) as i:
             x[place(i)] = given[place(i)]
-        synchronize()
+        if unit or not forward:  # else the first rows are divided by those who copied them
+            synchronize()
         with loop(0, rows) as step:
             i = step if forward else rows - 1 - step
             if not unit:
@@ -187,7 +188,8 @@ def write_triangular_solve(job: Job) -> None:
             with when(inside), loop(down + step + 1, rows, _ROWS) as other:
                 row = other if forward else rows - 1 - other
                 x[place(row)] = x[place(row)] - coefficient(row, i) * x[place(i)]
-            synchronize()
+            if unit:  # else the next row is divided by those who were last to subtract from it
+                synchronize()
 
     job.launch(math.prod(batch) * chunks, (_COLUMNS, _ROWS), emit)
 
@@ -232,6 +234,12 @@ def write_tridiagonal_solve(job: Job) -> None:
                     x[s, i + 1, c] = choose(swaps, here, there) - factor * choose(swaps, there, here)
                 return [singular | zero]
 
+            def less(rest: Scalar, band: Array, away: int, i: Scalar, c: Scalar) -> Scalar:
+                return select(
+                    i + away < n, lambda: [rest - band[s, i] * x[s, i + away, c]],
+                    lambda: [rest], [element],
+                )[0]  # fmt: skip
+
             (singular,) = fold(0, n - 1, [constant(False, bit)], eliminate)
             singular = singular | size(d[s, n - 1]).equals(0)
             with loop(0, n) as step:
@@ -239,13 +247,7 @@ def write_tridiagonal_solve(job: Job) -> None:
                 with loop(0, columns) as c:
                     rest = x[s, i, c]
                     for away, band in ((1, du), (2, du2)):
-                        (rest,) = select(
-                            step >= away,
-                            lambda rest=rest, away=away, band=band: [
-                                rest - band[s, i] * x[s, i + away, c]
-                            ],
-                            lambda rest=rest: [rest], [element],
-                        )  # fmt: skip
+                        rest = less(rest, band, away, i, c)
                     x[s, i, c] = choose(singular, math.nan, rest / d[s, i])
 
         return one

@@ -68,9 +68,11 @@ class WriteKernels(Pass):
         for view in list(module.body.operations):
             op = written_op(view.operation)
             if op is not None:
+                write = _writer(op)
+                assert write is not None
                 with view.operation.location:
                     job = Job(module, view.operation, op)
-                    _writer(op)(job)
+                    write(job)
                     job.finish()
                 self.count(op.name)
 
