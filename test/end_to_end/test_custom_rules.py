@@ -211,11 +211,54 @@ def test_custom_jvp_with_symbolic_zeros():
     _wide(program)
 
 
+def test_eager_rules_see_values() -> None:
+    """Functions and rules that branch in Python on what they are given, as in JAX."""
+
+    def program(m, n):
+        @m.custom_jvp
+        def f(x):
+            return n.sin(x) if x > 0 else x * 2
+
+        @f.defjvp
+        def f_jvp(primals, tangents):
+            (x,), (t,) = primals, tangents
+            return f(x), t * (10 if x > 1 else 5)
+
+        @m.custom_vjp
+        def g(x, y):
+            return {"g": x * y} if x > 0 else {"h": x - y}
+
+        def g_fwd(x, y):
+            return g(x, y), (y, float(x))
+
+        def g_bwd(res, ct):
+            y, x = res
+            (ct,) = ct.values()
+            return ct * (y if float(ct) > 1 else -y), x * ct
+
+        g.defvjp(g_fwd, g_bwd)
+        total = lambda x, y: sum(g(x, y).values()) * 3  # noqa: E731
+        return {
+            "values": [f(2.0), f(-1.0), g(1.0, 2.0), g(-1.0, 2.0)],
+            "grad": [m.grad(f)(2.0), m.grad(f)(0.5), m.value_and_grad(f)(-1.0)],
+            "jvp": [m.jvp(f, (2.0,), (3.0,)), m.jvp(lambda x: f(x * x), (-2.0,), (1.0,))],
+            "second": m.grad(lambda x: m.grad(f)(x) * x)(2.0),
+            "vjp": [m.grad(total, (0, 1))(2.0, 3.0), m.grad(total, (0, 1))(-2.0, 3.0)],
+            "constants": m.grad(lambda x: f(2.0) * x)(1.0),
+        }
+
+    want, got = program(jax, jax.numpy), program(lamina, jnp)
+    for key in want:
+        np.testing.assert_allclose(
+            lamina.tree.leaves(got[key]), jax.tree.leaves(want[key]), rtol=1e-6, err_msg=key
+        )
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 def _with_rules(fwd, bwd):
     f = lamina.custom_vjp(lambda x, y: jnp.sin(x) * y)
     f.defvjp(fwd, bwd)
-    return lambda: lamina.grad(f)(1.0, 2.0)
+    return lambda: lamina.jit(lamina.grad(f))(1.0, 2.0)
 
 
 GOOD_FWD = lambda x, y: (x * y, (x, y))  # noqa: E731

@@ -10,17 +10,20 @@ from lamina.control_flow.custom_rule import (
     CustomRule,
     SymbolicZero,
     batched_call,
+    call_types,
+    lower_call,
     name_of,
+    run_call,
     run_rule,
     shapes_of,
     tangent_or_zero,
+    transpose_of_call,
     without_consts,
 )
-from lamina.control_flow.jit_call import transpose_call
 from lamina.control_flow.varying import aligns_call
 from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray, same_type
-from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
@@ -102,16 +105,16 @@ class custom_jvp(CustomRule):
         call = Call(self, args, kwargs)
         if is_evaluating():
             return self.fun(*call.merged(call.dynamic))
-        closed, consts, out_tree = call.trace("custom_jvp")
+        run, types, consts = call.prepared("custom_jvp")
         outs = custom_jvp_call_p.bind(
             *consts,
             *call.leaves,
-            call_jaxpr=closed,
-            jvp_fun=_flat_rule(self, call, out_tree, closed.out_avals),
+            call_jaxpr=run,
+            jvp_fun=_flat_rule(self, call, types),
             num_consts=len(consts),
             name=self.__name__,
         )
-        return tree.unflatten(out_tree, outs)
+        return tree.unflatten(call.out_tree, outs)
 
 
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
@@ -119,7 +122,7 @@ FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 def _flat_rule(
-    custom: custom_jvp, call: Call, out_tree: Any, out_avals: Sequence[ShapedArray]
+    custom: custom_jvp, call: Call, out_avals: Sequence[ShapedArray] | None
 ) -> FlatRule:
     jvp, symbolic = custom.jvp, custom.symbolic_zeros
     assert jvp is not None
@@ -144,6 +147,7 @@ def _flat_rule(
                 f"{what} must produce primal and tangent outputs with equal container (pytree) "
                 f"structures, but got {tree_out} and {tree_dot} respectively."
             )
+        out_tree = call.out_tree = call.out_tree or tree_out
         if tree_out != out_tree:
             raise TypeError(
                 f"{what} must produce a pair (list or tuple of length two) where the first element "
@@ -153,7 +157,9 @@ def _flat_rule(
                 f"container/pytree structure:\n    {tree_out}\nwhile the custom_jvp-decorated "
                 f"function {custom.__name__} had output container/pytree structure:\n    {out_tree}."
             )
-        if not all(same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)):
+        if out_avals is not None and not all(
+            same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)
+        ):
             raise TypeError(
                 f"{what} must produce a pair (list or tuple of length two) where the first element "
                 "represents the primal output (equal in value to the output of the "
@@ -178,14 +184,6 @@ def _flat_rule(
 
 
 # ---- rules -------------------------------------------------------------------------------------
-def _abstract_eval(*_: Any, call_jaxpr: ClosedJaxpr, **__: Any) -> list[Any]:
-    return call_jaxpr.out_avals
-
-
-def _lowering(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
-    return ctx.lower_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, args)
-
-
 def _jvp(
     primals: list[Any], tangents: list[Any], *, jvp_fun: FlatRule, num_consts: int, **_: Any
 ) -> Any:
@@ -248,26 +246,15 @@ def _batching(
     return outs, [0] * len(outs)
 
 
-def _transpose(
-    cts: list[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any
-) -> list[Any]:
-    # Under linear_transpose nothing is differentiated: the function itself, if it is linear.
-    return transpose_call(cts, *args, jaxpr=call_jaxpr, name=name)
-
-
-def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return jaxpr_as_fun(call_jaxpr)(*args)
-
-
 custom_jvp_call_p = Primitive(
     "custom_jvp_call",
     multiple_results=True,
     align=aligns_call("call_jaxpr"),
-    abstract_eval=_abstract_eval,
-    lowering=_lowering,
+    abstract_eval=call_types,
+    lowering=lower_call,
     jvp=_jvp,
-    transpose=_transpose,
+    transpose=transpose_of_call,
     batching=_batching,
-    impl=_impl,
+    impl=run_call,
     shown=lambda params: {"name": params["name"], "call_jaxpr": params["call_jaxpr"]},
 )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lamina.control_flow.jit_call import transpose_call
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import resolve_keywords
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
-from lamina.core.trace import get_aval
+from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr
+from lamina.interpreters.staging import is_staging
 
 
 class SymbolicZero:
@@ -68,11 +71,22 @@ class CustomRule:
         return self if instance is None else functools.partial(self, instance)
 
 
+def _closed_over(fun: Callable[..., Any]) -> list[Any]:
+    cells = getattr(inspect.unwrap(fun), "__closure__", None) or ()
+    return tree.leaves([c.cell_contents for c in cells if _is_filled(c)])
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:  # a name that has no value yet
+        return False
+    return True
+
+
 def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
     if not names:
         return []
-    import inspect
-
     known = list(inspect.signature(fun).parameters)
     for name in names:
         if name not in known:
@@ -91,18 +105,70 @@ class Call:
         self.dynamic = tuple(x for i, x in enumerate(full) if i not in nums)
         self.leaves, self.in_tree = tree.flatten(self.dynamic)
         self.rule = rule
+        self.out_tree: Any = None  # of the result, once known
+
+    def runs_now(self) -> bool:
+        """Whether the function, or its rules, can run as Python does: nothing is being staged and
+        the values of all arguments are known, though they may be being differentiated."""
+        return (
+            not is_staging()
+            and all(not isinstance(x, Tracer) or x.concrete() is not None for x in self.leaves)
+            and not any(isinstance(x, Tracer) for x in _closed_over(self.rule.fun))
+        )
+
+    def run(self, *leaves: Any) -> list[Any]:
+        """The flat results of the function."""
+        outs, self.out_tree = tree.flatten(
+            self.rule.fun(*self.merged(tree.unflatten(self.in_tree, leaves)))
+        )
+        return outs
 
     def merged(self, dynamic: Sequence[Any]) -> list[Any]:
         """All arguments, in order."""
         given = iter(dynamic)
         return [self.static[i] if i in self.static else next(given) for i in range(self.n_args)]
 
-    def trace(self, kind: str) -> tuple[ClosedJaxpr, list[Any], Any]:
-        """The function's jaxpr, what it closes over (its first inputs), its result's structure."""
+    def prepared(self, kind: str) -> tuple[Any, list[ShapedArray] | None, list[Any]]:
+        """What `call_jaxpr` is: the function itself where it can run now, else its jaxpr. And the
+        types of its results where they are known, and what the jaxpr closes over."""
+        if self.runs_now():
+            return self.run, None, []
+        closed, consts = self.trace(kind)
+        return closed, closed.out_avals, consts
+
+    def trace(self, kind: str) -> tuple[ClosedJaxpr, list[Any]]:
+        """The function's jaxpr, and what it closes over (its first inputs)."""
         fun, name = self.rule.fun, self.rule.__name__
         info = debug_info(fun, kind)
         avals = avals_of(self.leaves, name)
-        return trace_function(lambda *xs: fun(*self.merged(xs)), self.in_tree, avals, info)
+        closed, consts, self.out_tree = trace_function(
+            lambda *xs: fun(*self.merged(xs)), self.in_tree, avals, info
+        )
+        return closed, consts
+
+
+def call_types(*_: Any, call_jaxpr: ClosedJaxpr, **__: Any) -> list[Any]:
+    """abstract_eval of such a call."""
+    return call_jaxpr.out_avals
+
+
+def lower_call(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
+    """lowering of such a call: rules are for derivatives alone."""
+    return ctx.lower_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, args)
+
+
+def run_call(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
+    """impl of such a call: of its jaxpr, or of the Python function where that can run."""
+    run = jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
+    return run(*args)
+
+
+def transpose_of_call(
+    cts: list[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any
+) -> list[Any]:
+    """transpose of such a call: under linear_transpose nothing is differentiated, so that it is the
+    function itself, if it is linear."""
+    return transpose_call(cts, *args, jaxpr=call_jaxpr, name=name)
 
 
 def run_rule(rule: Callable[..., Any], *args: Any) -> Any:

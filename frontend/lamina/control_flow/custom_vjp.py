@@ -115,20 +115,20 @@ class custom_vjp(CustomRule):
                 )
         if is_evaluating():
             return self.fun(*call.merged(call.dynamic))
-        closed, consts, out_tree = call.trace("custom_vjp")
+        run, types, consts = call.prepared("custom_vjp")
         outs = custom_vjp_call_p.bind(
             *consts,
             *call.leaves,
-            call_jaxpr=closed,
-            fwd=_flat_forward(self, call, out_tree, closed.out_avals),
+            call_jaxpr=run,
+            fwd=_flat_forward(self, call, types),
             num_consts=len(consts),
             name=self.__name__,
         )
-        return tree.unflatten(out_tree, outs)
+        return tree.unflatten(call.out_tree, outs)
 
 
 def _flat_forward(
-    custom: custom_vjp, call: Call, out_tree: Any, out_avals: Sequence[ShapedArray]
+    custom: custom_vjp, call: Call, out_avals: Sequence[ShapedArray] | None
 ) -> Forward:
     fwd = custom.fwd
     assert fwd is not None
@@ -148,13 +148,16 @@ def _flat_forward(
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(f"{pair}of a pair the fwd rule {name_of(fwd)} produced {result}.")
         outs, tree_out = tree.flatten(result[0])
+        out_tree = call.out_tree = call.out_tree or tree_out
         if tree_out != out_tree:
             raise TypeError(
                 f"{pair}the fwd rule output's first element had container/pytree structure:\n"
                 f"    {tree_out}\nwhile the custom_vjp-decorated function {name} had output "
                 f"container/pytree structure:\n    {out_tree}."
             )
-        if not all(same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)):
+        if out_avals is not None and not all(
+            same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)
+        ):
             raise TypeError(
                 f"{pair}the fwd rule output's first element had shapes/dtypes of:\n"
                 f"    {shapes_of(outs)}\nwhile the custom_vjp-decorated function {name} had output "

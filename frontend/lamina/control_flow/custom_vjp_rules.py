@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.control_flow.custom_rule import batched_call, without_consts
-from lamina.control_flow.jit_call import transpose_call
+from lamina.control_flow.custom_rule import (
+    batched_call,
+    call_types,
+    lower_call,
+    run_call,
+    transpose_of_call,
+    without_consts,
+)
 from lamina.control_flow.varying import aligns_call, as_given
 from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.axes import Axis
-from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
@@ -38,14 +44,6 @@ class CustomVJPException(Exception):
             "closed-over value into the custom_vjp function as an argument, and adapting the "
             "custom_vjp fwd and bwd rules."
         )
-
-
-def _abstract_eval(*_: Any, call_jaxpr: ClosedJaxpr, **__: Any) -> list[Any]:
-    return call_jaxpr.out_avals
-
-
-def _lowering(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
-    return ctx.lower_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, args)
 
 
 def _jvp(
@@ -155,27 +153,16 @@ def _one_lane(aval: ShapedArray) -> ShapedArray:
     return aval.update(shape=aval.shape[1:])
 
 
-def _transpose(
-    cts: list[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any
-) -> list[Any]:
-    # Under linear_transpose nothing is differentiated: the function itself, if it is linear.
-    return transpose_call(cts, *args, jaxpr=call_jaxpr, name=name)
-
-
-def _impl(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return jaxpr_as_fun(call_jaxpr)(*args)
-
-
 custom_vjp_call_p = Primitive(
     "custom_vjp_call",
     multiple_results=True,
     align=aligns_call("call_jaxpr"),
-    abstract_eval=_abstract_eval,
-    lowering=_lowering,
+    abstract_eval=call_types,
+    lowering=lower_call,
     jvp=_jvp,
-    transpose=_transpose,
+    transpose=transpose_of_call,
     batching=_batching,
-    impl=_impl,
+    impl=run_call,
     shown=lambda params: {"name": params["name"], "call_jaxpr": params["call_jaxpr"]},
 )
 
