@@ -10,7 +10,13 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from lamina.backends.cpu.kernel import KernelObject, emit_kernel, kernel_symbol, lower_kernel
+from lamina.backends.cpu.kernel import (
+    KernelObject,
+    emit_kernel,
+    lower_kernel,
+    symbol_of,
+    text_without_name,
+)
 from lamina.backends.cpu.program_text import is_scalar
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
@@ -28,19 +34,24 @@ def compiled_kernels(
 
     Raises CompileError naming the op that can't be compiled.
     """
-    symbols = {
-        name: kernel_symbol(kernel, target)
+    sources = {
+        name: text_without_name(kernel)
         for name, kernel in kernels.items()
         if not is_scalar(kernel)
     }
-    distinct = {symbol: kernels[name] for name, symbol in symbols.items()}
+    symbols = {name: symbol_of(source, target) for name, source in sources.items()}
+    distinct = {symbol: name for name, symbol in symbols.items()}
     objects = {symbol: _stored(store, symbol) for symbol in distinct}
     missing = [symbol for symbol, found in objects.items() if found is None]
     # MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
     # kernel in the second thread, this one lowers the next.
     with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
         made = {
-            symbol: codegen.submit(emit_kernel, lower_kernel(distinct[symbol], target), target)
+            symbol: codegen.submit(
+                emit_kernel,
+                lower_kernel(kernels[distinct[symbol]], symbol, sources[distinct[symbol]], target),
+                target,
+            )
             for symbol in missing
         }
         for symbol, future in made.items():

@@ -37,22 +37,16 @@ class KernelObject:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
-    """`k_` and 16 hex digits that name the code `compile_kernel` would make of this function.
-
-    Equal for functions that differ only in name, value names, locations and the recorded reason.
-    """
-    return symbol_of(text_without_name(kernel), target)
-
-
 def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
-    """The object file of a `func.func` of StableHLO ops on static tensors, exporting its
-    `kernel_symbol`.
+    """The object file of a `func.func` of StableHLO ops on static tensors, exporting the
+    symbol that `symbol_of` gives its text.
 
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
     With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
     """
-    return emit_kernel(lower_kernel(kernel, target, keep_texts), target, keep_texts)
+    source = text_without_name(kernel)
+    lowered = lower_kernel(kernel, symbol_of(source, target), source, target, keep_texts)
+    return emit_kernel(lowered, target, keep_texts)
 
 
 @dataclass(frozen=True)
@@ -66,10 +60,10 @@ class LoweredKernel:
     texts: dict[str, str]
 
 
-def lower_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> LoweredKernel:
-    """MLIR's half of `compile_kernel`."""
-    source = text_without_name(kernel)
-    symbol = symbol_of(source, target)
+def lower_kernel(
+    kernel: ir.Operation, symbol: str, source: str, target: Target, keep_texts: bool = False
+) -> LoweredKernel:
+    """MLIR's half of `compile_kernel`, for a function whose `text_without_name` is `source`."""
     texts: dict[str, str] | None = {} if keep_texts else None
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
@@ -111,8 +105,12 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
 
 
 def symbol_of(source: str, target: Target) -> str:
-    """The symbol of a kernel whose text this is."""
-    digest = hashlib.sha256("\0".join((source, repr(target), _code_version())).encode())
+    """`k_` and 16 hex digits that name the code of a kernel whose `text_without_name` this is.
+
+    Equal for functions that differ only in name, value names, locations and the recorded reason.
+    """
+    digest = _digest_of_rest(target).copy()
+    digest.update(source.encode())
     return f"k_{digest.hexdigest()[:_SYMBOL_DIGITS]}"
 
 
@@ -149,8 +147,10 @@ def text_without_name(kernel: ir.Operation) -> str:
 
 
 @functools.cache
-def _code_version() -> str:
-    """What else decides the code: the pipelines and the versions of MLIR and LLVM."""
+def _digest_of_rest(target: Target) -> hashlib._Hash:
+    """Of what else decides the code: the target, the pipelines and the versions of MLIR and LLVM."""
     from importlib.metadata import version
 
-    return repr((ALL_PIPELINES, CPU_KERNEL_PREPARE, CodegenOptions(), version("torch-mlir"), version("llvmlite")))
+    versions = version("torch-mlir"), version("llvmlite")
+    rest = repr((target, ALL_PIPELINES, CPU_KERNEL_PREPARE, CodegenOptions(), versions))
+    return hashlib.sha256(rest.encode() + b"\0")

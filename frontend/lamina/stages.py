@@ -18,7 +18,7 @@ import numpy as np
 
 from lamina import config, value_checks
 from lamina.array import Array
-from lamina.core import dtypes, tree
+from lamina.core import dtypes, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.primitive import Primitive
@@ -329,7 +329,8 @@ def compile_program(
     result_paths: Sequence[str] = (),
 ) -> Program:
     """Compiles a jaxpr for the host, or finds it in the disk store."""
-    return _build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
+    with garbage.held_off():
+        return _build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
 
 
 def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:

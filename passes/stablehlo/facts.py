@@ -67,6 +67,8 @@ def is_pure(op: ir.Operation) -> bool:
         return name == "stablehlo.custom_call" and not has_side_effect(op)
     if not name.startswith(("stablehlo.", "chlo.")):
         return False
+    if not len(op.regions):
+        return True
     return all(is_pure(inner) or inner.name in TERMINATORS for inner in inner_ops(op))
 
 

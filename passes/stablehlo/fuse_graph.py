@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["loop", "input", "rows", "output", "library", "update", "main"]
 """The kinds of kernel of the fused form; "main" is what stays in @main."""
@@ -21,16 +21,17 @@ OUTER, INNER, SCALAR = "outer", "inner", "scalar"
 """The domains of a group: its results', what its reductions run over, and what is done once."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where in a group's iteration an op's value is needed."""
 
     domain: str
     path: Path = ()
 
 
-@dataclass(frozen=True)
-class Need:
+ON_OUTER, ON_INNER = Place(OUTER), Place(INNER)
+
+
+class Need(NamedTuple):
     """How a place came to need an op: through how many cloned ops, and repeated ones."""
 
     cloned: int = 0
@@ -59,7 +60,7 @@ class Group:
 
     def stored_at(self, position: int) -> Place | None:
         """Where the group computes an op in the order of a domain, so that it can store it."""
-        for place in (Place(OUTER), Place(INNER)):
+        for place in (ON_OUTER, ON_INNER):
             if (position, place) in self.members:
                 return place
         return None

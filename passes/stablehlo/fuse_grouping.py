@@ -19,9 +19,10 @@ from math import prod
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
-from lamina.passes.stablehlo.facts import size_of
+from lamina.passes.stablehlo.facts import CONSTANT, defining
 from lamina.passes.stablehlo.fuse_graph import (
-    INNER,
+    ON_INNER,
+    ON_OUTER,
     OUTER,
     SCALAR,
     Graph,
@@ -36,7 +37,7 @@ _MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broa
 _MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its group
 _TINY = 64  # elements of a domain for which a call costs more than the work
 
-_ON_DOMAIN = Place(OUTER)
+_ONCE = Place(SCALAR)
 
 Places = dict[Place, Need]
 
@@ -50,8 +51,8 @@ class Grouping:
         """`effects`: the ops, here and in regions, that must stay in their order. `library_products`:
         whether a library may do matrix products."""
         self._effects = effects
-        self._library_products = library_products
         self.ops = [inner.operation for inner in block.operations]
+        self.seen = [fuse_ops.Seen(op, library_products) for op in self.ops]
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
@@ -62,6 +63,8 @@ class Grouping:
         self._maker = {
             result: position for position, op in enumerate(self.ops) for result in op.results
         }
+        self._shapes: dict[ir.Value, tuple[int, ...]] = {}
+        self._is_cloned: dict[ir.Value, bool] = {}
         self._wanted: list[dict[Group, Places]] = [{} for _ in self.ops]
         self._readers: list[dict[Group, None]] = [{} for _ in self.ops]
         self._next_effect: Group | None = None
@@ -84,7 +87,7 @@ class Grouping:
         known = self._operands.get(key)
         if known is not None:
             return known
-        op = self.ops[position]
+        op = self.seen[position]
         found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
         for number, value in enumerate(op.operands):
             maker = self._maker.get(value)
@@ -109,6 +112,21 @@ class Grouping:
             found.append((value, inside))
         return found
 
+    def is_cloned(self, value: ir.Value) -> bool:
+        """Whether a value is a constant of which each kernel has its own copy."""
+        known = self._is_cloned.get(value)
+        if known is None:
+            op = defining(value)
+            known = op is not None and fuse_ops.is_clonable_constant(op)
+            self._is_cloned[value] = known
+        return known
+
+    def _shape(self, value: ir.Value) -> tuple[int, ...]:
+        known = self._shapes.get(value)
+        if known is None:
+            known = self._shapes[value] = tuple(value.type.shape)
+        return known
+
     def _stored_in(self, group: Group, value: ir.Value) -> tuple[int, Place] | None:
         position = self._maker.get(value)
         if position is None or position not in self.owner:
@@ -117,30 +135,30 @@ class Grouping:
         return None if place is None else (position, place)
 
     def _place_of_operand(
-        self, op: ir.Operation, number: int, value: ir.Value, place: Place
+        self, op: fuse_ops.Seen, number: int, value: ir.Value, place: Place
     ) -> Place | None:
-        if fuse_ops.is_elementwise(op):
-            return place if value.type.shape == op.results[0].type.shape else Place(SCALAR)
-        if op.name in fuse_ops.MAPPED:
-            if not value.type.shape:
-                return Place(SCALAR)
-            return Place(place.domain, (*place.path, fuse_ops.map_key(op)))
+        if op.elementwise:
+            return place if self._shape(value) == op.shape else _ONCE
+        if op.mapped:
+            if not self._shape(value):
+                return _ONCE
+            return Place(place.domain, (*place.path, fuse_ops.map_key(op.op)))
         if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
-            return Place(INNER)
+            return ON_INNER
         return None
 
     # Visiting one op
 
     def _visit(self, position: int) -> None:
-        op = self.ops[position]
-        if fuse_ops.is_clonable_constant(op):
+        op = self.seen[position]
+        if op.name == CONSTANT and self.is_cloned(op.op.results[0]):
             return
         readers = {group.find(): None for group in self._readers[position]}
         wanted: dict[Group, Places] = {}
         for group, places in self._wanted[position].items():
             wanted.setdefault(group.find(), {}).update(places)
-        pure = op not in self._effects
-        if fuse_ops.stays_in_main(op):
+        pure = not self._effects or op.op not in self._effects
+        if op.stays_in_main:
             self._stay_in_main(position, [*readers, *wanted], pure)
             return
         if not readers and not wanted and pure:
@@ -163,13 +181,13 @@ class Grouping:
             self._share(position, wanted, list(readers))
 
     def _stay_in_main(self, position: int, readers: list[Group], pure: bool) -> None:
-        op = self.ops[position]
+        op = self.seen[position]
         group = self.graph.new_group("main", None)
-        group.members[position, _ON_DOMAIN] = Need()
+        group.members[position, ON_OUTER] = Need()
         self.owner[position] = group
         self.graph.let_read(group, readers)
         self._keep_effects_in_order(group, pure)
-        for value in [*op.operands, *(fuse_ops.captured(op) if len(op.regions) else ())]:
+        for value in [*op.operands, *(fuse_ops.captured(op.op) if len(op.op.regions) else ())]:
             self._read(value, group)
 
     def _keep_effects_in_order(self, group: Group, pure: bool) -> None:
@@ -184,7 +202,7 @@ class Grouping:
         if maker is not None:
             self._readers[maker][group] = None
 
-    def _refusal(self, op: ir.Operation, group: Group, places: Places, reads: bool) -> str | None:
+    def _refusal(self, op: fuse_ops.Seen, group: Group, places: Places, reads: bool) -> str | None:
         """Why a group may not compute an op that it needs; None if it may."""
         if reads:
             return "read as a whole, too"
@@ -194,45 +212,46 @@ class Grouping:
             return self._refusal_of_reduction(op, group, places)
         if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             return self._refusal_of_contraction(op, group, places)
-        if not fuse_ops.joins_loops(op):
+        if not op.joins_loops:
             return "a kernel of its own"
-        if fuse_ops.is_cheap(op):
+        if op.cheap:
             if max(need.repeated for need in places.values()) > _MAX_REPEATED:
                 return "too much to do again for each element of a broadcast"
-        elif op.results[0].type.shape:
+        elif op.shape:
             if len(places) > 1:
                 return f"needed at {len(places)} places, and costly"
             if next(iter(places.values())).repeated:
                 return "costly, and a broadcast would repeat it"
         return None
 
-    def _refusal_of_reduction(self, op: ir.Operation, group: Group, places: Places) -> str | None:
-        shape = fuse_ops.shape_of_result(op)
-        if shape is None:
+    def _refusal_of_reduction(self, op: fuse_ops.Seen, group: Group, places: Places) -> str | None:
+        if op.shape is None:
             return "a reduction of several arrays"
-        if list(places) != [_ON_DOMAIN] or group.shape != shape:
+        if list(places) != [ON_OUTER] or group.shape != op.shape:
             return "a reduction whose result is read at other indices"
-        if group.kind == "input" and group.inner == fuse_ops.reduction_domain(op):
+        if group.kind == "input" and group.inner == fuse_ops.reduction_domain(op.op):
             return None
         if group.kind != "loop":
             return "a reduction over something else"
         return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the reduction"
 
-    def _refusal_of_contraction(self, op: ir.Operation, group: Group, places: Places) -> str | None:
-        if fuse_ops.library_of(op, self._library_products):
+    def _refusal_of_contraction(
+        self, op: fuse_ops.Seen, group: Group, places: Places
+    ) -> str | None:
+        if op.library:
             return "a library call"
-        if group.kind != "loop" or group.shape != fuse_ops.shape_of_result(op):
+        if group.kind != "loop" or group.shape != op.shape:
             return "a contraction"
-        if list(places) != [_ON_DOMAIN]:
+        if list(places) != [ON_OUTER]:
             return "a contraction whose result is read at other indices"
         return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the contraction"
 
     # Putting an op somewhere
 
     def _join(self, position: int, group: Group, places: Places) -> None:
-        op = self.ops[position]
+        op = self.seen[position]
         if op.name == "stablehlo.reduce":
-            group.kind, group.inner = "input", fuse_ops.reduction_domain(op)
+            group.kind, group.inner = "input", fuse_ops.reduction_domain(op.op)
         elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             group.kind = "output"
         for place, need in places.items():
@@ -240,36 +259,32 @@ class Grouping:
             self._need_operands(position, group, place, need)
 
     def _start_group(self, position: int, readers: list[Group], pure: bool) -> None:
-        op = self.ops[position]
-        shape = fuse_ops.shape_of_result(op)
+        op = self.seen[position]
         kind: Kind = "output"
-        library = fuse_ops.library_of(op, self._library_products)
-        if library:
+        if op.library:
             kind = "library"
         elif op.name in fuse_ops.UPDATES:
             kind = "update"
         elif op.name == "stablehlo.reduce":
             kind = "input"
-        elif fuse_ops.joins_loops(op) or op.name in fuse_ops.REARRANGEMENTS:
+        elif op.joins_loops or op.name in fuse_ops.REARRANGEMENTS:
             kind = "loop"
-        group = self.graph.new_group(kind, shape)
-        group.library = library
+        group = self.graph.new_group(kind, op.shape)
+        group.library = op.library
         if kind == "input":
-            group.inner = fuse_ops.reduction_domain(op)
+            group.inner = fuse_ops.reduction_domain(op.op)
         self.owner[position] = group
         self.graph.let_read(group, readers)
         self._keep_effects_in_order(group, pure)
-        group.members[position, _ON_DOMAIN] = Need()
-        self._need_operands(position, group, _ON_DOMAIN, Need())
+        group.members[position, ON_OUTER] = Need()
+        self._need_operands(position, group, ON_OUTER, Need())
 
     def _need_operands(self, position: int, group: Group, place: Place, need: Need) -> None:
-        op = self.ops[position]
-        cheap = fuse_ops.is_cheap(op)
+        op = self.seen[position]
         repeated = need.repeated
         if op.name == "stablehlo.broadcast_in_dim":
-            grows = size_of(op.results[0].type) > size_of(op.operands[0].type) > 1
-            repeated += grows
-        elif repeated and cheap and op.name not in fuse_ops.MAPPED:
+            repeated += prod(op.shape or ()) > prod(self._shape(op.operands[0])) > 1
+        elif repeated and op.cheap and not op.mapped:
             repeated += 1
         passed = Need(need.cloned, repeated)
         for value, inside in self.operands(position, place):
@@ -285,15 +300,15 @@ class Grouping:
 
     def _share(self, position: int, wanted: dict[Group, Places], readers: list[Group]) -> None:
         """Place an op that several groups need, or that is also read from memory."""
-        op = self.ops[position]
-        moves = op.name in fuse_ops.MAPPED or op.name in fuse_ops.LEAVES
+        op = self.seen[position]
+        moves = op.mapped or op.name in fuse_ops.LEAVES
         if not moves:
             wanted = self._merged(op, wanted)
             if len(wanted) == 1 and not readers:
                 (group,) = wanted
                 self._join(position, group, wanted[group])
                 return
-        if fuse_ops.is_small_operation(op) and (moves or not readers):
+        if fuse_ops.is_small_operation(op.op) and (moves or not readers):
             self._clone(position, wanted, readers, counts=not moves)
             return
         for group, places in wanted.items():
@@ -316,7 +331,7 @@ class Grouping:
         for group, places in wanted.items():
             deepest = max(need.cloned for need in places.values())
             if counts and deepest >= _MAX_CLONED:
-                group.stops.setdefault(self.ops[position].name, "cloned often enough")
+                group.stops.setdefault(self.seen[position].name, "cloned often enough")
                 readers.append(group)
                 continue
             self._join(
@@ -327,19 +342,18 @@ class Grouping:
         if readers:
             self._start_group(position, readers, pure=True)
 
-    def _can_store(self, op: ir.Operation, group: Group, places: Places) -> bool:
+    def _can_store(self, op: fuse_ops.Seen, group: Group, places: Places) -> bool:
         """Whether a group computes each element of an op once, and in the order of its domain."""
-        shape = fuse_ops.shape_of_result(op)
         if len(places) != 1 or group.kind not in ("loop", "input"):
             return False
         (place,) = places
         if place.path or place.domain == SCALAR:
             return False
         if place.domain == OUTER:
-            return group.shape == shape
-        return group.inner is not None and group.inner[0] == shape
+            return group.shape == op.shape
+        return group.inner is not None and group.inner[0] == op.shape
 
-    def _merged(self, op: ir.Operation, wanted: dict[Group, Places]) -> dict[Group, Places]:
+    def _merged(self, op: fuse_ops.Seen, wanted: dict[Group, Places]) -> dict[Group, Places]:
         """The groups that need an op, those made one that can be."""
         kept: dict[Group, Places] = {}
         for group, places in wanted.items():
@@ -374,7 +388,7 @@ class Grouping:
         for group in self.graph.groups():
             if group.kind not in ("loop", "input") or group.shape is None:
                 continue
-            if any(self.ops[p].name in fuse_ops.REARRANGEMENTS for p, _ in group.members):
+            if any(self.seen[p].name in fuse_ops.REARRANGEMENTS for p, _ in group.members):
                 continue
             keys: list[object] = list(self._arrays_read(group))
             if prod(group.shape) <= _TINY and group.kind == "loop":
@@ -393,6 +407,6 @@ class Grouping:
         found: dict[ir.Value, None] = {}
         for position, place in group.members:
             for value, inside in self.sources(group, (position, place)):
-                if value.type.shape and inside is None:
+                if inside is None and self._shape(value):
                     found[value] = None
         return list(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from lamina.dialects.constants import is_splat
 from lamina.dialects.vendors import ir
@@ -20,7 +20,7 @@ from lamina.passes.stablehlo.facts import (
     size_of,
 )
 from lamina.passes.stablehlo.gemm import Gemm, library_wins
-from lamina.passes.stablehlo.keys import attributes_key
+from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.sort_order import SortOrder
@@ -40,6 +40,47 @@ UPDATES = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 VIEWS = frozenset(("stablehlo.reshape",))
 BARRIER = "stablehlo.optimization_barrier"
 _NOT_ELEMENTWISE_CHLO = ("chlo.top_k", "chlo.ragged_dot", "chlo.scan", "chlo.broadcast_")
+
+
+class Seen:
+    """An op, and what is asked of it again and again: each question to the bindings takes as long as
+    a hundred lookups. Holds while the op is not changed."""
+
+    __slots__ = (
+        "_key", "_library", "_library_products", "cheap", "elementwise", "joins_loops", "mapped",
+        "name", "op", "operands", "shape", "stays_in_main",
+    )  # fmt: skip
+
+    def __init__(self, op: ir.Operation, library_products: bool = True) -> None:
+        self.op = op
+        self._library_products = library_products
+        self.name = name = op.name
+        self.operands = tuple(op.operands)
+        self.shape = shape_of_result(op)
+        self.elementwise = is_elementwise(op)
+        self.mapped = name in MAPPED
+        self.joins_loops = self.elementwise or self.mapped or name in LEAVES
+        self.stays_in_main = stays_in_main(op)
+        self.cheap = is_cheap(op)
+        self._library: list[str | None] = []
+        self._key: Hashable = None
+
+    @property
+    def library(self) -> str | None:
+        """As `library_of`."""
+        if not self._library:
+            self._library.append(library_of(self.op, self._library_products))
+        return self._library[0]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for ops that do the same to their operands."""
+        if self._key is None:
+            op = self.op
+            types = tuple([result.type for result in op.results])
+            regions = tuple([region_key(region, {}) for region in op.regions])
+            self._key = (self.name, types, attributes_key(op), regions)
+        return self._key
 
 
 def is_elementwise(op: ir.Operation) -> bool:

@@ -8,14 +8,15 @@ from collections.abc import Hashable, Iterator
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
-from lamina.passes.stablehlo.facts import CONSTANT, defining
-from lamina.passes.stablehlo.fuse_graph import OUTER, Group, Place
+from lamina.passes.stablehlo.facts import CONSTANT
+from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Place
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_reasons import reason
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.scalar_work import is_scalar_op
 
 Member = tuple[int, Place]
+Sources = list[tuple[ir.Value, Member | None]]
 
 
 class Kernels:
@@ -24,6 +25,9 @@ class Kernels:
     def __init__(self, module: ir.Module) -> None:
         self._module = module
         self._names: dict[Hashable, str] = {}
+        self.names_of_groups: dict[Hashable, str] = {}
+        """Kernels by what says which ops they would be made of, so that most equal ones need not be
+        made."""
         self._taken = {
             op.operation.attributes["sym_name"].value
             for op in module.body.operations
@@ -79,9 +83,11 @@ class Outliner:
         self._grouping = grouping
         self._kernels = kernels
         self._ops = grouping.ops
+        self._seen = grouping.seen
         self._now: dict[ir.Value, ir.Value] = {}
         """What stands for a value of the old block in the new one."""
         self._orders: dict[Group, list[Member]] = {}
+        self._known_sources: dict[Group, dict[Member, Sources]] = {}
 
     def run(self) -> None:
         """Replace the ops of each group by one call, in an order in which all values are made
@@ -90,7 +96,7 @@ class Outliner:
         arguments = {g: self._arguments(g) for g in groups if g.kind != "main"}
         stored = self._stored(groups, arguments)
         terminator = self._ops[-1]
-        constants = [op for op in self._ops if op.name == CONSTANT]
+        constants = [op.op for op in self._seen if op.name == CONSTANT]
         order = list(_in_order(groups))
         # All kernels first: a call's results take the place of values that kernels are made from.
         callees = {
@@ -104,9 +110,9 @@ class Outliner:
             else:
                 with ir.InsertionPoint(terminator):
                     self._call(callees[group], arguments[group], stored.get(group, []), group)
-        for op in reversed(self._ops):
-            if not fuse_ops.stays_in_main(op) or op.name == fuse_ops.BARRIER:
-                op.erase()
+        for op in reversed(self._seen):
+            if not op.stays_in_main or op.name == fuse_ops.BARRIER:
+                op.op.erase()
         _constants_first(self._block, constants)
 
     def _arguments(self, group: Group) -> list[ir.Value]:
@@ -116,14 +122,26 @@ class Outliner:
             op = self._ops[position]
             values = list(op.operands)
             overwritten = fuse_ops.inout_operands(op)
-            others = [value for value in values[overwritten:] if not _is_cloned(value, group)]
+            others = [value for value in values[overwritten:] if not self._is_cloned(value, group)]
             return values[:overwritten] + list(dict.fromkeys(others))
         found: dict[ir.Value, None] = {}
         for member in self._members(group):
-            for value, inside in self._grouping.sources(group, member):
-                if inside is None and not _is_cloned(value, group):
+            for value, inside in self._sources(group)[member]:
+                if inside is None and not self._is_cloned(value, group):
                     found[value] = None
         return list(found)
+
+    def _is_cloned(self, value: ir.Value, group: Group) -> bool:
+        """Whether a group has its own copy of a constant; libraries read theirs from memory."""
+        return group.library is None and self._grouping.is_cloned(value)
+
+    def _sources(self, group: Group) -> dict[Member, Sources]:
+        """For each member of a group, where its operands are from."""
+        known = self._known_sources.get(group)
+        if known is None:
+            known = {member: self._grouping.sources(group, member) for member in group.members}
+            self._known_sources[group] = known
+        return known
 
     def _members(self, group: Group) -> list[Member]:
         """A group's members, makers before readers, in an order that only its own ops decide:
@@ -132,10 +150,8 @@ class Outliner:
         if known is not None:
             return known
         inner = {
-            member: [
-                inside for _, inside in self._grouping.sources(group, member) if inside is not None
-            ]
-            for member in group.members
+            member: [inside for _, inside in operands if inside is not None]
+            for member, operands in self._sources(group).items()
         }
         read = {inside for operands in inner.values() for inside in operands}
         order: dict[Member, None] = {}
@@ -201,11 +217,44 @@ class Outliner:
     def _root(self, group: Group) -> ir.Operation:
         """The op a kernel is named after: its last reduction or contraction, or its last op."""
         positions = {position for position, _ in group.members}
-        heavy = [p for p in positions if not fuse_ops.joins_loops(self._ops[p])]
+        heavy = [p for p in positions if not self._seen[p].joins_loops]
         return self._ops[max(heavy or positions)]
 
     def _outline(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> str:
         """The kernel function of a group; returns its name."""
+        key = self._key(group, arguments, stored)
+        name = self._kernels.names_of_groups.get(key)
+        if name is None:
+            name = self._kernels.names_of_groups[key] = self._make(group, arguments, stored)
+        return name
+
+    def _key(
+        self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
+    ) -> Hashable:
+        """Equal for groups whose kernels would be."""
+        sources = self._sources(group)
+        members = self._members(group)
+        numbers = {value: number for number, value in enumerate(arguments)}
+        index = {member: number for number, member in enumerate(members)}
+        overwritten = len(stored) if group.kind == "update" else 0
+        parts: list[Hashable] = []
+        for member in members:
+            operands: list[Hashable] = []
+            for number, (value, inside) in enumerate(sources[member]):
+                if inside is not None:
+                    operands.append((index[inside], _number_of(value)))
+                elif number < overwritten:
+                    operands.append(number)
+                elif self._is_cloned(value, group):
+                    operands.append(attributes_key(value.owner.operation))
+                else:
+                    operands.append(numbers[value])
+            parts.append((self._seen[member[0]].key, member[1] == ON_OUTER, *operands))
+        results = [(index[self._stored_member(group, v)], _number_of(v)) for v in stored]
+        types = tuple([value.type for value in arguments])
+        return (group.kind, group.library, group.shape, types, tuple(parts), tuple(results))
+
+    def _make(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> str:
         root = self._root(group)
         with self._kernels.insertion_point(), root.location:
             function, block = hlo.function(
@@ -240,14 +289,14 @@ class Outliner:
         with ir.InsertionPoint(block) as end:
             for member in self._members(group):
                 operands = []
-                for number, (value, inside) in enumerate(self._grouping.sources(group, member)):
+                for number, (value, inside) in enumerate(self._sources(group)[member]):
                     if inside is not None:
                         operands.append(made[inside][_number_of(value)])
                     elif group.kind == "update" and number < fuse_ops.inout_operands(
                         self._ops[member[0]]
                     ):
                         operands.append(block.arguments[number])
-                    elif _is_cloned(value, group):
+                    elif self._is_cloned(value, group):
                         if value not in constants:
                             constant = value.owner.operation.clone(end).operation
                             constants[value] = constant.results[0]
@@ -285,8 +334,8 @@ class Outliner:
         """Values that a group reads at another index than that of the point it computes."""
         found = set()
         for position, place in group.members:
-            exact = place == Place(OUTER) and fuse_ops.is_elementwise(self._ops[position])
-            for value in self._ops[position].operands:
+            exact = place == ON_OUTER and self._seen[position].elementwise
+            for value in self._seen[position].operands:
                 if not exact or tuple(value.type.shape) != group.shape:
                     found.add(value)
         return found
@@ -309,12 +358,6 @@ def _in_order(groups: list[Group]) -> Iterator[Group]:
 
 def _sorted(group: Group) -> list[Member]:
     return sorted(group.members, key=lambda member: (member[0], repr(member[1].domain)))
-
-
-def _is_cloned(value: ir.Value, group: Group) -> bool:
-    """Whether a group has its own copy of a constant; libraries read theirs from memory."""
-    op = defining(value)
-    return op is not None and group.library is None and fuse_ops.is_clonable_constant(op)
 
 
 def _number_of(value: ir.Value) -> int:

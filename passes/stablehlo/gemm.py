@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from lamina.dialects.vendors import ir
@@ -48,21 +49,25 @@ class Gemm:
     @classmethod
     def of_types(cls, lhs: ir.Type, rhs: ir.Type, numbers: DotNumbers) -> Gemm | None:
         """The same, from shapes and numbers alone, for any element type."""
-        left, right = list(lhs.shape), list(rhs.shape)
-        if 0 in left or 0 in right:
-            return None
-        a = _matrix(left, numbers.lhs_batch, numbers.lhs_free(len(left)), numbers.lhs_contracting)
-        b = _matrix(right, numbers.rhs_batch, numbers.rhs_contracting, numbers.rhs_free(len(right)))
-        if a is None or b is None:
-            return None
-        return cls(
-            batch=tuple(left[d] for d in numbers.lhs_batch),
-            m=prod(left[d] for d in numbers.lhs_free(len(left))),
-            n=prod(right[d] for d in numbers.rhs_free(len(right))),
-            k=prod(left[d] for d in numbers.lhs_contracting),
-            a=a,
-            b=b,
-        )
+        return _gemm(tuple(lhs.shape), tuple(rhs.shape), numbers)
+
+
+@lru_cache(512)
+def _gemm(left: tuple[int, ...], right: tuple[int, ...], numbers: DotNumbers) -> Gemm | None:
+    if 0 in left or 0 in right:
+        return None
+    a = _matrix(left, numbers.lhs_batch, numbers.lhs_free(len(left)), numbers.lhs_contracting)
+    b = _matrix(right, numbers.rhs_batch, numbers.rhs_contracting, numbers.rhs_free(len(right)))
+    if a is None or b is None:
+        return None
+    return Gemm(
+        batch=tuple(left[d] for d in numbers.lhs_batch),
+        m=prod(left[d] for d in numbers.lhs_free(len(left))),
+        n=prod(right[d] for d in numbers.rhs_free(len(right))),
+        k=prod(left[d] for d in numbers.lhs_contracting),
+        a=a,
+        b=b,
+    )
 
 
 _LEAST_LIBRARY_PRODUCTS = 4096
@@ -93,7 +98,7 @@ def library_wins(gemm: Gemm, element: str) -> bool:
 
 
 def _matrix(
-    shape: list[int], batch: tuple[int, ...], rows: tuple[int, ...] | list[int],
+    shape: tuple[int, ...], batch: tuple[int, ...], rows: tuple[int, ...] | list[int],
     columns: tuple[int, ...] | list[int],
 ) -> Matrix | None:  # fmt: skip
     """Rows and columns as one dimension each, one of them contiguous; None if they aren't."""
@@ -116,7 +121,7 @@ def _matrix(
     return None
 
 
-def _strides(shape: list[int]) -> list[int]:
+def _strides(shape: tuple[int, ...]) -> list[int]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

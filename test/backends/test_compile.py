@@ -48,9 +48,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = kernels.lower_kernel
 
-    def counting(kernel, target, *rest):
-        seen.append(kernels.kernel_symbol(kernel, target))
-        return real(kernel, target, *rest)
+    def counting(kernel, symbol, *rest):
+        seen.append(symbol)
+        return real(kernel, symbol, *rest)
 
     monkeypatch.setattr(kernels, "lower_kernel", counting)
     return seen

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_runner import kernel
 
-from lamina.backends.cpu.kernel import compile_kernel, kernel_symbol
+from lamina.backends.cpu.kernel import compile_kernel, symbol_of, text_without_name
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
@@ -310,6 +310,9 @@ def test_symbols_name_the_code():
     target = Target.host()
     with context(), ir.Location.unknown():
         module = parse(elementwise("%0 = stablehlo.add %a0, %a1 : $T\nreturn %0 : $T"))
+        def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
+            return symbol_of(text_without_name(kernel), target)
+
         one = kernel_symbol(module.body.operations[0].operation, target)
         text = elementwise("%z = stablehlo.add %a0, %a1 : $T\nreturn %z : $T").replace(
             "@k", "@other"
