@@ -117,9 +117,6 @@ def _check_supported(kernel: ir.Operation) -> None:
     if written_op(kernel) is not None:
         return
     kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
-    library = kernel.attributes["lamina.library"].value if "lamina.library" in kernel.attributes else ""
-    if library == "lamina.scan":
-        kind = ""  # a window reduction, which is right if slow
     if kind in _NOT_YET:
         operations = [op.operation for op in kernel.regions[0].blocks[0].operations]
         first = next((op for op in operations if op.name != "stablehlo.constant"), kernel)

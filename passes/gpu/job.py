@@ -178,6 +178,9 @@ class _Repeated(Array):
     def __getitem__(self, at: object) -> Scalar:
         return constant(self.number, self.element)
 
+    def several(self, at: object, count: int) -> list[Scalar]:
+        return [self[at]] * count
+
 
 def signless(element: ir.Type) -> ir.Type:
     """An element type as buffers have it."""

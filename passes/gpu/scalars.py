@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lamina.dialects.vendors import arith, ir, scf
+from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.dialects.vendors import complex as complex_
 from lamina.dialects.vendors import math as math_
-from lamina.passes.gpu.threads import barrier, gpu_id
+from lamina.passes.gpu.threads import barrier, gpu_id, shuffle_xor
 from lamina.passes.loops import for_range, if_else, load, store
 
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL, _EQUAL, _NOT_EQUAL = range(6)
@@ -139,6 +139,10 @@ class Scalar:
         """An integer shifted to the left."""
         return self._with(count, arith.ShLIOp)
 
+    def of_lane(self, offset: int) -> Scalar:
+        """The value in the lane whose number differs in the bits of `offset`."""
+        return Scalar(shuffle_xor(self.value, offset))
+
     @property
     def real(self) -> Scalar:
         return Scalar(complex_.ReOp(self.value).result) if self.is_complex else self
@@ -247,6 +251,21 @@ class Array:
 
     def __setitem__(self, at: Any, value: Scalar) -> None:
         store(value.value, self.buffer, self._at(at))
+
+    def several(self, at: Any, count: int) -> list[Scalar]:
+        """Elements that lie side by side, from an aligned place on."""
+        type_ = ir.VectorType.get([count], self.element)
+        found = vector.LoadOp(
+            type_, self.buffer, self._at(at), alignment=count * self.element.width // 8
+        ).result
+        return [Scalar(vector.ExtractOp(found, [], [n]).result) for n in range(count)]
+
+    def set_several(self, at: Any, values: Sequence[Scalar]) -> None:
+        """Write elements side by side, from an aligned place on."""
+        type_ = ir.VectorType.get([len(values)], self.element)
+        packed = vector.FromElementsOp(type_, [value.value for value in values]).result
+        alignment = len(values) * self.element.width // 8
+        vector.StoreOp(packed, self.buffer, self._at(at), alignment=alignment)
 
     def _at(self, at: Any) -> list[ir.Value]:
         return [index(i).value for i in (at if isinstance(at, (tuple, list)) else (at,))]

@@ -26,6 +26,7 @@ from lamina.passes.gpu.factorisations import (
 )
 from lamina.passes.gpu.fourier import write_fft
 from lamina.passes.gpu.job import Job
+from lamina.passes.gpu.scan import write_scan
 from lamina.passes.gpu.scatter import write_scatter
 from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
 from lamina.passes.gpu.solvers import (
@@ -36,6 +37,7 @@ from lamina.passes.gpu.solvers import (
 )
 from lamina.passes.gpu.sort import write_sort, write_top_k
 from lamina.passes.stablehlo.lapack import routine_of
+from lamina.passes.stablehlo.scan_order import Scan
 
 WRITERS: dict[str, Callable[[Job], None]] = {
     "stablehlo.scatter": write_scatter,
@@ -94,6 +96,8 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
 def _writer(op: ir.Operation) -> Callable[[Job], None] | None:
     if op.name == "stablehlo.custom_call":
         return ROUTINES.get(routine_of(op) or "")
+    if op.name == "stablehlo.reduce_window":
+        return None if Scan.of(op, in_kernel=True) is None else write_scan
     return WRITERS.get(op.name)
 
 

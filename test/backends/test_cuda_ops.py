@@ -64,6 +64,10 @@ OPS: dict[str, tuple[Callable, tuple, int]] = {
     "tridiagonal": (lax.linalg.tridiagonal_solve, (_x(7), _x(7), _x(7), _x(7, 3)), 64),
     "lu": (lax.linalg.lu, (_x(2, 9, 12),), 64),
     "qr": (lambda x: lax.linalg.qr(x, full_matrices=False), (_x(2, 14, 6),), 80),
+    "scan": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 3002),), 40),
+    "scan_reverse": (lambda x: lax.cumprod(x, axis=1, reverse=True), (_x(2, 1100),), 40),
+    "scan_columns": (lambda x: lax.cummax(x, axis=0), (_x(300, 7),), 56),
+    "scan_narrow": (lambda x: jnp.cumsum(x), (np.ones(1100, jnp.bfloat16),), 40),
     "select_and_scatter": (lambda x: lamina.grad(lambda y: jnp.sum(_pooled(y) ** 2))(x),
                            (_x(11, 14),), 64),
 }  # fmt: skip
@@ -80,7 +84,8 @@ def test_emulated(name: str) -> None:
     function, arguments, _ = OPS[name]
     wanted = lamina.tree.leaves(lamina.jit(function)(*arguments))
     for found, value in zip(_program(name).run(), wanted, strict=True):
-        np.testing.assert_allclose(found, np.asarray(value), rtol=1e-4, atol=5e-6)
+        found, value = (np.asarray(x).astype(np.result_type(x, np.int8)) for x in (found, value))
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=5e-6)
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -95,7 +100,7 @@ def test_assembled(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", 
-    ["sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr"])
+    ["sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "scan"])
 def test_every_barrier_is_needed(name: str) -> None:
     """With any one barrier gone, the emulator sees a race."""
     program = _program(name)

@@ -1,0 +1,254 @@
+"""The kernels of scans: window reductions in which each element is combined with all before it.
+
+Along the dense axis a block takes 1024 elements at a time, 4 for each thread: what is before a thread
+comes from its warp by shuffles, from the warps before by shared memory, from what the block did
+before in a register. Along another axis a thread walks down its column. Where rows or columns are
+too few to fill a GPU each is cut: a first kernel gives the total of each part, and the second begins
+each part with those before it. Nothing depends on which block runs first, so a sum has the same bits
+at every run. Narrow floats are combined in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import arith, ir
+from lamina.passes.gpu.job import Job, signless
+from lamina.passes.gpu.kernels import Kernel
+from lamina.passes.gpu.scalars import (
+    Array,
+    Scalar,
+    block,
+    choose,
+    constant,
+    fold,
+    index,
+    select,
+    smaller,
+    split,
+    synchronize,
+    thread,
+    when,
+)
+from lamina.passes.gpu.threads import WARP
+from lamina.passes.stablehlo.scan_order import Scan, identity
+
+_EACH = 4  # neighbours that a thread takes
+_MOST_THREADS = 256
+_BLOCKS = 1024  # that fill a GPU
+_COLUMNS, _MOST_PARTS = 1 << 16, 256
+_FLOAT_OPS = {
+    "add": arith.AddFOp, "multiply": arith.MulFOp, "maximum": arith.MaximumFOp,
+    "minimum": arith.MinimumFOp,
+}  # fmt: skip
+
+
+def write_scan(job: Job) -> None:
+    """See the module's docstring."""
+    scan = Scan.of(job.op, in_kernel=True)
+    assert scan is not None
+    (_Rows if scan.inner == 1 else _Columns)(job, scan).write()
+
+
+class _Scanning:
+    """What both kinds share: how elements are read, combined and written."""
+
+    def __init__(self, job: Job, scan: Scan) -> None:
+        self.job, self.scan = job, scan
+        of = job.op.operands[0].type
+        self.element = signless(of.element_type)
+        self.type = self.element
+        if isinstance(self.element, ir.FloatType) and self.element.width < 32:
+            self.type = ir.F32Type.get()
+        self.identity = identity(scan.combiner, dtype_of(of))
+
+    def neutral(self) -> Scalar:
+        return constant(self.identity, self.type)
+
+    def combine(self, a: Scalar, b: Scalar) -> Scalar:
+        if a.is_float:
+            return Scalar(_FLOAT_OPS[self.scan.combiner](a.value, b.value).result)
+        return self.job.apply(self.job.op.regions[0], [a, b])[0]
+
+    def widened(self, value: Scalar) -> Scalar:
+        return value if self.type == self.element else Scalar(arith.ExtFOp(self.type, value.value).result)
+
+    def narrowed(self, value: Scalar) -> Scalar:
+        if self.type == self.element:
+            return value
+        return Scalar(arith.TruncFOp(self.element, value.value).result)
+
+    def place(self, at: Scalar) -> Scalar:
+        """Where the element is that comes `at`-th."""
+        return self.scan.length - 1 - at if self.scan.reverse else at
+
+
+class _Rows(_Scanning):
+    """Scans along the dense axis."""
+
+    def __init__(self, job: Job, scan: Scan) -> None:
+        super().__init__(job, scan)
+        self.threads = min(_MOST_THREADS, -(-scan.length // (_EACH * WARP)) * WARP)
+        self.chunk = self.threads * _EACH
+        chunks = -(-scan.length // self.chunk)
+        wanted = max(1, -(-_BLOCKS // scan.outer)) if scan.outer < _BLOCKS // 4 else 1
+        self.of_part = -(-chunks // min(chunks, wanted))  # chunks
+        self.parts = -(-chunks // self.of_part)
+
+    def write(self) -> None:
+        totals = self.job.scratch([self.scan.outer, self.parts], self.type)
+        if self.parts > 1:
+            self._launch(lambda kernel: self._part(kernel, self.job.array(kernel, totals), True))
+        self._launch(lambda kernel: self._part(kernel, self.job.array(kernel, totals), False))
+
+    def _launch(self, emit: Callable[[Kernel], None]) -> None:
+        self.job.launch(self.scan.outer * self.parts, self.threads, emit)
+
+    def _part(self, kernel: Kernel, totals: Array, only_total: bool) -> None:
+        """One part of a row: its total, or its scan."""
+        scan = self.scan
+        source, target = (
+            self.job.array(kernel, v, [scan.outer, scan.length])
+            for v in (self.job.op.operands[0], self.job.op.results[0])
+        )
+        slots = self.job.shared(kernel, [2, self.threads // WARP], self.type)
+        row, part = split(block(), [scan.outer, self.parts])
+        first = part * self.of_part
+        chunks = smaller(-(-scan.length // self.chunk) - first, self.of_part)
+
+        def one(number: Scalar, before: Scalar) -> list[Scalar]:
+            begin = (first + number) * self.chunk + thread() * _EACH
+            values = self._read(source, row, begin)
+            for place in range(1, _EACH):
+                values[place] = self.combine(values[place - 1], values[place])
+            mine, total = self._over_block(values[-1], slots, number % 2)
+            if not only_total:
+                mine = self.combine(before, mine)
+                self._write(target, row, begin, [self.combine(mine, value) for value in values])
+            return [self.combine(before, total)]
+
+        before = self.neutral()
+        if self.parts > 1 and not only_total:
+            before = self._before(totals, row, part, slots)
+        (total,) = fold(0, chunks, [before], one)
+        if only_total:
+            with when(thread().equals(0)):
+                totals[row, part] = total
+
+    def _before(self, totals: Array, row: Scalar, part: Scalar, slots: Array) -> Scalar:
+        """What the parts of a row before one have together."""
+        (mine,) = fold(
+            thread(), part, [self.neutral()],
+            lambda at, sum_: [self.combine(sum_, totals[row, at])], self.threads,
+        )  # fmt: skip
+        _, total = self._over_block(mine, slots, index(1))
+        return total
+
+    def _over_block(self, value: Scalar, slots: Array, half: Scalar) -> tuple[Scalar, Scalar]:
+        """(what the threads before have, what all have); `half` takes turns."""
+        lane, warp = thread() % WARP, thread() // WARP
+        before, total = self.neutral(), value
+        offset = 1
+        while offset < WARP:
+            theirs = total.of_lane(offset)
+            is_upper = (lane & offset).differs(0)
+            before = choose(is_upper, self.combine(theirs, before), before)
+            total = self.combine(theirs, total)
+            offset *= 2
+        if self.threads == WARP:
+            return before, total
+        with when(lane.equals(0)):
+            slots[half, warp] = total
+        synchronize()
+        below, all_ = self.neutral(), self.neutral()
+        for other in range(self.threads // WARP):
+            theirs = slots[half, other]
+            below = choose(warp > other, self.combine(below, theirs), below)
+            all_ = self.combine(all_, theirs)
+        return self.combine(below, before), all_
+
+    # ---- elements --------------------------------------------------------------------------------
+    @property
+    def _is_whole(self) -> bool:
+        """Whether a thread's elements are all there or none, and aligned together."""
+        return self.scan.length % _EACH == 0 and self.element.width >= 8
+
+    def _read(self, source: Array, row: Scalar, begin: Scalar) -> list[Scalar]:
+        types = [self.type] * _EACH
+
+        def nothing() -> list[Scalar]:
+            return [self.neutral()] * _EACH
+
+        def together() -> Sequence[Scalar]:
+            start = self.place(begin + (_EACH - 1)) if self.scan.reverse else begin
+            values = source.several([row, start], _EACH)
+            return [self.widened(v) for v in (values[::-1] if self.scan.reverse else values)]
+
+        if self._is_whole:
+            return select(begin < self.scan.length, together, nothing, types)
+        return [
+            select(
+                begin + n < self.scan.length,
+                lambda n=n: [self.widened(source[row, self.place(begin + n)])],
+                lambda: [self.neutral()], types[:1],
+            )[0]
+            for n in range(_EACH)
+        ]  # fmt: skip
+
+    def _write(self, target: Array, row: Scalar, begin: Scalar, values: list[Scalar]) -> None:
+        values = [self.narrowed(value) for value in values]
+        if self._is_whole:
+            with when(begin < self.scan.length):
+                start = self.place(begin + (_EACH - 1)) if self.scan.reverse else begin
+                target.set_several([row, start], values[::-1] if self.scan.reverse else values)
+            return
+        for n, value in enumerate(values):
+            with when(begin + n < self.scan.length):
+                target[row, self.place(begin + n)] = value
+
+
+class _Columns(_Scanning):
+    """Scans along another axis than the dense one: a thread for each column, or part of one."""
+
+    def write(self) -> None:
+        scan = self.scan
+        columns = scan.outer * scan.inner
+        parts = min(_MOST_PARTS, -(-_COLUMNS // columns), -(-scan.length // 32))
+        size = -(-scan.length // parts)
+        parts = -(-scan.length // size)
+        totals = self.job.scratch([scan.outer, parts, scan.inner], self.type)
+        shape = [scan.outer, scan.length, scan.inner]
+
+        def work(kernel: Kernel, only_total: bool) -> Callable[[Scalar], None]:
+            source, target = (
+                self.job.array(kernel, v, shape)
+                for v in (self.job.op.operands[0], self.job.op.results[0])
+            )
+            of_parts = self.job.array(kernel, totals)
+
+            def one(item: Scalar) -> None:
+                o, part, i = split(item, [scan.outer, parts, scan.inner])
+
+                def step(at: Scalar, sum_: Scalar) -> list[Scalar]:
+                    place = self.place(at)
+                    sum_ = self.combine(sum_, self.widened(source[o, place, i]))
+                    if not only_total:
+                        target[o, place, i] = self.narrowed(sum_)
+                    return [sum_]
+
+                before = self.neutral()
+                if parts > 1 and not only_total:
+                    (before,) = fold(
+                        0, part, [before], lambda p, sum_: [self.combine(sum_, of_parts[o, p, i])]
+                    )
+                end = smaller(part * size + size, scan.length)
+                (total,) = fold(part * size, end, [before], step)
+                if only_total:
+                    of_parts[o, part, i] = total
+
+            return one
+
+        if parts > 1:
+            self.job.each(columns * parts, lambda kernel: work(kernel, True))
+        self.job.each(columns * parts, lambda kernel: work(kernel, False))
