@@ -187,14 +187,14 @@ class _Rows(_Scanning):
 
         if self._is_whole:
             return select(begin < self.scan.length, together, nothing, types)
-        return [
-            select(
-                begin + n < self.scan.length,
-                lambda n=n: [self.widened(source[row, self.place(begin + n)])],
+        def one(n: int) -> Scalar:
+            inside = begin + n < self.scan.length
+            return select(
+                inside, lambda: [self.widened(source[row, self.place(begin + n)])],
                 lambda: [self.neutral()], types[:1],
-            )[0]
-            for n in range(_EACH)
-        ]  # fmt: skip
+            )[0]  # fmt: skip
+
+        return [one(n) for n in range(_EACH)]
 
     def _write(self, target: Array, row: Scalar, begin: Scalar, values: list[Scalar]) -> None:
         values = [self.narrowed(value) for value in values]
