@@ -180,6 +180,11 @@ CPU_KERNEL_LLVM = (
     "llvm-portable-float-constants",
 )
 
+# One kernel for a GPU: what must be done before all that a CPU's has done, too.
+CUDA_KERNEL_PREPARE = (
+    ("precision = [HIGH,", "stablehlo-note-tf32"),
+)
+
 # linalg on tensors -> kernels for blocks and threads, in a gpu.module.
 CUDA_KERNEL_GPU = (
     "func.func(linalg-fuse-elementwise-ops)",  # conversions into what was a named op before
@@ -211,6 +216,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # The same scalar code as on a CPU, around NVVM's registers, barriers and shuffles.
 CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
+    "convert-nvgpu-to-nvvm",
     *CPU_KERNEL_LLVM,
     "llvm-finish-device-kernels",
 )
@@ -227,6 +233,7 @@ ALL_PIPELINES = {
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-fuse": CUDA_FUSE,
+    "cuda-prepare": CUDA_KERNEL_PREPARE,
     "cuda-gpu": CUDA_KERNEL_GPU,
     "cuda-written": CUDA_KERNEL_WRITTEN,
     "cuda-llvm": CUDA_KERNEL_LLVM,

@@ -10,6 +10,8 @@ CUDA_ARCHITECTURES = (
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103",
     "sm_103a", "sm_120", "sm_120a", "sm_121", "sm_121a",
 )  # fmt: skip
+_WITH_F8 = ("sm_89", "sm_90", "sm_90a")
+"""Architectures whose tensor cores take f8 only from a later version of PTX on than LLVM writes."""
 DEFAULT_CUDA_ARCHITECTURE = "sm_90a"
 
 
@@ -39,6 +41,8 @@ class Target:
                 listed = ", ".join(CUDA_ARCHITECTURES)
                 raise TargetError(f"unknown GPU architecture {self.cpu!r}; there are {listed}")
             object.__setattr__(self, "triple", "nvptx64-nvidia-cuda")
+            if self.cpu in _WITH_F8 and not self.features:
+                object.__setattr__(self, "features", "+ptx84")
 
     @staticmethod
     def host() -> Target:

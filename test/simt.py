@@ -10,11 +10,13 @@ different blocks).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import simt_mma
 
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
@@ -26,16 +28,21 @@ class SimtError(AssertionError):
     """What a GPU would not forgive, or would do differently each time."""
 
 
-def run(text: str, arguments: Sequence[np.ndarray]) -> None:
-    """Runs the kernels of a module one after the other on dense arrays, changing those in place."""
+def run(text: str, arguments: Sequence[np.ndarray]) -> Counter[str]:
+    """Runs the kernels of a module one after the other on dense arrays, changing those in place; how
+    often copies and `ldmatrix` met in banks of shared memory."""
     module = parse(text)
     (device,) = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     scratch = np.zeros(device.attributes["lamina.scratch_bytes"].value, np.int8)
     functions = [op.operation for op in device.regions[0].blocks[0].operations]
     globals_ = {f.attributes["sym_name"].value: f for f in functions if f.name == "memref.global"}
+    conflicts: Counter[str] = Counter()
     for function in functions:
         if function.name == "gpu.func":
-            _Launch(function, globals_, [*arguments, scratch]).run()
+            launch = _Launch(function, globals_, [*arguments, scratch])
+            launch.run()
+            conflicts += launch.conflicts
+    return conflicts
 
 
 class _Memory:
@@ -48,6 +55,7 @@ class _Memory:
         self.writer, self.write_epoch = (np.full(units, -1) for _ in range(2))
         self.reader, self.read_epoch = (np.full(units, -1) for _ in range(2))
         self.read_block = np.full(units, -1)  # -2 for several
+        self.pending = np.zeros(units, bool)  # where a copy goes that is under way
         self.atomic = np.full(units, -1)  # the kind of the last write, if it was atomic
 
 
@@ -79,6 +87,8 @@ class _Launch:
         self.lane = np.arange(self.threads * self.blocks)
         self.block = self.lane // self.threads
         self.epoch = 0
+        self.copies = simt_mma.Copies()
+        self.conflicts: Counter[str] = Counter()
         self.values: dict[Any, Any] = {}
         self.named: dict[str, _Memory] = {}
         self.views: dict[Any, _Memory] = {}
@@ -148,9 +158,12 @@ class _Launch:
                     self._store(op, operands[1], first + n, operands[0][..., n], mask)
                 return []
             case "vector.extract":
-                return [operands[0][..., list(op.attributes["static_position"])[0]]]
+                return [operands[0][(..., *op.attributes["static_position"])]]
             case "vector.from_elements":
-                return [np.stack([np.broadcast_to(o, self.lane.shape) for o in operands], axis=-1)]
+                parts = np.stack([np.broadcast_to(o, self.lane.shape) for o in operands], axis=-1)
+                return [parts.reshape(self.lane.size, *op.results[0].type.shape)]
+            case name if name in simt_mma.OPS:
+                return simt_mma.OPS[name](self, op, operands, mask)
             case name if name.startswith("memref."):
                 return [self._view(op, operands)]
         return [_compute(op, operands)]
@@ -178,7 +191,7 @@ class _Launch:
         while (active := mask & (at < high)).any():
             self.values.update(zip(body.arguments, [at, *carried], strict=True))
             carried = [
-                np.where(active, new, old)
+                _where(active, new, old)
                 for new, old in zip(self.do(body, active), carried, strict=True)
             ]
             at = at + step
@@ -270,11 +283,16 @@ class _Launch:
             place += self.block * (view.data.size // self.blocks)
         return np.where(mask, place, 0)
 
-    def _load(self, op: Any, view: _View, place: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    def _load(
+        self, op: Any, view: _View, place: np.ndarray, mask: np.ndarray, by_warp: bool = False
+    ) -> np.ndarray:
+        """`by_warp`: other lanes get the data, too."""
         memory = view.memory
         if not view.data.size:
             return np.zeros(self.lane.size, view.data.dtype)
         at, lane, block = self._touched(view, place, mask)
+        self._check_pending(op, memory, at)
+        lane = np.full_like(lane, -2) if by_warp else lane
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
                     memory.write_epoch[at], lane, block)  # fmt: skip
         same = (memory.read_epoch[at] == self.epoch) & (memory.reader[at] != -1)
@@ -295,15 +313,29 @@ class _Launch:
         self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray
     ) -> None:
         memory = view.memory
+        at, lane, _ = self._claim(op, view, place, mask, pending=False)
+        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, -1
+        view.data[place[mask]] = np.broadcast_to(value, self.lane.shape)[mask]
+
+    def _claim(
+        self, op: Any, view: _View, place: np.ndarray, mask: np.ndarray, pending: bool = True
+    ) -> tuple[Any, Any, Any]:
+        """Checks that threads may write here; `pending`: that they will, when a copy is done."""
+        memory = view.memory
         at, lane, block = self._touched(view, place, mask)
         if np.unique(at).size != at.size:
             raise SimtError(f"{op}: threads write the same place at once")
+        self._check_pending(op, memory, at)
+        memory.pending[at] = pending
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
                     memory.write_epoch[at], lane, block)  # fmt: skip
         self._check(op, memory.reader[at], memory.read_block[at],
                     memory.read_epoch[at], lane, block)  # fmt: skip
-        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, -1
-        view.data[place[mask]] = np.broadcast_to(value, self.lane.shape)[mask]
+        return at, lane, block
+
+    def _check_pending(self, op: Any, memory: _Memory, at: np.ndarray) -> None:
+        if memory.pending[at].any():
+            raise SimtError(f"race: {op} where a copy goes that nobody waited for")
 
     def _atomic(self, op: Any, operands: list[Any], place: np.ndarray, mask: np.ndarray) -> Any:
         """Each thread in turn; atomics of one kind may meet, but not with other accesses."""
@@ -329,10 +361,17 @@ class _Launch:
                             "touched the same place, with no barrier between")  # fmt: skip
 
 
+def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
+    """The same for vectors, which have more dimensions."""
+    more = max(np.ndim(new), np.ndim(old)) - 1
+    return np.where(mask.reshape(-1, *[1] * more), new, old)
+
+
 # ---- scalar operations ---------------------------------------------------------------------------
 def _dtype(type_: Any) -> np.dtype:
     text = str(type_)
-    names = {"index": "int64", "i1": "bool", "bf16": ml_dtypes.bfloat16, "f16": "float16",
+    names = {"index": "int64", "i1": "bool", "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+             "f8E5M2": ml_dtypes.float8_e5m2, "f16": "float16",
              "f32": "float32", "f64": "float64", "complex<f32>": "complex64",
              "complex<f64>": "complex128"}  # fmt: skip
     return np.dtype(names.get(text) or f"int{text[1:]}")

@@ -23,6 +23,7 @@ from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
 from lamina.backends.pipelines import (
     CUDA_KERNEL_GPU,
     CUDA_KERNEL_LLVM,
+    CUDA_KERNEL_PREPARE,
     CUDA_KERNEL_WRITTEN,
     CUDA_NOT_BEFORE_WRITTEN,
 )
@@ -103,6 +104,7 @@ def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
         texts = {"linalg": str(module)}
         run_pipeline(CUDA_KERNEL_WRITTEN, module)
     else:
+        run_pipeline(tuple(s for word, s in CUDA_KERNEL_PREPARE if word in source), module)
         lower_to_linalg(module, source, "CUDA")
         texts = {"linalg": str(module)}
         run_pipeline(_for_target(CUDA_KERNEL_GPU, target), module)

@@ -45,6 +45,10 @@ class Factor:
         """Elements between neighbours along a dimension of the iteration space."""
         return stride_along(self.buffer, self.map, dimension)
 
+    def uses(self, place: int, dimension: int) -> bool:
+        """Whether an index of the buffer depends on a dimension of the iteration space."""
+        return dimension in (_index_of(self.map.results[place]) or ())
+
 
 @dataclass(frozen=True)
 class Follower:

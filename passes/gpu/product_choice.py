@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Product, read_product, with_surroundings
+from lamina.passes.gpu.product_mma import emit_mma, tensor_core_for
 from lamina.passes.gpu.product_operand import padded_source
 from lamina.passes.gpu.product_simt import emit_simt
 from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.stablehlo.note_tf32 import TF32
 
 
 def with_products(generics: Sequence[Generic]) -> list[Product | list[Generic]]:
@@ -44,6 +46,11 @@ def with_products(generics: Sequence[Generic]) -> list[Product | list[Generic]]:
 
 def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
     """The kernels of a product; what multiplies in them."""
+    core = tensor_core_for(product, arch, TF32 in kernels.function.attributes)
+    if core is not None:
+        tiling = choose_tiling(product.sizes, core.unit, arch)
+        emit_mma(kernels, product, tiling, core)
+        return tiling.unit.kind
     widest = max(element_bytes(value.type) for value in (product.a.value, product.b.value))
     widest = max(widest, element_bytes(product.element))
     tiling = choose_tiling(product.sizes, fma_unit(widest, arch), arch)

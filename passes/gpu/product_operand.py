@@ -79,13 +79,15 @@ class Operand:
         self.batch, self.begin, self.bounds, self.ops = batch, begin, bounds, ops
         self.padding = find_padding(factor.buffer, product.generic)
 
-    def position(self, row: ir.Value, k: ir.Value) -> tuple[list[ir.Value], ir.Value | None]:
+    def position(
+        self, row: ir.Value, k: ir.Value, rows: int = 1
+    ) -> tuple[list[ir.Value], ir.Value | None]:
         """The indices of the element in a row of the tile at a depth, and whether it is there; None
-        if that is sure. The indices are valid in any case."""
+        if that is sure. The indices are valid in any case, for that many rows from there on."""
         extents = self.product.generic.extents
         row = plus(self.begin, row)
         if self.bounds.rows_exceed:
-            row = arith.MinUIOp(row, index(self.bounds.rows - 1)).result
+            row = arith.MinUIOp(row, index(self.bounds.rows - rows)).result
         there = None
         if self.bounds.depth_exceeds:
             there = below(k, self.bounds.depth)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 _MULTIPROCESSORS = {75: 40, 80: 108, 86: 84, 87: 16, 89: 128, 90: 132, 100: 148, 103: 148,
                     120: 170, 121: 48}  # fmt: skip
-_BYTES_PER_CYCLE = 24  # of global memory and L2, for one multiprocessor
+_BYTES_PER_CYCLE = 48  # of global memory and L2, for one multiprocessor
 _SHARED_BYTES_PER_CYCLE = 128
 _STEP = 60  # cycles of a step along k that overlap with nothing
 _BLOCK = 1500  # of a block's start and end

@@ -117,6 +117,13 @@ def _vector(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> ir.Valu
     return _through_freeze(_integer_dense(attribute, vector, float_name), vector, type_)
 
 
+def _vector_of(bits: np.ndarray, float_name: str) -> ir.Value:
+    type_ = ir.VectorType.get([bits.size], ir.Type.parse(float_name))
+    integer = _with_integers(type_)
+    words = [ir.IntegerAttr.get(_integer_type(float_name), int(word)) for word in bits]
+    return _through_freeze(ir.DenseElementsAttr.get(words, integer), integer, type_)
+
+
 def _through_freeze(attribute: ir.Attribute, integer: ir.Type, type_: ir.Type) -> ir.Value:
     constant = ir.Operation.create(
         "llvm.mlir.constant", results=[integer], attributes={"value": attribute}
@@ -127,11 +134,16 @@ def _through_freeze(attribute: ir.Attribute, integer: ir.Type, type_: ir.Type) -
 
 def _aggregate(type_: ir.Type, bits: np.ndarray, float_name: str) -> ir.Value:
     value = ir.Operation.create("llvm.mlir.poison", results=[type_]).result
-    for index in np.ndindex(*bits.shape):
+    of_vectors = "vector<" in str(type_)
+    for index in np.ndindex(*(bits.shape[:-1] if of_vectors else bits.shape)):
+        if of_vectors:
+            part = _vector_of(bits[index], float_name)
+        else:
+            part = _scalar(int(bits[index]), float_name)
         value = ir.Operation.create(
             "llvm.insertvalue",
             results=[type_],
-            operands=[value, _scalar(int(bits[index]), float_name)],
+            operands=[value, part],
             attributes={"position": ir.DenseI64ArrayAttr.get(list(index))},
         ).result
     return value

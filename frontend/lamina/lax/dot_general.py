@@ -72,6 +72,8 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
             return None
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         precision = DotAlgorithmPreset[precision]
+    if precision is DotAlgorithmPreset.TF32_TF32_F32:
+        return (Precision.HIGH,) * 2
     if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
         return None if precision is DotAlgorithmPreset.DEFAULT else (Precision.HIGHEST,) * 2
     if isinstance(precision, tuple | list) and len(precision) == 2:

@@ -1,0 +1,228 @@
+"""How a factor's elements get into shared memory for tensor cores: copied as they lie, or by way of
+registers; and in what order they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir
+from lamina.passes.gpu.padding import Padding
+from lamina.passes.gpu.product import Factor, Product
+from lamina.passes.gpu.product_operand import (
+    Operand,
+    modulo,
+    over,
+    padded_source,
+    plus,
+    times,
+    zero_of,
+)
+from lamina.passes.gpu.threads import gpu_id, when
+from lamina.passes.loops import if_else, index, store
+from lamina.passes.memref.place_temporaries import element_bytes
+
+_CHUNK = 16  # bytes that keep together in shared memory
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """A tile of `edge` rows by `depth` in shared memory: by rows, or transposed, by depth."""
+
+    edge: int
+    depth: int
+    bytes: int
+    by_depth: bool
+    copied: int
+    """Elements that one asynchronous copy moves; 0 where none can."""
+
+    @classmethod
+    def of(
+        cls, product: Product, factor: Factor, edge: int, depth: int, element: ir.Type,
+        ops: Sequence[ir.Operation],
+    ) -> TileShape:  # fmt: skip
+        """By depth where the factor is contiguous along its rows and `ldmatrix` can transpose."""
+        size = element_bytes(element)
+        found = copy_elements(product, factor, element, ops, padded_source(product, factor))
+        if found is not None:
+            return cls(edge, depth, size, *found)
+        rows = bool(factor.along) and factor.stride(factor.along[-1]) == 1
+        return cls(edge, depth, size, rows and size == 2, 0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.depth, self.edge) if self.by_depth else (self.edge, self.depth)
+
+    def place(self, line: ir.Value, at: ir.Value) -> list[ir.Value]:
+        """Where element `at` of a line is: the line's chunks are in an order of its own."""
+        chunk = _CHUNK // self.bytes
+        chunks = self.shape[1] // chunk
+        if chunks >= 8:
+            key = modulo(line, 8)
+        else:
+            key = modulo(over(line, 8 // chunks), chunks)
+        moved = arith.XOrIOp(over(at, chunk), key).result
+        return [line, plus(times(moved, chunk), modulo(at, chunk))]
+
+
+def copy_elements(
+    product: Product, factor: Factor, element: ir.Type, ops: Sequence[ir.Operation],
+    padding: Padding | None,
+) -> tuple[bool, int] | None:  # fmt: skip
+    """(by depth, elements) of the largest asynchronous copies that can move a factor's elements as
+    they lie; None if none can."""
+    if ops or (padding is not None and not padding.is_zero):
+        return None
+    source = factor.buffer if padding is None else padding.source
+    type_ = ir.MemRefType(source.type)
+    size = element_bytes(element)
+    if type_.element_type != element:
+        return None
+    for by_depth, order in ((False, product.reduced), (True, factor.along)):
+        if by_depth and size != 2:
+            continue
+        run, places = _run(product, factor, order, type_, padding)
+        for bytes_ in (16, 8, 4):
+            count = bytes_ // size
+            if count and run % count == 0 and _is_aligned(type_, places, count):
+                return by_depth, count
+    return None
+
+
+def _run(
+    product: Product, factor: Factor, order: Sequence[int], type_: ir.MemRefType,
+    padding: Padding | None,
+) -> tuple[int, set[int]]:  # fmt: skip
+    """How many elements that follow each other in this order of dimensions are neighbours in memory,
+    and along which of the buffer's dimensions."""
+    strides, _ = type_.get_strides_and_offset()
+    padded = ir.MemRefType(factor.buffer.type).shape
+    size, places = 1, set()
+    for dimension in reversed(order):
+        extent = product.generic.extents[dimension]
+        used = [
+            place
+            for place in range(len(factor.map.results))
+            if factor.uses(place, dimension)
+        ]
+        if extent == 1:
+            continue
+        if len(used) != 1 or not isinstance(factor.map.results[used[0]], ir.AffineDimExpr):
+            break
+        (place,) = used
+        if strides[place] != size or type_.shape[place] != padded[place]:
+            break
+        size *= extent
+        places.add(place)
+    return size, places
+
+
+def _is_aligned(type_: ir.MemRefType, places: set[int], count: int) -> bool:
+    strides, offset = type_.get_strides_and_offset()
+    if offset < 0 or offset % count:
+        return False
+    return all(
+        stride % count == 0
+        for place, (stride, extent) in enumerate(zip(strides, type_.shape, strict=True))
+        if place not in places and extent > 1
+    )
+
+
+class AsyncCopies:
+    """Copies that go on while the threads compute. Beyond k and in padding they write zeros."""
+
+    def __init__(self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int) -> None:
+        self.operand, self.shape, self.buffer, self.threads = operand, shape, buffer, threads
+        self.token: ir.Value | None = None
+        """Of the last copy."""
+
+    def read(self, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
+        """Start the copies of the step that begins at a depth."""
+        shape, thread = self.shape, gpu_id("thread_id")
+        lines, length = shape.shape
+        pieces = length // shape.copied
+        for number in range(max(1, lines * pieces // self.threads)):
+            item = plus(thread, number * self.threads)
+            line, at = over(item, pieces), times(modulo(item, pieces), shape.copied)
+            self._copy(stage, line, at, first_depth)
+        return []
+
+    def read_if(self, more: ir.Value, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
+        """The same where there is such a step."""
+        when(more, lambda: _nothing(self.read(stage, first_depth)))
+        return []
+
+    def put(self, stage: ir.Value, values: Sequence[ir.Value]) -> None:
+        """Nothing is left to do."""
+
+    def _copy(
+        self, stage: ir.Value, line: ir.Value, at: ir.Value, first_depth: ir.Value
+    ) -> None:
+        operand, shape = self.operand, self.shape
+        row, k = (at, line) if shape.by_depth else (line, at)
+        places, there = operand.position(
+            row, plus(k, first_depth), shape.copied if shape.by_depth else 1
+        )
+        if operand.padding is not None:
+            places, inside = operand.padding.place(places)
+            there = inside if there is None else arith.AndIOp(there, inside).result
+        operands = [self.buffer, stage, *shape.place(line, at), operand.buffer, *places]
+        segments = [1, 3, 1, len(places), 0]
+        if there is not None:
+            all_, none = index(shape.copied), index(0)
+            operands.append(arith.SelectOp(there, all_, none).result)
+            segments[-1] = 1
+        attributes = {
+            "dstElements": ir.IntegerAttr.get(ir.IndexType.get(), shape.copied),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+        }
+        if shape.copied * shape.bytes == _CHUNK:
+            attributes["bypassL1"] = ir.UnitAttr.get()
+        self.token = ir.Operation.create(
+            "nvgpu.device_async_copy",
+            results=[ir.Type.parse("!nvgpu.device.async.token")],
+            operands=operands,
+            attributes=attributes,
+        ).result
+
+
+class RegisterCopies:
+    """Elements that are read, and finished, in registers; and stored once the tile is free."""
+
+    def __init__(self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int) -> None:
+        self.operand, self.shape, self.buffer = operand, shape, buffer
+        element = ir.MemRefType(buffer.type).element_type
+        self.element = element
+        thread = gpu_id("thread_id")
+        # Neighbouring threads along the dimension in which the factor is contiguous.
+        along_depth = not shape.by_depth and abs(
+            operand.factor.stride(operand.product.reduced[-1])
+        ) == 1 or not operand.factor.along  # fmt: skip
+        fast, slow = (shape.depth, shape.edge) if along_depth else (shape.edge, shape.depth)
+        per = max(1, threads // fast)
+        quick, late = modulo(thread, fast), over(thread, fast)
+        self.places: list[tuple[ir.Value, ir.Value]] = []
+        for number in range(slow // per):
+            other = plus(late, number * per)
+            self.places.append((other, quick) if along_depth else (quick, other))
+
+    def read(self, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
+        """This thread's elements of the step that begins at a depth."""
+        return [self.operand.element(row, plus(k, first_depth)) for row, k in self.places]
+
+    def read_if(self, more: ir.Value, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
+        """The same where there is such a step."""
+        types = [self.element] * len(self.places)
+        return if_else(
+            more, lambda: self.read(stage, first_depth), lambda: [zero_of(t) for t in types], types
+        )
+
+    def put(self, stage: ir.Value, values: Sequence[ir.Value]) -> None:
+        """Store them."""
+        for (row, k), value in zip(self.places, values, strict=True):
+            at = (k, row) if self.shape.by_depth else (row, k)
+            store(value, self.buffer, [stage, *self.shape.place(*at)])
+
+
+def _nothing(values: Sequence[ir.Value]) -> None:
+    assert not values

@@ -1,0 +1,304 @@
+"""Products on tensor cores: asynchronous copies into shared memory, `ldmatrix`, `mma.sync`.
+
+Four warps do a tile, each a quarter of it as fragments of 16 x 8 sums. Three depths of the tile are
+in shared memory: while one is multiplied, the copies of the next two are under way. Where elements
+can't be copied as they lie, threads read them into registers, and store them a step later.
+
+Shared memory holds rows of 16-byte chunks, each row's chunks in an order of its own (swizzled), so
+that the eight chunks that `ldmatrix` reads at once lie in different banks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir, vector
+from lamina.passes.gpu.kernels import Kernels
+from lamina.passes.gpu.product import Factor, Product
+from lamina.passes.gpu.product_block import Arena, Block, emit_product
+from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape
+from lamina.passes.gpu.product_operand import modulo, over, plus, times, zero_of
+from lamina.passes.gpu.product_tiling import Tiling, Unit, generation
+from lamina.passes.gpu.threads import WARP, barrier, below, gpu_id, strided
+from lamina.passes.loops import index
+from lamina.passes.memref.place_temporaries import element_bytes
+
+_THREADS = 128
+_RATES = {80: 1024, 86: 512, 90: 1280}
+"""Products of 16-bit floats in a cycle of a multiprocessor, by `mma.sync`."""
+
+
+@dataclass(frozen=True)
+class TensorCore:
+    """What a tensor core is given: `element` of each factor, and the body's ops that come before."""
+
+    unit: Unit
+    element: ir.Type
+    before: tuple[tuple[ir.Operation, ...], tuple[ir.Operation, ...]]
+    """Of a and b."""
+
+    @property
+    def is_tf32(self) -> bool:
+        return isinstance(self.element, ir.F32Type)
+
+
+def tensor_core_for(product: Product, arch: str, tf32: bool) -> TensorCore | None:
+    """The tensor core operation that does a product exactly, or as `tf32` allows; None if there is
+    none on this architecture."""
+    made = generation(arch)
+    if made < 80:
+        return None
+    narrow = [_narrow(product, factor) for factor in (product.a, product.b)]
+    if product.a.value.type != product.b.value.type:
+        return None
+    before = (product.a.before, product.b.before)
+    wide, total = str(product.a.value.type), str(product.element)
+    if narrow[0] is not None and narrow[0] == narrow[1]:
+        element = narrow[0]
+        kind = _KINDS.get((str(element), wide, total))
+        if kind is not None and made >= kind[1]:
+            shorter = tuple(ops[:-1] for ops in before)
+            return TensorCore(_unit(kind[0], element, made), element, shorter)  # type: ignore[arg-type]
+    if tf32 and wide == total == "f32":
+        return TensorCore(_unit("tf32", product.element, made), product.element, before)
+    return None
+
+
+# (element, what it is widened to, sum) -> (name, first generation)
+_KINDS = {
+    ("f16", "f32", "f32"): ("f16", 80),
+    ("bf16", "f32", "f32"): ("bf16", 80),
+    ("i8", "i32", "i32"): ("s8", 80),
+    ("f8E4M3FN", "f32", "f32"): ("e4m3", 89),
+    ("f8E5M2", "f32", "f32"): ("e5m2", 89),
+}
+
+
+def _unit(kind: str, element: ir.Type, made: int) -> Unit:
+    size = element_bytes(element)
+    rate = max((at, rate) for at, rate in _RATES.items() if at <= made)[1]
+    return Unit(f"mma.{kind}", rate * 2 / size, size)
+
+
+def _narrow(product: Product, factor: Factor) -> ir.Type | None:
+    """What a factor is widened from, exactly, in the last op before it is multiplied."""
+    if not factor.before or factor.before[-1].results[0] != factor.value:
+        return None
+    last = factor.before[-1]
+    return last.operands[0].type if last.name in ("arith.extf", "arith.extsi") else None
+
+
+def emit_mma(kernels: Kernels, product: Product, tiling: Tiling, core: TensorCore) -> None:
+    """The kernels of a product that tensor cores do."""
+    emit_product(kernels, product, tiling, _THREADS, lambda block: _Mma(block, core).emit())
+
+
+class _Mma:
+    """Emits one block's work."""
+
+    def __init__(self, block: Block, core: TensorCore) -> None:
+        self.block, self.core, self.tiling = block, core, block.tiling
+        product, tiling = block.product, block.tiling
+        self.bytes = tiling.unit.bytes
+        edges = (tiling.rows, tiling.columns)
+        shapes = [
+            TileShape.of(product, factor, edge, tiling.depth, core.element, ops)
+            for factor, edge, ops in zip((product.a, product.b), edges, core.before)
+        ]
+        sizes = [tiling.stages * edge * tiling.depth * self.bytes for edge in edges]
+        staging = 2 * 16 * (tiling.columns + 8) * 4
+        self.arena = Arena(block.kernel, max(sum(sizes), staging))
+        self.tiles = []
+        for factor, shape, offset, ops in zip(
+            (product.a, product.b), shapes, (0, sizes[0]), core.before, strict=True
+        ):
+            buffer = self.arena.view(offset, [tiling.stages, *shape.shape], core.element)
+            copies = AsyncCopies if shape.copied else RegisterCopies
+            self.tiles.append(copies(block.operand(factor, ops), shape, buffer, _THREADS))
+        self.is_f8 = self.bytes == 1 and isinstance(core.element, ir.FloatType)
+        thread = gpu_id("thread_id")
+        self.lane, warp = modulo(thread, WARP), over(thread, WARP)
+        self.warp_row, self.warp_column = over(warp, 2), modulo(warp, 2)
+        self.rows, self.columns = tiling.rows // 2, tiling.columns // 2  # of a warp
+
+    def emit(self) -> None:
+        self._finish(self._sums())
+
+    # ---- the loop along k ------------------------------------------------------------------------
+    def _sums(self) -> list[ir.Value]:
+        block, stages, depth = self.block, self.tiling.stages, self.tiling.depth
+        steps = block.steps
+        groups = _Groups()
+        for stage in range(stages - 1):
+            at = plus(block.first_depth, stage * depth)
+            if stage < steps:
+                for tile in self.tiles:
+                    tile.put(index(stage), tile.read(index(stage), at))
+                    if isinstance(tile, AsyncCopies):
+                        groups.token = groups.token or tile.token
+            groups.commit()
+        zero = zero_of(block.product.element)
+        type_ = ir.VectorType.get([2, 2], block.product.element)
+        none = vector.FromElementsOp(type_, [zero] * 4).result
+        fragments = (self.rows // 16) * (self.columns // 8)
+
+        def step(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            groups.wait(stages - 2)
+            barrier()
+            following = plus(number, stages - 1)
+            stage = modulo(following, stages)
+            more = below(following, steps)
+            start = plus(block.first_depth, times(following, depth))
+            read = [tile.read_if(more, stage, start) for tile in self.tiles]
+            groups.commit()
+            sums = self._multiply(modulo(number, stages), carried)
+            for tile, values in zip(self.tiles, read, strict=True):
+                tile.put(stage, values)
+            return sums
+
+        sums = strided(index(0), steps, 1, [none] * fragments, step)
+        groups.wait(0)
+        barrier()
+        return sums
+
+    def _multiply(self, stage: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+        a, b = self.tiles
+        per = 32 // self.bytes  # of k, in one instruction
+        sums = list(sums)
+        for k in range(0, self.tiling.depth, per):
+            left = [
+                self._fragment(a, stage, times(self.warp_row, self.rows), row, k, True)
+                for row in range(0, self.rows, 16)
+            ]
+            right: list[ir.Value] = []
+            begin = times(self.warp_column, self.columns)
+            for column in range(0, self.columns, 8 if self.is_f8 else 16):
+                if self.is_f8:  # no other op may have such vectors
+                    right.append(self._fragment(b, stage, begin, column, k, False, matrices=2))
+                else:
+                    both = self._fragment(b, stage, begin, column, k, False)
+                    right += [_part(both, 0), _part(both, 2)]
+            for i, x in enumerate(left):
+                for j, y in enumerate(right):
+                    place = i * len(right) + j
+                    sums[place] = self._mma(x, y, sums[place])
+        return sums
+
+    def _fragment(
+        self, tile: AsyncCopies | RegisterCopies, stage: ir.Value, begin: ir.Value, row: int, k: int,
+        rows_first: bool, matrices: int = 4,
+    ) -> ir.Value:  # fmt: skip
+        """Four (or two) matrices of 8 rows by 16 bytes along k: the first two are neighbours along the rows
+        if `rows_first`, else along k."""
+        matrix, line = over(self.lane, 8), modulo(self.lane, 8)
+        first, second = modulo(matrix, 2), over(matrix, 2)
+        by_row, by_depth = (first, second) if rows_first else (second, first)
+        chunk = 16 // self.bytes
+        down, along = times(by_row, 8) if matrices > 2 else index(0), plus(times(by_depth, chunk), k)
+        if tile.shape.by_depth:
+            at = (plus(along, line), plus(plus(begin, down), row))
+        else:
+            at = (plus(plus(plus(begin, down), row), line), along)
+        type_ = ir.VectorType.get([matrices, 4 // self.bytes], self.core.element)
+        found = ir.Operation.create(
+            "nvgpu.ldmatrix",
+            results=[type_],
+            operands=[tile.buffer, stage, *tile.shape.place(*at)],
+            attributes={
+                "numTiles": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), matrices),
+                "transpose": ir.BoolAttr.get(tile.shape.by_depth),
+            },
+        ).result
+        return _rounded(found) if self.core.is_tf32 else found
+
+    def _mma(self, a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
+        i64 = ir.IntegerType.get_signless(64)
+        shape = [ir.IntegerAttr.get(i64, size) for size in (16, 8, 32 // self.bytes)]
+        attributes: dict[str, ir.Attribute] = {"mmaShape": ir.ArrayAttr.get(shape)}
+        if self.core.is_tf32:
+            attributes["tf32Enabled"] = ir.UnitAttr.get()
+        return ir.Operation.create(
+            "nvgpu.mma.sync", results=[total.type], operands=[a, b, total], attributes=attributes
+        ).result
+
+    # ---- the results -----------------------------------------------------------------------------
+    def _finish(self, sums: list[ir.Value]) -> None:
+        """Stage 16 rows of each warp in shared memory, and store them."""
+        element = self.block.product.element
+        buffer = self.arena.view(0, [32, self.tiling.columns + 8], element)
+        pair = ir.VectorType.get([2], element)
+        row = plus(times(self.warp_row, 16), over(self.lane, 4))
+        column = plus(times(self.warp_column, self.columns), times(modulo(self.lane, 4), 2))
+        across = self.columns // 8
+        for first in range(self.rows // 16):
+            if first:
+                barrier()
+            for j in range(across):
+                total = sums[first * across + j]
+                for half in range(2):
+                    values = [vector.ExtractOp(total, [], [half, n]).result for n in range(2)]
+                    packed = vector.FromElementsOp(pair, values).result
+                    at = [plus(row, 8 * half), plus(column, 8 * j)]
+                    vector.StoreOp(packed, buffer, at, alignment=8)
+            barrier()
+
+            def row_of(staged: ir.Value, first: int = first) -> ir.Value:
+                of_warp = times(over(staged, 16), self.rows)
+                return plus(plus(of_warp, modulo(staged, 16)), 16 * first)
+
+            self.block.store_tile(buffer, 32, _THREADS, row_of)
+
+
+
+
+def _part(fragment: ir.Value, first: int) -> ir.Value:
+    """Two of the four matrices of a fragment."""
+    type_ = ir.VectorType(fragment.type)
+    values = [
+        vector.ExtractOp(fragment, [], [first + i, j]).result
+        for i in range(2)
+        for j in range(type_.shape[1])
+    ]
+    part = ir.VectorType.get([2, type_.shape[1]], type_.element_type)
+    return vector.FromElementsOp(part, values).result
+
+
+def _rounded(fragment: ir.Value) -> ir.Value:
+    """f32 values rounded to the nearest of tf32."""
+    type_ = ir.VectorType(fragment.type)
+    i32 = ir.IntegerType.get_signless(32)
+    values = []
+    for i in range(type_.shape[0]):
+        value = vector.ExtractOp(fragment, [], [i, 0]).result
+        bits = ir.Operation.create(
+            "nvvm.convert.float.to.tf32",
+            results=[i32],
+            operands=[value],
+            attributes={"rnd": ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")},
+        ).result
+        values.append(arith.BitcastOp(type_.element_type, bits).result)
+    return vector.FromElementsOp(type_, values).result
+
+
+class _Groups:
+    """Groups of asynchronous copies; none where there are no copies."""
+
+    def __init__(self) -> None:
+        self.token: ir.Value | None = None
+        """Of some copy: the ops want one, and don't look at which."""
+
+    def commit(self) -> None:
+        """All copies since the last group are one."""
+        if self.token is not None:
+            type_ = ir.Type.parse("!nvgpu.device.async.token")
+            ir.Operation.create(
+                "nvgpu.device_async_create_group", results=[type_], operands=[self.token]
+            )
+
+    def wait(self, groups: int) -> None:
+        """This thread's copies are done, but those of the last groups."""
+        if self.token is not None:
+            count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), groups)
+            ir.Operation.create(
+                "nvgpu.device_async_wait", operands=[self.token], attributes={"numGroups": count}
+            )

@@ -1,0 +1,145 @@
+"""The emulator's tensor cores and asynchronous copies: what `simt` does for `nvgpu` ops.
+
+A copy's data is held back until a wait for its group: reading or writing where it goes before that is
+refused. `ldmatrix` and copies count the conflicts of shared memory's banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import simt
+
+from lamina.dialects.vendors import ir
+
+_BANK_BYTES, _PHASE_BYTES = 16, 128  # what eight lanes take at once
+
+
+class Copies:
+    """Copies that are under way, in the groups that were made of them."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[Any, ...]] = []
+        self.groups: list[list[tuple[Any, ...]]] = []
+
+
+def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvgpu.device_async_copy`: elements that are not to be read are zero."""
+    _, places, _, sources, given = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    target, source = operands[0], operands[1 + places]
+    count = op.attributes["dstElements"].value
+    size = count * target.data.itemsize
+    if size not in (4, 8, 16) or ("bypassL1" in op.attributes) != (size == 16):
+        raise simt.SimtError(f"{op}: no copy of {size} bytes is like this")
+    wanted = np.broadcast_to(operands[-1] if given else count, launch.lane.shape)
+    to = launch._place(op, operands[: 1 + places], mask, count)
+    some = mask & (wanted > 0)
+    at = launch._place(op, operands[1 + places : 2 + places + sources], some, count)
+    values = np.stack([
+        launch._load(op, source, at + n, some & (wanted > n)) for n in range(count)
+    ], axis=-1)  # fmt: skip
+    values[np.arange(count)[None, :] >= wanted[:, None]] = 0
+    for n in range(count):
+        launch._claim(op, target, to + n, mask)
+    count_conflicts(launch, op, target, to, mask)
+    launch.copies.open.append((op, target, to, values, mask.copy()))
+    return [None]
+
+
+def create_group(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvgpu.device_async_create_group`."""
+    launch._everyone(op, mask)
+    launch.copies.groups.append(launch.copies.open)
+    launch.copies.open = []
+    return [None]
+
+
+def wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvgpu.device_async_wait`: all but the last groups are done, in the threads that copied."""
+    launch._everyone(op, mask)
+    left = op.attributes["numGroups"].value if "numGroups" in op.attributes else 0
+    groups = launch.copies.groups
+    while len(groups) > left:
+        for by, target, to, values, where in groups.pop(0):
+            for n in range(values.shape[-1]):
+                units = target.units(to[where] + n)[0]
+                target.memory.pending[units] = False
+                launch._store(by, target, to + n, values[..., n], where)
+    return []
+
+
+def ldmatrix(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvgpu.ldmatrix`: lane 8 i + r says where row r of matrix i is; all lanes get parts."""
+    launch._everyone(op, mask)
+    view, *_ = operands
+    tiles, per = op.results[0].type.shape
+    count = 16 // view.data.itemsize
+    place = launch._place(op, operands, mask, count)
+    rows = np.stack([
+        launch._load(op, view, place + n, mask, by_warp=True) for n in range(count)
+    ], axis=-1)  # fmt: skip
+    count_conflicts(launch, op, view, place, mask)
+    matrices = rows.reshape(-1, 32, count)[:, : 8 * tiles].reshape(-1, tiles, 8, count)
+    if op.attributes["transpose"].value:
+        assert view.data.itemsize == 2
+        matrices = matrices.swapaxes(2, 3)
+    lane = np.arange(32)
+    first = lane % 4 * per
+    parts = matrices[:, :, (lane // 4)[:, None], first[:, None] + np.arange(per)]
+    return [parts.swapaxes(1, 2).reshape(-1, tiles, per)]
+
+
+def mma(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvgpu.mma.sync`: a 16 x 8 tile of sums in each warp."""
+    launch._everyone(op, mask)
+    a, b, c = (np.broadcast_to(x, (launch.lane.size, *x.shape[-2:])) for x in operands)
+    if "tf32Enabled" in op.attributes:
+        a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
+    per = a.shape[-1]
+    warps = launch.lane.size // 32
+    lane = np.arange(32)
+    g, t = lane // 4, lane % 4
+    whole = np.int32 if c.dtype == np.int32 else np.float64
+    left, right = np.zeros((warps, 16, 8 * per), whole), np.zeros((warps, 8 * per, 8), whole)
+    for e in range(per):
+        for i in range(4):
+            k = t * per + e + i // 2 * 4 * per
+            left[:, g + i % 2 * 8, k] = a.reshape(warps, 32, 4, per)[:, :, i, e]
+        for i in range(2):
+            right[:, t * per + e + i * 4 * per, g] = b.reshape(warps, 32, 2, per)[:, :, i, e]
+    products = left @ right
+    total = c.reshape(warps, 32, 2, 2).copy()
+    for i in range(2):
+        for j in range(2):
+            total[:, :, i, j] = (total[:, :, i, j].astype(whole) + products[:, g + 8 * i, t * 2 + j]
+                                 ).astype(c.dtype)  # fmt: skip
+    return [total.reshape(-1, 2, 2)]
+
+
+def to_tf32(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvvm.convert.float.to.tf32`: to nearest, ties away from zero."""
+    bits = np.ascontiguousarray(operands[0]).view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return [np.where(np.isfinite(operands[0]), rounded, bits).astype(np.uint32).view(np.int32)]
+
+
+def count_conflicts(launch: Any, op: Any, view: Any, place: np.ndarray, mask: np.ndarray) -> None:
+    """Notes how often eight lanes' accesses of 16 bytes meet in banks."""
+    address = place * view.data.itemsize
+    for lanes in range(0, address.size, 8):
+        mine = address[lanes : lanes + 8][mask[lanes : lanes + 8]]
+        banks = np.unique(mine) % _PHASE_BYTES // _BANK_BYTES
+        if banks.size:
+            launch.conflicts[op.name] += int(np.bincount(banks).max()) - 1
+
+
+OPS: dict[str, Callable[..., list[Any]]] = {
+    "nvgpu.device_async_copy": copy,
+    "nvgpu.device_async_create_group": create_group,
+    "nvgpu.device_async_wait": wait,
+    "nvgpu.ldmatrix": ldmatrix,
+    "nvgpu.mma.sync": mma,
+    "nvvm.convert.float.to.tf32": to_tf32,
+}
