@@ -14,7 +14,7 @@ import simt
 
 from lamina.dialects.vendors import ir
 
-_BANK_BYTES, _PHASE_BYTES = 16, 128  # what eight lanes take at once
+_BANKS, _BANK_BYTES = 32, 4
 
 
 class Copies:
@@ -36,14 +36,17 @@ def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
     wanted = np.broadcast_to(operands[-1] if given else count, launch.lane.shape)
     to = launch._place(op, operands[: 1 + places], mask, count)
     some = mask & (wanted > 0)
-    at = launch._place(op, operands[1 + places : 2 + places + sources], some, count)
+    # The last elements may be in the buffer's next rows: it is dense.
+    at = launch._place(op, operands[1 + places : 2 + places + sources], some)
+    if (at[some] % count).any() or (at[some] + count > source.data.size).any():
+        raise simt.SimtError(f"{op}: not aligned, or out of the bounds of {source.shape}")
     values = np.stack([
         launch._load(op, source, at + n, some & (wanted > n)) for n in range(count)
     ], axis=-1)  # fmt: skip
     values[np.arange(count)[None, :] >= wanted[:, None]] = 0
     for n in range(count):
         launch._claim(op, target, to + n, mask)
-    count_conflicts(launch, op, target, to, mask)
+    count_conflicts(launch, op, target, to, mask, size)
     launch.copies.open.append((op, target, to, values, mask.copy()))
     return [None]
 
@@ -125,14 +128,18 @@ def to_tf32(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list
     return [np.where(np.isfinite(operands[0]), rounded, bits).astype(np.uint32).view(np.int32)]
 
 
-def count_conflicts(launch: Any, op: Any, view: Any, place: np.ndarray, mask: np.ndarray) -> None:
-    """Notes how often eight lanes' accesses of 16 bytes meet in banks."""
-    address = place * view.data.itemsize
-    for lanes in range(0, address.size, 8):
-        mine = address[lanes : lanes + 8][mask[lanes : lanes + 8]]
-        banks = np.unique(mine) % _PHASE_BYTES // _BANK_BYTES
-        if banks.size:
-            launch.conflicts[op.name] += int(np.bincount(banks).max()) - 1
+def count_conflicts(
+    launch: Any, op: Any, view: Any, place: np.ndarray, mask: np.ndarray, size: int = 16
+) -> None:
+    """Notes how often the accesses that are done at once, of 128 bytes in all, meet in banks."""
+    words = max(1, size // _BANK_BYTES)
+    at_once = _BANKS // words
+    first = place * view.data.itemsize // _BANK_BYTES
+    for lanes in range(0, first.size, at_once):
+        mine = first[lanes : lanes + at_once][mask[lanes : lanes + at_once]]
+        touched = np.unique(mine[:, None] + np.arange(words)) % _BANKS
+        if touched.size:
+            launch.conflicts[op.name] += int(np.bincount(touched).max()) - 1
 
 
 OPS: dict[str, Callable[..., list[Any]]] = {

@@ -6,6 +6,7 @@ Loops and branches, which the runtime does, are not done here.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,9 @@ class Program:
         run_fuse(module, watch, "cuda")
         run_plan(module, watch)
         self.module, self.target = module, Target("cuda", arch)
-        self.arguments = [np.ascontiguousarray(a) for a in arguments]
+        self.conflicts: Counter[str] = Counter()
+        """How often accesses of shared memory met in banks, in all runs."""
+        self.arguments = arguments
         self.kernels: dict[str, CudaKernel] = {
             name: compile_kernel(kernel, self.target) for name, kernel in kernels_of(module).items()
         }
@@ -43,7 +46,7 @@ class Program:
         main = ir.SymbolTable(self.module.operation)["main"].operation
         block = main.regions[0].blocks[0]
         given = main.attributes["lamina.arguments"].value
-        values: dict[ir.Value, Any] = dict(zip(block.arguments, self.arguments[:given]))
+        values: dict[ir.Value, Any] = dict(zip(block.arguments, map(np.ascontiguousarray, self.arguments[:given])))
         results = []
         for argument in list(block.arguments)[given:-1]:
             array = np.zeros(argument.type.shape, dtype_of(argument.type))
@@ -79,7 +82,7 @@ class Program:
                 operands[1][...] = operands[0]
             case "func.call":
                 name = op.attributes["callee"].value
-                simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
+                self.conflicts += simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
             case "func.return":
                 pass
             case _:

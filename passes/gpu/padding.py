@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.gpu.threads import below
+from lamina.passes.gpu.threads import below, zero_of
 from lamina.passes.linalg.structure import (
     Generic,
     filled_value,
@@ -31,6 +31,13 @@ class Padding:
     starts: tuple[int, ...]
     steps: tuple[int, ...]
     ops: tuple[ir.Operation, ...]
+    converted: ir.Block | None = None
+    """What is done on each element of the source first: one op and its yield; None for nothing."""
+
+    @property
+    def conversion(self) -> ir.Operation | None:
+        """That op."""
+        return None if self.converted is None else self.converted.operations[0].operation
 
     @property
     def is_zero(self) -> bool:
@@ -62,14 +69,21 @@ class Padding:
         return [arith.SelectOp(inside, at, index(0)).result for at in found], inside
 
     def load(
-        self, buffer: ir.Value, places: Sequence[ir.Value], replaced: Mapping[ir.Value, ir.Value]
-    ) -> ir.Value:
-        """The element at a position of the padded buffer; `buffer` is the source."""
+        self, buffer: ir.Value, places: Sequence[ir.Value],
+        replaced: Mapping[ir.Value, ir.Value], as_it_is: bool,
+    ) -> ir.Value:  # fmt: skip
+        """The element at a position of the padded buffer; `buffer` is the source. `as_it_is`: before
+        it is converted, and zero where there is none."""
         at, inside = self.place(places)
         value = load(buffer, at)
+        if self.conversion is not None and not as_it_is:
+            op = self.conversion.clone().operation
+            op.operands[0] = value
+            value = op.results[0]
         if inside is None:
             return value
-        return arith.SelectOp(inside, value, replaced.get(self.value, self.value)).result
+        outside = zero_of(value.type) if as_it_is else replaced.get(self.value, self.value)
+        return arith.SelectOp(inside, value, outside).result
 
 
 def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
@@ -97,15 +111,47 @@ def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
         return None
     value = filled_value(fills[0])
     assert value is not None
-    return Padding(source, value, starts, steps, (fills[0], copies[0]))
+    ops = (fills[0], copies[0])
+    made = _conversion_of(source, copies[0])
+    if made is None or _is_written_after(made.operands[0], made, reader.op):
+        return Padding(source, value, starts, steps, ops)
+    block = made.regions[0].blocks[0]
+    return Padding(made.operands[0], value, starts, steps, (*ops, made), block)
+
+
+def _conversion_of(buffer: ir.Value, reader: ir.Operation) -> ir.Operation | None:
+    """The generic that makes a temporary from another buffer by one op on each element, for this
+    reader alone."""
+    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+        return None
+    users = [u.owner.operation for u in buffer.uses if u.owner.operation.name != "memref.dealloc"]
+    others = [user for user in users if user != reader]
+    if len(users) != 2 or len(others) != 1 or not _is_element_wise(others[0], buffer):
+        return None
+    (made,) = others
+    operations = [op.operation for op in made.regions[0].blocks[0].operations]
+    arguments = made.regions[0].blocks[0].arguments
+    if len(operations) != 2 or list(operations[0].operands) != [arguments[0]]:
+        return None
+    return made if operations[1].operands[0] == operations[0].results[0] else None
 
 
 def _is_copy(op: ir.Operation, target: ir.Value) -> bool:
+    block = op.regions[0].blocks[0] if len(op.regions) else None
+    return (
+        _is_element_wise(op, target)
+        and block is not None
+        and len(block.operations) == 1
+        and block.operations[0].operation.operands[0] == block.arguments[0]
+    )
+
+
+def _is_element_wise(op: ir.Operation, target: ir.Value) -> bool:
+    """Whether a generic makes each element of a buffer from that of one other."""
     if not is_generic_on_buffers(op) or list(
         ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     ) != [1, 1]:
         return False
-    block = op.regions[0].blocks[0]
     source, written = op.operands
     maps = [ir.AffineMapAttr(a).value for a in op.attributes["indexing_maps"]]
     return (
@@ -113,8 +159,6 @@ def _is_copy(op: ir.Operation, target: ir.Value) -> bool:
         and isinstance(source.type, ir.MemRefType)
         and maps[0] == maps[1]
         and maps[0].is_permutation
-        and len(block.operations) == 1
-        and block.operations[0].operation.operands[0] == block.arguments[0]
     )
 
 

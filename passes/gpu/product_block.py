@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.kernels import Kernel, Kernels
 from lamina.passes.gpu.product import Factor, Product
-from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times, zero_of
+from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times
 from lamina.passes.gpu.product_results import Results, combined, prepare
 from lamina.passes.gpu.product_tiling import Tiling
-from lamina.passes.gpu.threads import SHARED_SPACE, below, gpu_id, positions, strided, when
+from lamina.passes.gpu.threads import SHARED_SPACE, below, gpu_id, positions, strided, when, zero_of
 from lamina.passes.loops import index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -55,15 +55,17 @@ class Block:
     write: Callable[[ir.Value, ir.Value, ir.Value], None]
     """(row, column, sum): rows and columns of the whole matrix, within bounds."""
 
-    def operand(self, factor: Factor, ops: Sequence[ir.Operation]) -> Operand:
-        """A factor for this block; `ops` are done before an element goes into a tile."""
+    def operand(
+        self, factor: Factor, ops: Sequence[ir.Operation], narrow: bool = False
+    ) -> Operand:
+        """A factor for this block; see `Operand`."""
         _, m, n, k = self.product.sizes
         is_a = factor is self.product.a
         rows, edge = (m, self.tiling.rows) if is_a else (n, self.tiling.columns)
         bounds = Bounds(rows, k, bool(rows % edge), k < self.steps * self.tiling.depth * self.tiling.splits)
         begin = self.first_row if is_a else self.first_column
         return Operand(
-            self.product, factor, self.kernel.replaced, self.batch, begin, bounds, ops
+            self.product, factor, self.kernel.replaced, self.batch, begin, bounds, ops, narrow
         )
 
     def store_tile(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Product, read_product, with_surroundings
-from lamina.passes.gpu.product_mma import emit_mma, tensor_core_for
+from lamina.passes.gpu.product_mma import emit_mma, largest_edge, tensor_core_for
 from lamina.passes.gpu.product_operand import padded_source
 from lamina.passes.gpu.product_simt import emit_simt
 from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
@@ -48,7 +48,7 @@ def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
     """The kernels of a product; what multiplies in them."""
     core = tensor_core_for(product, arch, TF32 in kernels.function.attributes)
     if core is not None:
-        tiling = choose_tiling(product.sizes, core.unit, arch)
+        tiling = choose_tiling(product.sizes, core.unit, arch, largest_edge(product, core))
         emit_mma(kernels, product, tiling, core)
         return tiling.unit.kind
     widest = max(element_bytes(value.type) for value in (product.a.value, product.b.value))

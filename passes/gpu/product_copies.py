@@ -16,9 +16,8 @@ from lamina.passes.gpu.product_operand import (
     padded_source,
     plus,
     times,
-    zero_of,
 )
-from lamina.passes.gpu.threads import gpu_id, when
+from lamina.passes.gpu.threads import gpu_id, when, zero_of
 from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -133,6 +132,9 @@ class AsyncCopies:
 
     def __init__(self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int) -> None:
         self.operand, self.shape, self.buffer, self.threads = operand, shape, buffer, threads
+        rows = operand.factor.along
+        self.by_line = shape.copied == 1 and bool(rows) and operand.factor.stride(rows[-1]) == 1
+        """Whether neighbouring threads copy from neighbouring rows: those are neighbours in memory."""
         self.token: ir.Value | None = None
         """Of the last copy."""
 
@@ -143,7 +145,10 @@ class AsyncCopies:
         pieces = length // shape.copied
         for number in range(max(1, lines * pieces // self.threads)):
             item = plus(thread, number * self.threads)
-            line, at = over(item, pieces), times(modulo(item, pieces), shape.copied)
+            if self.by_line:
+                line, at = modulo(item, lines), times(over(item, lines), shape.copied)
+            else:
+                line, at = over(item, pieces), times(modulo(item, pieces), shape.copied)
             self._copy(stage, line, at, first_depth)
         return []
 

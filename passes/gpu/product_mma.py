@@ -16,10 +16,10 @@ from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_block import Arena, Block, emit_product
-from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape
-from lamina.passes.gpu.product_operand import modulo, over, plus, times, zero_of
+from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape, copy_elements
+from lamina.passes.gpu.product_operand import modulo, over, padded_source, plus, times
 from lamina.passes.gpu.product_tiling import Tiling, Unit, generation
-from lamina.passes.gpu.threads import WARP, barrier, below, gpu_id, strided
+from lamina.passes.gpu.threads import WARP, barrier, below, gpu_id, strided, zero_of
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -48,7 +48,8 @@ def tensor_core_for(product: Product, arch: str, tf32: bool) -> TensorCore | Non
     made = generation(arch)
     if made < 80:
         return None
-    narrow = [_narrow(product, factor) for factor in (product.a, product.b)]
+    factors = (product.a, product.b)
+    narrow = [_narrow(product, factor) for factor in factors]
     if product.a.value.type != product.b.value.type:
         return None
     before = (product.a.before, product.b.before)
@@ -57,9 +58,9 @@ def tensor_core_for(product: Product, arch: str, tf32: bool) -> TensorCore | Non
         element = narrow[0]
         kind = _KINDS.get((str(element), wide, total))
         if kind is not None and made >= kind[1]:
-            shorter = tuple(ops[:-1] for ops in before)
-            return TensorCore(_unit(kind[0], element, made), element, shorter)  # type: ignore[arg-type]
-    if tf32 and wide == total == "f32":
+            left, right = (ops[:-1] for ops in before)
+            return TensorCore(_unit(kind[0], element, made), element, (left, right))
+    if tf32 and wide == total == "f32" and not any(_is_converted(product, f) for f in factors):
         return TensorCore(_unit("tf32", product.element, made), product.element, before)
     return None
 
@@ -82,10 +83,30 @@ def _unit(kind: str, element: ir.Type, made: int) -> Unit:
 
 def _narrow(product: Product, factor: Factor) -> ir.Type | None:
     """What a factor is widened from, exactly, in the last op before it is multiplied."""
-    if not factor.before or factor.before[-1].results[0] != factor.value:
+    padding = padded_source(product, factor)
+    if factor.before:
+        last = factor.before[-1]
+        if last.results[0] != factor.value or (padding is not None and padding.conversion is not None):
+            return None
+    elif padding is not None and padding.conversion is not None and padding.is_zero:
+        last = padding.conversion
+    else:
         return None
-    last = factor.before[-1]
     return last.operands[0].type if last.name in ("arith.extf", "arith.extsi") else None
+
+
+def _is_converted(product: Product, factor: Factor) -> bool:
+    padding = padded_source(product, factor)
+    return padding is not None and padding.conversion is not None
+
+
+def largest_edge(product: Product, core: TensorCore) -> int:
+    """Of tiles: what goes through registers must fit there beside the sums."""
+    copied = (
+        copy_elements(product, factor, core.element, ops, padded_source(product, factor))
+        for factor, ops in zip((product.a, product.b), core.before, strict=True)
+    )
+    return 128 if all(copied) else 64
 
 
 def emit_mma(kernels: Kernels, product: Product, tiling: Tiling, core: TensorCore) -> None:
@@ -114,7 +135,7 @@ class _Mma:
         ):
             buffer = self.arena.view(offset, [tiling.stages, *shape.shape], core.element)
             copies = AsyncCopies if shape.copied else RegisterCopies
-            self.tiles.append(copies(block.operand(factor, ops), shape, buffer, _THREADS))
+            self.tiles.append(copies(block.operand(factor, ops, narrow=True), shape, buffer, _THREADS))
         self.is_f8 = self.bytes == 1 and isinstance(core.element, ir.FloatType)
         thread = gpu_id("thread_id")
         self.lane, warp = modulo(thread, WARP), over(thread, WARP)
@@ -157,7 +178,6 @@ class _Mma:
             return sums
 
         sums = strided(index(0), steps, 1, [none] * fragments, step)
-        groups.wait(0)
         barrier()
         return sums
 

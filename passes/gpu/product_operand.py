@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.padding import Padding, find_padding
 from lamina.passes.gpu.product import Factor, Product
-from lamina.passes.gpu.threads import below, positions, replace_operands
+from lamina.passes.gpu.threads import below, positions, replace_operands, zero_of
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.loops import index, load
 
@@ -37,20 +37,6 @@ def modulo(a: ir.Value, b: int) -> ir.Value:
     return index(0) if b == 1 else arith.RemUIOp(a, index(b)).result
 
 
-def zero_of(type_: ir.Type) -> ir.Value:
-    """Zero of a scalar type."""
-    if isinstance(type_, ir.ComplexType):
-        part = zero_of(ir.ComplexType(type_).element_type)
-        return ir.Operation.create("complex.create", results=[type_], operands=[part, part]).result
-    text = "0.0" if isinstance(type_, ir.FloatType) else "0"
-    if str(type_) == "i1":
-        text = "false"
-    attribute = ir.Attribute.parse(text if str(type_) == "i1" else f"{text} : {type_}")
-    return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": attribute}
-    ).result
-
-
 @dataclass(frozen=True)
 class Bounds:
     """Where a factor's elements end, and whether tiles reach beyond that."""
@@ -73,10 +59,13 @@ class Operand:
         begin: ir.Value,
         bounds: Bounds,
         ops: Sequence[ir.Operation],
+        narrow: bool = False,
     ) -> None:
-        """`ops` are those of the body that are done before an element is put into a tile."""
+        """`ops` are those of the body that are done before an element is put into a tile. `narrow`:
+        elements of padded copies are taken before they are converted."""
         self.product, self.factor, self.replaced = product, factor, replaced
         self.batch, self.begin, self.bounds, self.ops = batch, begin, bounds, ops
+        self.narrow = narrow
         self.padding = find_padding(factor.buffer, product.generic)
 
     def position(
@@ -108,7 +97,7 @@ class Operand:
         places, there = self.position(row, k)
         if self.padding is None:
             return load(self.buffer, places), there
-        value = self.padding.load(self.buffer, places, self.replaced)
+        value = self.padding.load(self.buffer, places, self.replaced, self.narrow)
         return value, there
 
     def element(self, row: ir.Value, k: ir.Value) -> ir.Value:

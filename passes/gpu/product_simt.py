@@ -14,10 +14,10 @@ from lamina.dialects.vendors import ir, vector
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Product
 from lamina.passes.gpu.product_block import Arena, Block, emit_product
-from lamina.passes.gpu.product_operand import Operand, modulo, over, plus, times, zero_of
+from lamina.passes.gpu.product_operand import Operand, modulo, over, plus, times
 from lamina.passes.gpu.product_results import multiplied_and_added
 from lamina.passes.gpu.product_tiling import Tiling
-from lamina.passes.gpu.threads import barrier, below, gpu_id, strided
+from lamina.passes.gpu.threads import barrier, below, gpu_id, strided, zero_of
 from lamina.passes.loops import if_else, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 

@@ -71,16 +71,16 @@ def fma_unit(bytes_: int, arch: str) -> Unit:
 
 
 def choose_tiling(
-    sizes: tuple[int, int, int, int], unit: Unit, arch: str, may_split: bool = True
+    sizes: tuple[int, int, int, int], unit: Unit, arch: str, largest: int = 128
 ) -> Tiling:
-    """The cheapest tiling for (batches, m, n, k)."""
+    """The cheapest tiling for (batches, m, n, k), with no more rows or columns than `largest`."""
     count = _MULTIPROCESSORS.get(generation(arch), 132)
-    found = (_with_cost(t, sizes, count) for t in _candidates(sizes, unit, may_split))
+    found = (_with_cost(t, sizes, count) for t in _candidates(sizes, unit, largest))
     return min(found, key=lambda tiling: (tiling.cost, -tiling.rows * tiling.columns))
 
 
 def _candidates(
-    sizes: tuple[int, int, int, int], unit: Unit, may_split: bool
+    sizes: tuple[int, int, int, int], unit: Unit, largest: int
 ) -> Iterator[Tiling]:
     k = sizes[3]
     if unit.is_tensor_core:
@@ -89,10 +89,11 @@ def _candidates(
     else:
         depth, stages = (16 if unit.bytes <= 4 else 8), 2
         edges = (32, 64, 128) if unit.bytes <= 4 else (32,) if unit.bytes == 16 else (32, 64)
+    edges = tuple(edge for edge in edges if edge <= largest)
     for rows in edges:
         for columns in edges:
             splits = 1
-            while splits <= _MOST_SPLITS and (splits == 1 or (may_split and k >= splits * depth * 4)):
+            while splits <= _MOST_SPLITS and (splits == 1 or k >= splits * depth * 4):
                 yield Tiling(unit, rows, columns, depth, stages, splits)
                 splits *= 2
 

@@ -59,6 +59,20 @@ def equals(a: ir.Value, b: int) -> ir.Value:
     return arith.CmpIOp(arith.CmpIPredicate.eq, a, index(b)).result
 
 
+def zero_of(type_: ir.Type) -> ir.Value:
+    """Zero of a scalar type."""
+    if isinstance(type_, ir.ComplexType):
+        part = zero_of(ir.ComplexType(type_).element_type)
+        return ir.Operation.create("complex.create", results=[type_], operands=[part, part]).result
+    text = "0.0" if isinstance(type_, ir.FloatType) else "0"
+    if str(type_) == "i1":
+        text = "false"
+    attribute = ir.Attribute.parse(text if str(type_) == "i1" else f"{text} : {type_}")
+    return ir.Operation.create(
+        "arith.constant", results=[type_], attributes={"value": attribute}
+    ).result
+
+
 def positions(flat: ir.Value, extents: Sequence[int]) -> list[ir.Value]:
     """The row-major position with this number in a space of these extents."""
     found: list[ir.Value] = []

@@ -4,9 +4,10 @@ spills."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import simt
@@ -15,8 +16,8 @@ from simt_program import Program
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
-from lamina.backends.target import Target
-from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
+from lamina.passes.gpu import product_choice
+from lamina.passes.gpu.product_tiling import Tiling, choose_tiling, fma_unit
 
 _RANDOM = np.random.default_rng(0)
 
@@ -30,77 +31,145 @@ def _x(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return value.astype(dtype)
 
 
-def _dilated(x, w):
-    return lax.conv_general_dilated(
-        x, w, (1, 1), "SAME", lhs_dilation=(2, 1), rhs_dilation=(1, 2), feature_group_count=2
-    )
+_BF16, _F16, _E4M3 = ml_dtypes.bfloat16, np.dtype(np.float16), ml_dtypes.float8_e4m3fn
 
 
-def _gradients(x, w):
-    def loss(x, w):
-        return jnp.sum(jnp.tanh(lax.conv_general_dilated(x, w, (2, 2), "SAME")))
-
-    return lamina.grad(loss, argnums=(0, 1))(x, w)
+def _wide(of: Any) -> Callable[..., Any]:
+    return lambda x, w: lax.dot(x, w, preferred_element_type=of)
 
 
-_NHWC = ("NHWC", "HWIO", "NHWC")
+def _conv(dtype: Any, x: tuple[int, ...], w: tuple[int, ...], **options: Any) -> tuple[Callable, tuple]:
+    return (lambda x, w: lax.conv_general_dilated(x, w, **options)), (_x(*x, dtype=dtype), _x(*w, dtype=dtype))
 
-# name -> (function, arguments, the most registers)
-BY_THREADS: dict[str, tuple[Callable, tuple, int]] = {
-    "odd": (lambda x, w, b: lamina.nn.relu(x @ w + b) * 2, (_x(37, 50), _x(50, 45), _x(45)), 96),
-    "transposed": (lambda x, w: x.T @ w.T, (_x(50, 40), _x(60, 50)), 96),
-    "batch": (lambda x, w: jnp.einsum("bqhd,bkhd->bhqk", x, w), (_x(2, 9, 3, 16), _x(2, 12, 3, 16)), 96),
-    "split": (lambda x, w, b: jnp.tanh(x @ w) + b, (_x(9, 700), _x(700, 12), _x(9, 12)), 96),
-    "f64": (lambda x, w: x @ w, (_x(20, 33, dtype=np.float64), _x(33, 40, dtype=np.float64)), 128),
-    "complex": (lambda x, w: x @ w, (_x(12, 9, dtype=np.complex64), _x(9, 8, dtype=np.complex64)), 96),
-    "int": (lambda x, w: x @ w, (_x(20, 33, dtype=np.int32), _x(33, 20, dtype=np.int32)), 96),
-    "conv_nhwc": (lambda x, w: lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=_NHWC),
-                  (_x(2, 9, 9, 8), _x(3, 3, 8, 16)), 128),
-    "conv_groups": (_dilated, (_x(2, 8, 5, 9), _x(16, 4, 3, 3)), 168),
-    "depthwise": (lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=4),
-                  (_x(2, 4, 9, 9), _x(4, 1, 3, 3)), 48),
-    "conv_gradients": (_gradients, (_x(2, 8, 10, 10), _x(16, 8, 3, 3)), 128),
+
+_NHWC = {"window_strides": (2, 2), "padding": "SAME", "dimension_numbers": ("NHWC", "HWIO", "NHWC")}
+_NCHW = {"window_strides": (1, 1), "padding": "SAME"}
+
+# name -> ((function, arguments), what multiplies, the most registers)
+KERNELS: dict[str, tuple[tuple[Callable, tuple], str, int]] = {
+    "odd": ((lambda x, w, b: lamina.nn.relu(x @ w + b) * 2, (_x(37, 50), _x(50, 45), _x(45))), "fma32", 80),
+    "batch": ((lambda x, w: jnp.einsum("bqhd,bkhd->bhqk", x, w), (_x(2, 9, 3, 16), _x(2, 12, 3, 16))), "fma32", 80),
+    "split": ((lambda x, w, b: jnp.tanh(x @ w) + b, (_x(9, 700), _x(700, 12), _x(9, 12))), "fma32", 80),
+    "f64": ((lambda x, w: x @ w, (_x(20, 33, dtype=np.float64), _x(33, 40, dtype=np.float64))), "fma64", 96),
+    "complex": ((lambda x, w: x @ w, (_x(12, 9, dtype=np.complex64), _x(9, 8, dtype=np.complex64))), "fma64", 64),
+    "int": ((lambda x, w: x @ w, (_x(20, 33, dtype=np.int32), _x(33, 20, dtype=np.int32))), "fma32", 72),
+    "conv": (_conv(np.float32, (2, 9, 9, 8), (3, 3, 8, 16), **_NHWC), "fma32", 96),
+    "conv_groups": (_conv(np.float32, (2, 8, 5, 9), (16, 4, 3, 3), lhs_dilation=(2, 1), rhs_dilation=(1, 2),
+                          feature_group_count=2, **_NCHW), "fma32", 168),
+    "depthwise": (_conv(np.float32, (2, 4, 9, 9), (4, 1, 3, 3), feature_group_count=4, **_NCHW), "", 40),
+    # Tensor cores.
+    "bf16": ((lambda x, w, b, r: lamina.nn.gelu(x @ w + b) + r,
+              (*(_x(*s, dtype=_BF16) for s in ((64, 64), (64, 72), (72,), (64, 72))),)), "mma.bf16", 48),
+    "f16_transposed": ((lambda x, w: x.T @ w.T, (_x(96, 64, dtype=_F16), _x(40, 96, dtype=_F16))), "mma.f16", 48),
+    "f16_odd": ((lambda x, w: x @ w, (_x(33, 37, dtype=_F16), _x(37, 41, dtype=_F16))), "mma.f16", 64),
+    "tf32": ((lambda x, w: lax.dot(x, w, precision="tensorfloat32"), (_x(40, 64), _x(64, 80))), "mma.tf32", 64),
+    "i8": ((_wide(np.int32), (_x(40, 64, dtype=np.int8), _x(64, 80, dtype=np.int8))), "mma.s8", 56),
+    "f8": ((_wide(np.float32), (_x(40, 64, dtype=_E4M3), _x(64, 80, dtype=_E4M3))), "mma.e4m3", 72),
+    "conv_bf16": (_conv(_BF16, (2, 9, 9, 8), (3, 3, 8, 16), **_NHWC), "mma.bf16", 48),
+    "conv_nchw_bf16": (_conv(_BF16, (2, 8, 9, 9), (16, 8, 3, 3), **_NCHW), "mma.bf16", 96),
+    "split_bf16": ((lambda x, w: x @ w, (_x(16, 1024, dtype=_BF16), _x(1024, 16, dtype=_BF16))), "mma.bf16", 48),
 }  # fmt: skip
-KERNELS = BY_THREADS
 
 
 @functools.cache
 def _program(name: str, arch: str = "sm_90a") -> Program:
-    function, arguments, _ = KERNELS[name]
+    (function, arguments), *_ = KERNELS[name]
     with lamina.enable_x64(name == "f64"):
         return Program(function, *arguments, arch=arch)
 
 
+def _texts(program: Program) -> str:
+    return "".join(kernel.texts["gpu"] for kernel in program.kernels.values())
+
+
+def _check(program: Program, function: Callable, arguments: tuple, tolerance: float) -> None:
+    wanted = lamina.tree.leaves(lamina.jit(function)(*arguments))
+    for found, value in zip(program.run(), wanted, strict=True):
+        found, value = (np.asarray(x, np.result_type(x, np.float32)) for x in (found, value))
+        np.testing.assert_allclose(
+            found, value, rtol=tolerance, atol=tolerance * np.abs(value).max() / 4
+        )
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_emulated(name: str) -> None:
-    function, arguments, _ = KERNELS[name]
+    (function, arguments), unit, _ = KERNELS[name]
+    program = _program(name)
+    assert f'lamina.tiling = "{unit}' in _texts(program) or not unit
+    tolerance = {"f16": 2e-3, "bf16": 1e-2, "tf32": 3e-3}.get(unit.removeprefix("mma."), 2e-5)
     with lamina.enable_x64(name == "f64"):
-        wanted = lamina.tree.leaves(lamina.jit(function)(*arguments))
-    for found, value in zip(_program(name).run(), wanted, strict=True):
-        scale = np.abs(np.asarray(value)).max()
-        np.testing.assert_allclose(found, np.asarray(value), rtol=2e-5, atol=2e-6 * scale)
+        _check(program, function, arguments, tolerance)
+
+
+def _check_resources(program: Program, most: int) -> None:
+    for kernel in program.kernels.values():
+        for used in kernel.cubin(program.target)[1].values():
+            assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
+            assert used.registers <= most, (program.target, used)
+            assert used.shared_bytes <= 48 << 10
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_assembled(name: str) -> None:
-    for arch in ("sm_80", "sm_90a", "sm_100a"):
-        for kernel in _program(name, arch).kernels.values():
-            for used in kernel.cubin(Target("cuda", arch))[1].values():
-                assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
-                assert used.registers <= KERNELS[name][2], (arch, used)
-                assert used.shared_bytes <= 48 << 10
+    _check_resources(_program(name), KERNELS[name][2])
 
 
-def test_every_barrier_is_needed() -> None:
-    """With any one barrier gone, the emulator sees a race."""
-    program = _program("odd")
+@pytest.mark.parametrize("arch, dtype, tiling, most", [
+    ("sm_80", _BF16, "mma.bf16 128x128x32", 255), ("sm_90a", _BF16, "mma.bf16 128x128x32", 255),
+    ("sm_100a", _BF16, "mma.bf16 128x128x32", 255), ("sm_90a", np.float32, "fma32 128x128x16", 168),
+    ("sm_90a", _E4M3, "mma.e4m3 64x64x64", 232), ("sm_80", _E4M3, "fma32 128x128x16", 168),
+])  # fmt: skip
+def test_the_largest_tiles_spill_nothing(arch: str, dtype: Any, tiling: str, most: int) -> None:
+    arrays = [lamina.ShapeDtypeStruct((4096, 4096), dtype)] * 2
+    program = Program(jnp.matmul, *arrays, arch=arch)
+    assert f'lamina.tiling = "{tiling}' in _texts(program)
+    _check_resources(program, most)
+
+
+@pytest.mark.parametrize("rows, columns, dtype", [
+    (128, 128, _BF16), (32, 128, _BF16), (64, 64, _BF16), (128, 64, np.float32),
+])  # fmt: skip
+def test_tiles_of_every_size(
+    monkeypatch: pytest.MonkeyPatch, rows: int, columns: int, dtype: Any
+) -> None:
+    def chosen(sizes: Any, unit: Any, arch: str, *_: Any) -> Tiling:
+        return Tiling(unit, rows, columns, 32 if unit.is_tensor_core else 16, 3, 1)
+
+    monkeypatch.setattr(product_choice, "choose_tiling", chosen)
+    arguments = _x(rows + 8, 72, dtype=dtype), _x(72, columns - 8, dtype=dtype)
+    program = Program(jnp.matmul, *arguments)
+    assert f"{rows}x{columns}" in _texts(program)
+    _check(program, jnp.matmul, arguments, 1e-2 if dtype == _BF16 else 2e-5)
+
+
+def _without_one(text: str, op: str) -> Iterator[str]:
+    """The text without its first line of an op, without its second, ..."""
+    lines = text.split("\n")
+    places = [n for n, line in enumerate(lines) if op in line]
+    assert places
+    for place in places:
+        yield "\n".join(lines[:place] + lines[place + 1 :])
+
+
+@pytest.mark.parametrize("name, op", [
+    ("odd", "gpu.barrier"), ("f16_transposed", "gpu.barrier"), ("f16_odd", "gpu.barrier"),
+    ("f16_transposed", "nvgpu.device_async_wait"),
+])  # fmt: skip
+def test_every_barrier_and_wait_is_needed(name: str, op: str) -> None:
+    """With any one gone, the emulator sees a race."""
+    program = _program(name)
     ((symbol, kernel),) = program.kernels.items()
-    parts = kernel.texts["gpu"].split("gpu.barrier\n")
-    assert len(parts) > 3
-    for missing in range(1, len(parts)):
-        broken = "gpu.barrier\n".join(parts[:missing]) + "gpu.barrier\n".join(parts[missing:])
+    for broken in _without_one(kernel.texts["gpu"], op):
         with pytest.raises(simt.SimtError, match="race"):
             program.run({symbol: broken})
+
+
+def test_main_loops_meet_in_no_bank() -> None:
+    for name in ("bf16", "f16_transposed", "i8", "f8", "conv_bf16"):
+        program = _program(name)
+        ((symbol, kernel),) = program.kernels.items()
+        program.run()
+        assert not program.conflicts, name
 
 
 def test_tiles_fit_the_product() -> None:
@@ -112,9 +181,19 @@ def test_tiles_fit_the_product() -> None:
 
 
 def test_what_is_fused_is_in_the_kernel() -> None:
-    """One launch, and no pass over memory before or after it."""
-    (kernel,) = _program("odd").kernels.values()
-    assert len(kernel.launches) == 1 and kernel.scratch_bytes == 0
-    assert "lamina.tiling" in kernel.texts["gpu"] and "maximumf" in kernel.texts["gpu"]
-    (kernel,) = _program("conv_nhwc").kernels.values()
-    assert len(kernel.launches) == 1 and kernel.scratch_bytes == 0
+    """One launch, and no pass over memory before or after it: bias, activation, residual, padding,
+    conversions."""
+    for name in ("odd", "bf16", "conv", "conv_bf16", "conv_nchw_bf16"):
+        (kernel,) = _program(name).kernels.values()
+        assert len(kernel.launches) == 1 and kernel.scratch_bytes == 0, name
+
+
+def test_gradients_of_a_convolution() -> None:
+    def gradients(x, w):
+        def loss(x, w):
+            return jnp.sum(jnp.tanh(lax.conv_general_dilated(x, w, (2, 2), "SAME")))
+
+        return lamina.grad(loss, argnums=(0, 1))(x, w)
+
+    arguments = _x(2, 8, 6, 6), _x(8, 8, 3, 3)
+    _check(Program(gradients, *arguments), gradients, arguments, 2e-5)
