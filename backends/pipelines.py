@@ -60,6 +60,7 @@ STABLEHLO_FUSE = (
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-outline-control",
+    "stablehlo-outline-small-matrices",
     "stablehlo-fuse",
 )
 

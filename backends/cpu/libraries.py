@@ -17,6 +17,7 @@ from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.cpu.lapack import lapack_kernel
 from lamina.backends.cpu.scan import scan_kernel
+from lamina.backends.cpu.small_matrices import small_matrices_kernel
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
@@ -24,6 +25,7 @@ from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.small_matrices import LIBRARY as SMALL_MATRICES
 from lamina.passes.stablehlo.sort_order import SortOrder
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -273,6 +275,9 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
     "openblas.gemm": _gemm,
     "lamina.fft": _fft,
     "lamina.scan": _scan,
+    SMALL_MATRICES: lambda function, op, symbol, target: small_matrices_kernel(
+        function, symbol, target.vector_bits
+    ),
     PYTHON_CALLBACK: _python_callback,
     "lamina.sort": _sort,
     "lamina.collective": lambda function, op, symbol, target: (

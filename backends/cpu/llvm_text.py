@@ -175,19 +175,33 @@ class Text:
 
     def transpose(self, rows: list[str]) -> list[str]:
         """The columns of a square block, by log2(lanes) rounds of exchanges between rows."""
-        n = self.lanes
-        half = n // 2
+        half = self.lanes // 2
         while half:
-            # Rows i and i + half exchange the blocks off the diagonal.
-            for i in range(n):
-                if i & half:
-                    continue
-                low = [(lane - half + n) if lane & half else lane for lane in range(n)]
-                high = [lane + n if lane & half else lane + half for lane in range(n)]
-                a, b = rows[i], rows[i + half]
-                rows[i], rows[i + half] = self.shuffle(a, b, low), self.shuffle(a, b, high)
+            for i in range(self.lanes):
+                if not i & half:
+                    rows[i], rows[i + half] = self._exchange(rows[i], rows[i + half], half)
             half //= 2
         return rows
+
+    def transpose_in_place(self, block: str) -> None:
+        """The same of rows in memory, by loops: a fraction of the code."""
+        half = self.lanes // 2
+        step = self.lanes * self.bytes
+        while half:
+            with self.loop(self.lanes // (2 * half)) as pairs, self.loop(half) as row:
+                first = self.at(block, self.mul(self.add(self.mul(pairs, 2 * half), row), step))
+                second = self.at(first, half * step)
+                a, b = (self.load(self.vector, place, step) for place in (first, second))
+                for value, place in zip(self._exchange(a, b, half), (first, second)):
+                    self.store(self.vector, value, place, step)
+            half //= 2
+
+    def _exchange(self, a: str, b: str, half: int) -> tuple[str, str]:
+        """Rows i and i + half exchange the blocks off the diagonal."""
+        n = self.lanes
+        low = [(lane - half + n) if lane & half else lane for lane in range(n)]
+        high = [lane + n if lane & half else lane + half for lane in range(n)]
+        return self.shuffle(a, b, low), self.shuffle(a, b, high)
 
 
 def byte_string(data: bytes) -> str:
