@@ -43,9 +43,24 @@ _CONTROL = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _SHOWN_ELEMENTS = 16
 
 
-def hlo_text(module: ir.Module, name: str) -> str:
-    """The module, whose @main calls kernels, as an HloModule."""
-    return _Printer(module).text(name)
+@dataclass(frozen=True)
+class HloModule:
+    """A module in HLO's form, as JAX's `compiler_ir("hlo")` gives one."""
+
+    module: ir.Module
+    name: str
+
+    def as_hlo_text(self) -> str:
+        """The HLO text."""
+        return hlo_text(self.module, self.name, scheduled=False)
+
+
+def hlo_text(module: ir.Module, name: str, *, scheduled: bool = True) -> str:
+    """The module, whose @main may call kernels, as an HloModule.
+
+    scheduled  it is a compiled program's, of which source places are shown too, as in XLA's dumps.
+    """
+    return _Printer(module, places=scheduled).text(name, scheduled)
 
 
 @dataclass
@@ -57,7 +72,8 @@ class _Computation:
 
 
 class _Printer:
-    def __init__(self, module: ir.Module) -> None:
+    def __init__(self, module: ir.Module, places: bool) -> None:
+        self.places = places
         self.functions = {
             op.attributes["sym_name"].value: op.operation
             for op in module.body.operations
@@ -68,7 +84,10 @@ class _Printer:
         self.used: set[str] = set()
         self.count = 0
 
-    def text(self, name: str) -> str:
+    def _metadata(self, op: ir.Operation) -> str:
+        return _metadata(op) if self.places else ""
+
+    def text(self, name: str, scheduled: bool) -> str:
         main = self.functions["main"]
         block = main.regions[0].blocks[0]
         layout = [_shape(value.type) for value in block.arguments]
@@ -76,7 +95,7 @@ class _Printer:
         arguments = [f"Arg_{i}" for i in range(len(layout))]
         self._function("main", block, arguments, entry=True)
         head = (
-            f"HloModule {name}, is_scheduled=true, entry_computation_layout="
+            f"HloModule {name}, {'is_scheduled=true, ' * scheduled}entry_computation_layout="
             f"{{({', '.join(layout)})->{_tuple(results)}}}"
         )
         return "\n\n".join([head, *self.finished]) + "\n"
@@ -232,7 +251,7 @@ class _Printer:
         if op.name == "stablehlo.while":
             made = self._name("while")
             notes = f"condition=%{regions[0]}, body=%{regions[1]}"
-            inside.lines.append(f"{made} = {shape} while({packed}), {notes}{_metadata(op)}")
+            inside.lines.append(f"{made} = {shape} while({packed}), {notes}{self._metadata(op)}")
         else:
             made = self._name("conditional")
             shape = _tuple([_shape(value.type) for value in op.results], always=True)
@@ -241,14 +260,14 @@ class _Printer:
             if op.name == "stablehlo.if":
                 notes = f"true_computation=%{regions[0]}, false_computation=%{regions[1]}"
             given = ", ".join([names[op.operands[0]], *([packed] * len(regions))])
-            inside.lines.append(f"{made} = {shape} conditional({given}), {notes}{_metadata(op)}")
+            inside.lines.append(f"{made} = {shape} conditional({given}), {notes}{self._metadata(op)}")
         for index, result in enumerate(op.results):
             self._instruction(inside, result, "get-tuple-element", f"{made}), index={index}")
 
     def _define(
         self, inside: _Computation, op: ir.Operation, opcode: str, operands: str, notes: list[str]
     ) -> None:
-        rest = "".join(f", {note}" for note in notes) + _metadata(op)
+        rest = "".join(f", {note}" for note in notes) + self._metadata(op)
         if len(op.results) == 1:
             self._instruction(inside, op.results[0], opcode, f"{operands}){rest}")
             return

@@ -494,16 +494,23 @@ class Lowered:
     out_info = property(lambda self: self._traced.out_info)
 
     def compiler_ir(self, dialect: str = "stablehlo") -> Any:
-        """The MLIR module; dialect "stablehlo" is the only one here."""
+        """The MLIR module; for dialect "hlo" what gives its text by as_hlo_text()."""
+        if dialect == "hlo":
+            from lamina.backends.hlo_text import HloModule
+
+            return HloModule(self._module, f"jit_{self._plan.name}")
         _check_dialect(dialect)
         return self._module
 
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
-        """The module as MLIR text; with debug_info also each operation's source location."""
+        """The module as text: dialect "stablehlo", "hlo", or "jaxpr" for what it was made of; with
+        debug_info MLIR has each operation's source location."""
         from lamina.dialects import serialize
 
         if dialect == "jaxpr":
             return str(self._traced.jaxpr)
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()
         _check_dialect(dialect)
         return serialize.to_text(self._module, debug_info=debug_info)
 
@@ -543,7 +550,7 @@ class Lowered:
 def _check_dialect(dialect: str) -> None:
     if dialect not in ("stablehlo", "mhlo"):
         raise ValueError(
-            f"Unrecognized dialect {dialect!r}: a lowered program is in 'stablehlo'; "
+            f"Unrecognized dialect {dialect!r}: a lowered program is in 'stablehlo' or 'hlo'; "
             "later forms come from .compile().as_text(stage)"
         )
 

@@ -6,7 +6,6 @@
 
 #include "callback.h"
 #include "dispatch.h"
-#include "effects.h"
 #include "executable.h"
 
 namespace lamina {
@@ -29,7 +28,10 @@ class Run {
     results_.clear();
     results_.resize(program_.outputs.size());
     cheap_ = program_.cheap;
-    inline_ = (cheap_ || !async || inside_callback()) && all_ready();
+    // Callbacks print, log and raise: where the user wrote them, not some time later.
+    const bool calls_back = program_.callbacks != nullptr;
+    if (calls_back && !wait_for_arguments()) return false;
+    inline_ = (cheap_ || calls_back || !async || inside_callback()) && all_ready();
     if (PyErr_Occurred() || !take_arguments() || !make_results()) return false;
     ++executable_->calls;
     return inline_ ? run_here() : enqueue_call();
@@ -50,6 +52,15 @@ class Run {
         raise_run_error(pending->error());
         return false;
       }
+    }
+    return true;
+  }
+
+  bool wait_for_arguments() {
+    for (size_t i = 0; i < count_; ++i) {
+      if (leaves_[i].kind != LeafKind::kArray) continue;
+      auto* array = reinterpret_cast<ArrayObject*>(leaves_[i].object);
+      if (!check_alive(array) || !wait_for_array(array)) return false;
     }
     return true;
   }
@@ -150,7 +161,6 @@ class Run {
     job->call.copies = std::move(copies_);
     job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(executable_));
     const Ref<Completion> completion = job->completion;
-    if (program_.callbacks != nullptr) note_effects(completion);
     if (queue_has_room()) {
       enqueue(std::move(job));
     } else {

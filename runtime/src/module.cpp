@@ -11,7 +11,6 @@
 #include "compiled_function.h"
 #include "dispatch.h"
 #include "dlpack.h"
-#include "effects.h"
 #include "executable.h"
 #include "fast_path.h"
 #include "gemm.h"
@@ -213,9 +212,6 @@ void define_state(nb::module_& m) {
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");
   m.def("wait_all", drain_queue, nb::call_guard<nb::gil_scoped_release>(),
         "Returns when every call made before is done.");
-  m.def(
-      "wait_for_effects", [] { check(wait_for_effects()); },
-      "Returns when the calls with effects made before are done; raises what one raised.");
   m.def(
       "set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
       "The class of errors of programs that fail while they run.");

@@ -105,8 +105,11 @@ def test_lowered_text_names_arguments_and_results():
     assert "loc(" not in text
     assert lowered.as_text(dialect="jaxpr").startswith("{ lambda ;")
     assert str(lowered.compiler_ir()).count("stablehlo.tanh") == 1
-    with pytest.raises(ValueError, match="Unrecognized dialect 'hlo'"):
-        lowered.as_text(dialect="hlo")
+    hlo = lowered.as_text(dialect="hlo")
+    assert hlo == lowered.compiler_ir("hlo").as_hlo_text()
+    assert hlo.startswith("HloModule jit_loss, entry_computation_layout=") and " tanh(" in hlo
+    with pytest.raises(ValueError, match="Unrecognized dialect 'tosa'"):
+        lowered.as_text(dialect="tosa")
 
 
 def test_lowered_text_with_places():

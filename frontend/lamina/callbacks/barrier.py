@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from lamina import runtime
-
 
 def effects_barrier() -> None:
     """Returns when all effects of the calls made so far have happened.
 
-    Raises JaxRuntimeError where a callback of one of them raised, and no reader of its results has
-    been told.
+    That is so before it is called: a program with callbacks has run when its call returns.
     """
-    runtime.wait_for_effects()

@@ -35,8 +35,7 @@ def callback(
     partitioned  accepted; there is one device.
     Arguments that are no arrays (strings, functions) are passed on as they are. What callback gives
     is ignored. Without a callback: a decorator that takes the other arguments.
-    Raises JaxRuntimeError, with the callback's exception as its cause, at effects_barrier() or when
-    results of the program are read.
+    Calls of the program raise JaxRuntimeError, with the callback's exception as its cause.
     """
     if callback is None:
         return lambda fun: _decorated(fun, ordered, partitioned)

@@ -37,8 +37,8 @@ def io_callback(
     result_shape_dtypes  a pytree of ShapeDtypeStruct or the like, or None: what callback gives.
     sharding             accepted; there is one host.
     ordered              it happens in program order; it cannot be batched then.
-    Raises JaxRuntimeError, with the callback's exception as its cause, when the results are read or
-    at effects_barrier(). Not differentiable.
+    Calls of the program raise JaxRuntimeError, with the callback's exception as its cause. Not
+    differentiable.
     """
     if not callable(callback):
         raise TypeError(f"io_callback: callback must be callable, got {type(callback)}")

@@ -62,7 +62,11 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to, as NumPy counts; ValueError if none."""
-    return np.broadcast_shapes(*map(canonical_shape, shapes))
+    known = [canonical_shape(shape) for shape in shapes]
+    try:
+        return np.broadcast_shapes(*known)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={known}") from None
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:

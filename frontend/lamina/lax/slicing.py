@@ -322,7 +322,8 @@ def _dynamic_slice_batching(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[
         start_indices_batching_dims=() if d is None else (0,),
     )
     if d is not None:
-        x, slice_sizes = at_front(x, d, size), (1, *slice_sizes)
+        # Windows of an empty batch are empty.
+        x, slice_sizes = at_front(x, d, size), (min(1, size), *slice_sizes)
     out = lax.gather(x, indices, numbers, slice_sizes, mode=lax.GatherScatterMode.CLIP)
     return out, 0
 

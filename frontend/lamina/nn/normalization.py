@@ -36,6 +36,11 @@ def _greatest(x: Array, axes: tuple[int, ...], where: Any) -> Array:
     return lax.stop_gradient(jnp.max(x, axes, keepdims=True, initial=initial, where=where))
 
 
+def _only(x: Array, where: Any) -> Array:
+    """x with zeros for what is not included: what is computed of those has no derivative."""
+    return x if where is None else jnp.where(where, x, 0)
+
+
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) over axes; elements where `where` does not hold count as -inf."""
     x, axes = _prepared("softmax", x, axis)
@@ -44,7 +49,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 @compiled(static=("axes",))
 def _softmax(x: Any, where: Any, *, axes: tuple[int, ...]) -> Array:
-    weights = jnp.exp(x - _greatest(x, axes, where))
+    weights = jnp.exp(_only(x, where) - _greatest(x, axes, where))
     if where is not None:
         weights = jnp.where(where, weights, 0)
     return weights / jnp.sum(weights, axes, keepdims=True)
@@ -58,7 +63,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
 @compiled(static=("axes",))
 def _log_softmax(x: Any, where: Any, *, axes: tuple[int, ...]) -> Array:
-    shifted = x - _greatest(x, axes, where)
+    shifted = _only(x, where) - _greatest(x, axes, where)
     total = jnp.sum(jnp.exp(shifted), axes, keepdims=True, where=where)
     out = shifted - jnp.log(total)
     return out if where is None else jnp.where(where, out, -jnp.inf)
@@ -87,7 +92,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: b
         real = jnp.where(b != 0, real, -jnp.inf)
     greatest = _greatest(real, axes, where)
     greatest = lax.stop_gradient(jnp.where(jnp.isfinite(greatest), greatest, 0))
-    terms = jnp.exp(a - greatest)
+    terms = jnp.exp(_only(a, where) - greatest)
     if b is not None:
         terms = b * terms
     total = jnp.sum(terms, axes, keepdims=keepdims, where=where)

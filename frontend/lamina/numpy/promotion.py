@@ -15,6 +15,7 @@ import numpy as np
 from lamina import config, lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
+from lamina.lax import broadcast_shapes as broadcast_shapes
 from lamina.lax.convert import convert as convert_weakly
 
 Array = Any  # an Array or a tracer
@@ -156,15 +157,6 @@ def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
     return [
         x if len(s) in (0, rank) else raise_rank(x, rank) for x, s in zip(args, shapes, strict=True)
     ]
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to; ValueError if there is none."""
-    try:
-        return np.broadcast_shapes(*(tuple(s) for s in shapes))
-    except ValueError:
-        shown = [tuple(s) for s in shapes]
-        raise ValueError(f"Incompatible shapes for broadcasting: shapes={shown}") from None
 
 
 def shape_of(x: ArrayLike) -> tuple[int, ...]:
