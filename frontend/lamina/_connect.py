@@ -60,15 +60,15 @@ def _gather(array: Array) -> Array:
 
 def connect() -> None:
     """Called once, when lamina is imported."""
-    from lamina import stages
+    from lamina import programs, shape_dtype
     from lamina.key_array import KeyArray
     from lamina.numpy.array_methods import attach
 
     ShapedArray.sharding_rule = staticmethod(_sharding_of_type)
     trace.register_value_type(Array, _array_aval)
-    trace.register_type_alone(stages.ShapeDtypeStruct, lambda x: x.aval)
+    trace.register_type_alone(shape_dtype.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
-    trace.set_eval_trace(EvalTrace(stages.compile_primitive, stages.run_jaxpr))
+    trace.set_eval_trace(EvalTrace(programs.compile_primitive, programs.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)
     runtime.set_run_error_type(errors.JaxRuntimeError)

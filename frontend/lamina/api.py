@@ -14,5 +14,5 @@ from lamina.jacobians import jacrev as jacrev
 from lamina.jit import eval_shape as eval_shape
 from lamina.jit import jit as jit
 from lamina.jit import make_jaxpr as make_jaxpr
-from lamina.stages import ShapeDtypeStruct as ShapeDtypeStruct
+from lamina.shape_dtype import ShapeDtypeStruct as ShapeDtypeStruct
 from lamina.vmap import vmap as vmap

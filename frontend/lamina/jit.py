@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina import config, stages, value_checks
+from lamina import config, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
@@ -74,8 +74,9 @@ def jit(
     inline           within another traced function: write out the body instead of a call.
     in_shardings     a pytree prefix of the positional arguments: where each is put first.
     out_shardings    a pytree prefix of the result: where each array of it is put.
-    device, backend  what to run on: the CPU, or None.
-    compiler_options  accepted; the compiler's settings are lamina.config's.
+    device           where the results are put, as by out_shardings.
+    backend          "cpu" or None.
+    compiler_options  names that begin with xla_ do nothing but warn; others raise ValueError.
     control_flow     "python": if, while, for and the like may depend on traced values; see autograph.
 
     The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
@@ -108,6 +109,16 @@ def jit(
             raise TypeError(f"Expected a function, got a {kind} function: {fun}")
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu'].")
+    stages.check_compiler_options(compiler_options)
+    if device is not None:
+        if in_shardings is not None or out_shardings is not None:
+            raise ValueError(
+                "If backend or device is specified on jit, then in_shardings and out_shardings "
+                "should not be specified."
+            )
+        from lamina.sharding import SingleDeviceSharding
+
+        out_shardings = SingleDeviceSharding(device)
     if control_flow not in (None, "lax", "python"):
         raise ValueError(f'jit: control_flow is "python" or "lax" (None), got {control_flow!r}')
     if control_flow == "python":
@@ -204,7 +215,7 @@ class TracedCall:
     result_paths: tuple[str, ...]
     name: str
     keep_unused: bool
-    program: Any = None  # the stages.Program, once compiled
+    program: Any = None  # the programs.Program, once compiled
 
 
 _jitted: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -243,7 +254,7 @@ def trace_call(
     avals = []
     for i, x in enumerate(leaves):
         try:
-            avals.append(x.aval if isinstance(x, stages.ShapeDtypeStruct) else get_aval(x))
+            avals.append(x.aval if isinstance(x, shape_dtype.ShapeDtypeStruct) else get_aval(x))
         except (TypeError, OverflowError) as e:
             names = arg_names(options.fun, args, kwargs)
             where = names[i] if not static_args and i < len(names) else f"leaf {i}"
@@ -452,9 +463,9 @@ def _call_placed(
     return out
 
 
-def _program(traced: TracedCall) -> stages.Program:
+def _program(traced: TracedCall) -> programs.Program:
     if traced.program is None:
-        traced.program = stages.compile_program(
+        traced.program = programs.compile_program(
             traced.closed,
             traced.name,
             donated=traced.donated,
@@ -542,6 +553,6 @@ def make_jaxpr(
         traced, _ = trace_call(options, args, kwargs)
         if not return_shape:
             return traced.closed
-        return traced.closed, stages.out_info(traced.closed, traced.out_tree)
+        return traced.closed, shape_dtype.out_info(traced.closed, traced.out_tree)
 
     return functools.update_wrapper(call, fun)

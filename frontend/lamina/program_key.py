@@ -14,7 +14,7 @@ from lamina.core.jaxpr_printer import has_text, jaxpr_text
 from lamina.core.source_info import package_folders
 
 if TYPE_CHECKING:
-    from lamina.stages import Plan
+    from lamina.program_plan import Plan
 
 
 def program_key(plan: Plan) -> str | None:

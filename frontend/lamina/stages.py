@@ -8,434 +8,61 @@ jit(f).trace(*args) -> Traced      .jaxpr
 from __future__ import annotations
 
 import dataclasses
-import functools
-import sys
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lamina import config, value_checks
-from lamina.array import Array
-from lamina.core import dtypes, garbage, tree
+from lamina.core import tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
-from lamina.core.primitive import Primitive
-from lamina.core.trace import Tracer, get_aval, has_no_value, physical
-from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.key_array import KeyEntry, wrap_keys
-from lamina.program_key import program_key
-from lamina.runtime import CompiledFunction, FastPathEntry
-from lamina.runtime.cuda import CudaProgram
+from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.trace import Tracer, get_aval
+from lamina.program_plan import Plan, plan_program
+from lamina.programs import Program, build
+from lamina.shape_dtype import out_info
 
-if TYPE_CHECKING:
-    from lamina.backends.compile import Compilation
-
-# Constants above this many bytes are passed to the program instead of being written into it.
-HOIST_BYTES = 16 * 1024
+CompilerOptions = dict[str, str | bool]
 
 
-class ShapeDtypeStruct:
-    """The shape and dtype of an array, without the array: for tracing and as eval_shape's result.
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
+    """An argument of a program: its type, and whether results may take its buffer over."""
 
-    sharding    where the array would lie, for those who read it.
-    """
+    _aval: ShapedArray
+    donated: bool
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
-
-    def __init__(
-        self,
-        shape: Sequence[int],
-        dtype: Any,
-        *,
-        sharding: Any = None,
-        weak_type: bool = False,
-    ) -> None:
-        if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape = tuple(int(d) for d in shape)
-        self.dtype = dtypes.canonicalize(dtype)
-        self.sharding = sharding
-        self.weak_type = weak_type
-
-    def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """A copy with some fields changed: shape, dtype, sharding, weak_type."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        if unknown := changes.keys() - fields.keys():
-            raise TypeError(f"ShapeDtypeStruct.update: no field {', '.join(sorted(unknown))}")
-        return ShapeDtypeStruct(**fields | changes)
-
-    @property
-    def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
-
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: self.aval.size)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ShapeDtypeStruct)
-            and self.aval == other.aval
-            and self.sharding == other.sharding
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.aval)
-
-    def __repr__(self) -> str:
-        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
 
 
-def out_info(closed: ClosedJaxpr, out_tree: tree.PyTreeDef) -> Any:
-    """The result's structure with a ShapeDtypeStruct for each array."""
-    return tree.unflatten(
-        out_tree,
-        [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals],
-    )
+@runtime_checkable
+class Wrapped(Protocol):
+    """What `jit` gives: a function with stages."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs it."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Its jaxpr for such arguments."""
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Its StableHLO for such arguments."""
 
 
-# ---- from a jaxpr to something that runs ---------------------------------------------------------
-@dataclasses.dataclass
-class Plan:
-    """A jaxpr made ready for the compiler: what it reads, what it passes through, what it donates."""
-
-    closed: ClosedJaxpr  # only the inputs in `kept`, only the results that are computed
-    name: str
-    kept: tuple[int, ...]
-    outputs: tuple[int, ...]  # for each result: which computed one, or ~i for input i as it is
-    weak_types: tuple[bool, ...]
-    hoisted: tuple[bool, ...]
-    aliases: dict[int, int]
-    donors: tuple[int, ...]
-    arg_names: tuple[str, ...]
-    result_paths: tuple[str, ...]
-    callbacks: tuple[Any, ...] = ()  # known once it is lowered
-    keys_out: tuple[bool, ...] = ()  # which results are random keys
-    reads_keys: bool = False
-    local: Any = None  # a sharding.localize.Localized where several devices run the program
-
-    @property
-    def const_args(self) -> list[Any]:
-        return [c for c, h in zip(self.closed.consts, self.hoisted, strict=True) if h]
-
-    def lower(self) -> Any:
-        """The StableHLO module."""
-        from lamina.interpreters.lowering import lower_module
-
-        callbacks: list[Any] = []
-        module = lower_module(
-            self.closed,
-            f"jit_{self.name}",
-            consts_as_args=self.hoisted,
-            aliases=self.aliases,
-            donors=self.donors,
-            arg_names=self.arg_names,
-            result_paths=self.result_paths,
-            callbacks=callbacks,
-            num_partitions=1 if self.local is None else self.local.mesh.size,
-        )
-        self.callbacks = tuple(callbacks)
-        return module
-
-
-def plan_program(
-    closed: ClosedJaxpr,
-    name: str,
-    donated: Sequence[bool] = (),
-    keep_unused: bool = False,
-    arg_names: Sequence[str] = (),
-    result_paths: Sequence[str] = (),
-) -> Plan:
-    """Drops dead work and unread inputs, passes plain inputs through, pairs donated buffers."""
-    local = _localized(closed)
-    closed = closed if local is None else local.closed
-    jaxpr = closed.jaxpr
-    donated = list(donated) or [False] * len(jaxpr.invars)
-    position = {v: i for i, v in enumerate(jaxpr.invars)}
-    outputs: list[int] = []
-    computed: list[Any] = []
-    paths: list[str] = []
-    for i, v in enumerate(jaxpr.outvars):
-        at = position.get(v) if type(v) is not Literal else None  # type: ignore[arg-type]
-        if at is not None and not donated[at]:
-            outputs.append(~at)
-            continue
-        outputs.append(len(computed))
-        computed.append(v)
-        paths.append(result_paths[i] if i < len(result_paths) else f"[{i}]")
-    slim, read = dce_jaxpr(
-        Jaxpr(jaxpr.constvars, jaxpr.invars, computed, jaxpr.eqns, jaxpr.debug_info),
-        [True] * len(computed),
-    )
-    kept = tuple(i for i, r in enumerate(read) if r or keep_unused or donated[i])
-    used = {v for e in slim.eqns for v in e.invars if type(v) is not Literal} | {
-        v for v in computed if type(v) is not Literal
-    }
-    live = [(v, c) for v, c in zip(slim.constvars, closed.consts, strict=True) if v in used]
-    consts = [_constant_value(c, v.aval) for v, c in live]
-    slim = Jaxpr(
-        [v for v, _ in live],
-        [slim.invars[i] for i in kept],
-        slim.outvars,
-        slim.eqns,
-        slim.debug_info,
-    )
-    aliases, donors = _match_donations(
-        [slim.invars[i].aval for i in range(len(kept))],
-        [v.aval for v in computed],
-        [donated[i] for i in kept],
-    )
-    return Plan(
-        ClosedJaxpr(slim, consts),
-        name,
-        kept,
-        tuple(outputs),
-        tuple(v.aval.weak_type for v in jaxpr.outvars),
-        tuple(c.nbytes > HOIST_BYTES for c in consts),
-        aliases,
-        donors,
-        tuple(arg_names[i] for i in kept if i < len(arg_names)),
-        tuple(paths),
-        keys_out=tuple(v.aval.dtype == dtypes.KEY for v in jaxpr.outvars),
-        reads_keys=any(v.aval.dtype == dtypes.KEY for v in jaxpr.invars),
-        local=local,
-    )
-
-
-def _localized(closed: ClosedJaxpr) -> Any:
-    """The program for each device, where several run it."""
-    if not any(e.primitive.mesh is not None for e in all_equations(closed.jaxpr)):
-        return None
-    from lamina.sharding.localize import localize
-
-    return localize(closed)
-
-
-def _constant_value(value: Any, aval: ShapedArray) -> Any:
-    """A constant as NumPy array, or as the Array it is when it is large enough to be passed."""
-    if isinstance(value, Tracer):
-        raise TypeError(
-            "a traced value of an outer transformation is a constant of the function that is to be "
-            "compiled: pass it as an argument"
-        )
-    if has_no_value(value):
-        raise TypeError(
-            f"A {type(value).__name__} does not have a value and cannot be used as a constant in a "
-            "function that is compiled"
-        )
-    if getattr(value, "nbytes", 0) > HOIST_BYTES and get_aval(value) == aval:
-        return value
-    aval = aval.physical()
-    return np.asarray(physical(value)).astype(aval.dtype, copy=False)
-
-
-def _match_donations(
-    ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], donated: Sequence[bool]
-) -> tuple[dict[int, int], tuple[int, ...]]:
-    free: dict[tuple[Any, Any], list[int]] = {}
-    for j, a in enumerate(outs):
-        free.setdefault((a.shape, a.dtype), []).append(j)
-    aliases, unused = {}, []
-    for i, (a, d) in enumerate(zip(ins, donated, strict=True)):
-        if not d:
-            continue
-        places = free.get((a.shape, a.dtype))
-        if places:
-            aliases[i] = places.pop(0)
-        else:
-            unused.append(a)
-    if unused:
+def check_compiler_options(options: CompilerOptions | None) -> None:
+    """There are none: warns of XLA's, which do nothing here; ValueError for any other."""
+    unknown = [name for name in options or {} if not name.startswith("xla_")]
+    if unknown:
+        raise ValueError(f"No such compile option: {', '.join(map(repr, unknown))}")
+    if options:
         warnings.warn(
-            "Some donated buffers were not usable: "
-            + ", ".join(f"{a.dtype.name}[{','.join(map(str, a.shape))}]" for a in unused)
-            + ".\nNo result has the same shape and dtype.",
-            stacklevel=2,
+            f"compiler_options are XLA's and do nothing in lamina: {', '.join(options)}; its own "
+            "settings are in lamina.config",
+            stacklevel=3,
         )
-    donors = tuple(i for i, d in enumerate(donated) if d and i not in aliases)
-    return aliases, donors
 
 
-@dataclasses.dataclass
-class Program:
-    """A compiled program with what is needed to call it on the leaves of a call."""
-
-    plan: Plan
-    executable: Any
-    compilation: Compilation | None
-
-    def entry(self, out_tree: tree.PyTreeDef) -> Any:
-        """What the call fast path runs; for several devices, a function of the leaves."""
-        if isinstance(self.executable, CudaProgram):
-            return self.executable
-        if self.plan.local is not None:
-            from lamina.sharding.execution import DeviceProgram
-
-            return DeviceProgram(self.plan, self.executable, out_tree)
-        keys = frozenset(i for i, is_key in enumerate(self.plan.keys_out) if is_key)
-        template = _template(out_tree)
-        if keys:
-            template = functools.partial(_with_keys, out_tree, keys)
-        entry = FastPathEntry(
-            self.executable,
-            self.plan.kept,
-            tuple(_as_array(c) for c in self.plan.const_args),
-            out_tree=template,
-            weak_types=self.plan.weak_types,
-            outputs=self.plan.outputs,
-        )
-        return KeyEntry(entry) if self.plan.reads_keys else entry
-
-
-def _as_array(value: Any) -> Any:
-    from lamina.runtime import to_array
-
-    return to_array(value)
-
-
-def _with_keys(out_tree: tree.PyTreeDef, keys: frozenset[int], leaves: list[Any]) -> Any:
-    return tree.unflatten(out_tree, wrap_keys(leaves, keys))
-
-
-def _template(out_tree: tree.PyTreeDef) -> Any:
-    """The result's structure holding 0, 1, 2, ..., or a function that builds it where the fast path
-    does not know a container in it."""
-    sample = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
-    return sample if _plain(sample) else functools.partial(tree.unflatten, out_tree)
-
-
-def _plain(x: Any) -> bool:
-    if x is None or type(x) is int:
-        return True
-    if type(x) is dict:
-        return all(map(_plain, x.values()))
-    return type(x) in (tuple, list) and all(map(_plain, x))
-
-
-def compile_program(
-    closed: ClosedJaxpr,
-    name: str,
-    *,
-    donated: Sequence[bool] = (),
-    keep_unused: bool = False,
-    arg_names: Sequence[str] = (),
-    result_paths: Sequence[str] = (),
-) -> Program:
-    """Compiles a jaxpr for the host, or finds it in the disk store."""
-    with garbage.held_off():
-        return _build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
-
-
-def _build(plan: Plan, module: Any = None, target: Any = None) -> Program:
-    from lamina.runtime.artifact import Artifact, ArtifactError
-    from lamina.runtime.executable import load
-    from lamina.runtime.store import default_store
-
-    if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
-        return Program(plan, lambda args: [], None)
-    store = default_store() if target is None and module is None else None
-    key = program_key(plan) if store is not None else None
-    if store is not None and key is not None:
-        data = store.get("alias", key)
-        if data is not None:
-            try:
-                artifact = Artifact.from_bytes(data)
-            except ArtifactError:
-                artifact = None
-            if artifact is not None:
-                _log("cache", f"{plan.name}: found in {store.directory}")
-                return Program(plan, load(artifact), _compilation_of(artifact))
-    from lamina.backends.compile import compile_module
-
-    compilation = compile_module(
-        plan.lower() if module is None else module, target=target, name=f"jit_{plan.name}"
-    )
-    _log(
-        "compile",
-        f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
-        + (", found in the store" if compilation.from_cache else ""),
-    )
-    if store is not None and key is not None:
-        store.put("alias", key, compilation.artifact.to_bytes())
-    return Program(plan, load(compilation.artifact, plan.callbacks), compilation)
-
-
-def _compilation_of(artifact: Any) -> Any:
-    from lamina.compiled_text import StoredCompilation
-
-    return StoredCompilation(artifact)
-
-
-def _log(topic: str, text: str) -> None:
-    if config.logs(topic):
-        print(f"lamina: {text}", file=sys.stderr)
-
-
-@cache_on_jaxpr
-def _jaxpr_entry(closed: ClosedJaxpr, name: str) -> FastPathEntry:
-    out_tree = tree.structure([0] * len(closed.jaxpr.outvars))
-    return compile_program(closed, name).entry(out_tree)
-
-
-def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
-    """Runs a jaxpr, compiled once."""
-    for x in args:
-        if isinstance(x, Tracer):
-            from lamina.interpreters.staging import raise_leaked
-
-            raise_leaked(x)
-    entry = _jaxpr_entry(closed, name)
-    if value_checks.active():
-        return value_checks.checked(name, entry, args, closed)
-    return entry(args)
-
-
-def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """The function that applies one primitive to arrays; compiles once for each types of operands."""
-    from lamina.interpreters.staging import trace_to_jaxpr
-
-    of_keys: dict[Any, Any] = {}  # what the fast path does not read
-
-    def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        signature = tuple(map(get_aval, args)) if of_keys else ()
-        if signature in of_keys:
-            return of_keys[signature](args), None
-        for x in args:
-            if isinstance(x, Tracer):
-                from lamina.interpreters.staging import raise_leaked
-
-                raise_leaked(x)
-
-        def fun(*tracers: Any) -> list[Any]:
-            out = primitive.bind(*tracers, **params)
-            return list(out) if primitive.multiple_results else [out]
-
-        closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
-        out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
-        entry = compile_program(closed, primitive.name).entry(tree.structure(out))
-        if value_checks.active():
-            return value_checks.checked_primitive(primitive, params, entry, list(args)), None
-        if any(isinstance(x, Array) and x.placement is not None for x in args):
-            from lamina import placement
-
-            found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
-            result = entry(list(args))
-            return placement.place_results(found, placement.by_shape(args), result), None
-        if isinstance(entry, KeyEntry):
-            of_keys[tuple(map(get_aval, args))] = entry
-        return entry(list(args)), entry
-
-    return CompiledFunction(miss)
-
-
-# ---- what users hold -----------------------------------------------------------------------------
 class Traced:
     """A function traced for given types: a jaxpr, with the structure of arguments and results."""
 
@@ -462,6 +89,12 @@ class Traced:
     def in_avals(self) -> Any:
         """The argument types, as ((args...), {kwargs})."""
         return tree.unflatten(self.in_tree, self.jaxpr.in_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """The arguments' structure with an ArgInfo for each array."""
+        infos = map(ArgInfo, self.jaxpr.in_avals, self._donated)
+        return tree.unflatten(self.in_tree, list(infos))
 
     @property
     def out_info(self) -> Any:
@@ -491,6 +124,7 @@ class Lowered:
     in_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.out_tree)
     in_avals = property(lambda self: self._traced.in_avals)
+    args_info = property(lambda self: self._traced.args_info)
     out_info = property(lambda self: self._traced.out_info)
 
     def compiler_ir(self, dialect: str = "stablehlo") -> Any:
@@ -537,14 +171,13 @@ class Lowered:
     ) -> Compiled:
         """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default this
         machine)."""
-        if compiler_options:
-            raise ValueError(f"unknown compiler options: {sorted(compiler_options)}")
+        check_compiler_options(compiler_options)
         if target is None:
-            return Compiled(_build(self._plan), self._traced)
+            return Compiled(build(self._plan), self._traced)
         from lamina.backends.target import Target
 
         target = Target.parse(target) if isinstance(target, str) else target
-        return Compiled(_build(self._plan, self._plan.lower(), target), self._traced)
+        return Compiled(build(self._plan, self._plan.lower(), target), self._traced)
 
 
 def _check_dialect(dialect: str) -> None:
@@ -565,6 +198,7 @@ class Compiled:
     in_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.out_tree)
     in_avals = property(lambda self: self._traced.in_avals)
+    args_info = property(lambda self: self._traced.args_info)
     out_info = property(lambda self: self._traced.out_info)
 
     @property

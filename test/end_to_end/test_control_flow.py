@@ -250,10 +250,10 @@ def test_disable_jit_runs_control_flow_in_python():
 
 def test_equal_programs_outside_of_jit_are_compiled_once(monkeypatch):
     compiled = []
-    from lamina import stages
+    from lamina import programs
 
-    build = stages.compile_program
-    monkeypatch.setattr(stages, "compile_program",
+    build = programs.compile_program
+    monkeypatch.setattr(programs, "compile_program",
                         lambda closed, name, **k: compiled.append(name) or build(closed, name, **k))  # fmt: skip
 
     def run(k):

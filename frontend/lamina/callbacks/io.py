@@ -6,17 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina.callbacks.batched import lane_by_lane
-from lamina.callbacks.host import (
-    HostFunction,
-    bound_callback,
-    evaluate,
-    lower_call,
-    result_types,
-)
-from lamina.control_flow.tracing import avals_of
-from lamina.core import tree
+from lamina.callbacks.returning import bind_callback, returning
 from lamina.core.effects import Effect
-from lamina.core.primitive import Primitive
 from lamina.interpreters.batching import batched_size
 
 IO = Effect("IO", per_lane=True)
@@ -40,41 +31,9 @@ def io_callback(
     Calls of the program raise JaxRuntimeError, with the callback's exception as its cause. Not
     differentiable.
     """
-    if not callable(callback):
-        raise TypeError(f"io_callback: callback must be callable, got {type(callback)}")
-    leaves, in_tree = tree.flatten((args, kwargs))
-    avals_of(leaves, "io_callback")
-    result_avals, out_tree = result_types(result_shape_dtypes)
-    outs = io_callback_p.bind(
-        *leaves,
-        callback=HostFunction(callback, in_tree),
-        result_avals=tuple(result_avals),
-        out_tree=out_tree,
-        ordered=bool(ordered),
+    return bind_callback(
+        io_callback_p, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered)
     )
-    return tree.unflatten(out_tree, outs)
-
-
-def _bound(params: dict[str, Any]) -> Callable[..., Any]:
-    return bound_callback(
-        "io_callback", params["callback"], params["result_avals"], params["out_tree"]
-    )
-
-
-def _impl(*args: Any, **params: Any) -> list[Any]:
-    return evaluate(_bound(params), "io_callback", args)
-
-
-def _lowering(ctx: Any, *args: Any, **params: Any) -> Any:
-    return lower_call(ctx, _bound(params), args, has_effect=True)
-
-
-def _jvp(*_: Any, **__: Any) -> Any:
-    raise ValueError("IO callbacks do not support JVP.")
-
-
-def _transpose(*_: Any, **__: Any) -> Any:
-    raise ValueError("IO callbacks do not support transpose.")
 
 
 def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
@@ -84,15 +43,11 @@ def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
     return lane_by_lane(lambda *lane: io_callback_p.bind(*lane, **params), args, dims, size)
 
 
-io_callback_p = Primitive(
+io_callback_p = returning(
     "io_callback",
-    multiple_results=True,
-    abstract_eval=lambda *_, result_avals, **__: list(result_avals),
-    lowering=_lowering,
-    jvp=_jvp,
-    transpose=_transpose,
+    has_effect=True,
+    refusals=("IO callbacks do not support JVP.", "IO callbacks do not support transpose."),
+    shown=("ordered",),
     batching=_batching,
-    impl=_impl,
-    shown=lambda params: {k: params[k] for k in ("callback", "ordered", "result_avals")},
     effects=lambda params: frozenset((ORDERED_IO if params["ordered"] else IO,)),
 )

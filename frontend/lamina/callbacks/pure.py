@@ -6,16 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina.callbacks.batched import lane_by_lane, unrolled, whole_batch
-from lamina.callbacks.host import (
-    HostFunction,
-    bound_callback,
-    evaluate,
-    lower_call,
-    result_types,
-)
-from lamina.control_flow.tracing import avals_of
-from lamina.core import tree
-from lamina.core.primitive import Primitive
+from lamina.callbacks.returning import bind_callback, returning
 from lamina.interpreters.batching import batched_size
 
 _METHODS = (
@@ -53,50 +44,12 @@ def pure_callback(
     Raises JaxRuntimeError, with the callback's exception as its cause, when the results are read.
     Not differentiable: wrap it in custom_jvp or custom_vjp.
     """
-    if not callable(callback):
-        raise TypeError(f"pure_callback: callback must be callable, got {type(callback)}")
     if vmap_method not in _METHODS:
         raise ValueError(
             f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: {vmap_method}"
         )
-    leaves, in_tree = tree.flatten((args, kwargs))
-    avals_of(leaves, "pure_callback")
-    result_avals, out_tree = result_types(result_shape_dtypes)
-    outs = pure_callback_p.bind(
-        *leaves,
-        callback=HostFunction(callback, in_tree),
-        result_avals=tuple(result_avals),
-        out_tree=out_tree,
-        vmap_method=vmap_method,
-    )
-    return tree.unflatten(out_tree, outs)
-
-
-def _bound(params: dict[str, Any]) -> Callable[..., Any]:
-    return bound_callback(
-        "pure_callback", params["callback"], params["result_avals"], params["out_tree"]
-    )
-
-
-def _impl(*args: Any, **params: Any) -> list[Any]:
-    return evaluate(_bound(params), "pure_callback", args)
-
-
-def _lowering(ctx: Any, *args: Any, **params: Any) -> Any:
-    return lower_call(ctx, _bound(params), args, has_effect=False)
-
-
-def _jvp(*_: Any, **__: Any) -> Any:
-    raise ValueError(
-        "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while "
-        "taking gradients."
-    )
-
-
-def _transpose(*_: Any, **__: Any) -> Any:
-    raise ValueError(
-        "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks "
-        "while taking gradients."
+    return bind_callback(
+        pure_callback_p, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
     )
 
 
@@ -117,14 +70,15 @@ def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
     return each(lambda *lane: pure_callback_p.bind(*lane, **params), args, dims, size)
 
 
-pure_callback_p = Primitive(
+pure_callback_p = returning(
     "pure_callback",
-    multiple_results=True,
-    abstract_eval=lambda *_, result_avals, **__: list(result_avals),
-    lowering=_lowering,
-    jvp=_jvp,
-    transpose=_transpose,
+    has_effect=False,
+    refusals=(
+        "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while "
+        "taking gradients.",
+        "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks "
+        "while taking gradients.",
+    ),
+    shown=("vmap_method",),
     batching=_batching,
-    impl=_impl,
-    shown=lambda params: {k: params[k] for k in ("callback", "result_avals", "vmap_method")},
 )

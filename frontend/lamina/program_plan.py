@@ -1,0 +1,178 @@
+"""From a jaxpr to what the compiler is given: what is read, passed through, donated, written into it."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina.core import dtypes
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
+from lamina.core.trace import Tracer, get_aval, has_no_value, physical
+
+# Constants above this many bytes are passed to the program instead of being written into it.
+HOIST_BYTES = 16 * 1024
+
+
+@dataclasses.dataclass
+class Plan:
+    """A jaxpr made ready for the compiler: what it reads, what it passes through, what it donates."""
+
+    closed: ClosedJaxpr  # only the inputs in `kept`, only the results that are computed
+    name: str
+    kept: tuple[int, ...]
+    outputs: tuple[int, ...]  # for each result: which computed one, or ~i for input i as it is
+    weak_types: tuple[bool, ...]
+    hoisted: tuple[bool, ...]
+    aliases: dict[int, int]
+    donors: tuple[int, ...]
+    arg_names: tuple[str, ...]
+    result_paths: tuple[str, ...]
+    callbacks: tuple[Any, ...] = ()  # known once it is lowered
+    keys_out: tuple[bool, ...] = ()  # which results are random keys
+    reads_keys: bool = False
+    local: Any = None  # a sharding.localize.Localized where several devices run the program
+
+    @property
+    def const_args(self) -> list[Any]:
+        return [c for c, h in zip(self.closed.consts, self.hoisted, strict=True) if h]
+
+    def lower(self) -> Any:
+        """The StableHLO module."""
+        from lamina.interpreters.lowering import lower_module
+
+        callbacks: list[Any] = []
+        module = lower_module(
+            self.closed,
+            f"jit_{self.name}",
+            consts_as_args=self.hoisted,
+            aliases=self.aliases,
+            donors=self.donors,
+            arg_names=self.arg_names,
+            result_paths=self.result_paths,
+            callbacks=callbacks,
+            num_partitions=1 if self.local is None else self.local.mesh.size,
+        )
+        self.callbacks = tuple(callbacks)
+        return module
+
+
+def plan_program(
+    closed: ClosedJaxpr,
+    name: str,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    arg_names: Sequence[str] = (),
+    result_paths: Sequence[str] = (),
+) -> Plan:
+    """Drops dead work and unread inputs, passes plain inputs through, pairs donated buffers."""
+    local = _localized(closed)
+    closed = closed if local is None else local.closed
+    jaxpr = closed.jaxpr
+    donated = list(donated) or [False] * len(jaxpr.invars)
+    position = {v: i for i, v in enumerate(jaxpr.invars)}
+    outputs: list[int] = []
+    computed: list[Any] = []
+    paths: list[str] = []
+    for i, v in enumerate(jaxpr.outvars):
+        at = position.get(v) if type(v) is not Literal else None  # type: ignore[arg-type]
+        if at is not None and not donated[at]:
+            outputs.append(~at)
+            continue
+        outputs.append(len(computed))
+        computed.append(v)
+        paths.append(result_paths[i] if i < len(result_paths) else f"[{i}]")
+    slim, read = dce_jaxpr(
+        Jaxpr(jaxpr.constvars, jaxpr.invars, computed, jaxpr.eqns, jaxpr.debug_info),
+        [True] * len(computed),
+    )
+    kept = tuple(i for i, r in enumerate(read) if r or keep_unused or donated[i])
+    used = {v for e in slim.eqns for v in e.invars if type(v) is not Literal} | {
+        v for v in computed if type(v) is not Literal
+    }
+    live = [(v, c) for v, c in zip(slim.constvars, closed.consts, strict=True) if v in used]
+    consts = [_constant_value(c, v.aval) for v, c in live]
+    slim = Jaxpr(
+        [v for v, _ in live],
+        [slim.invars[i] for i in kept],
+        slim.outvars,
+        slim.eqns,
+        slim.debug_info,
+    )
+    aliases, donors = _match_donations(
+        [slim.invars[i].aval for i in range(len(kept))],
+        [v.aval for v in computed],
+        [donated[i] for i in kept],
+    )
+    return Plan(
+        ClosedJaxpr(slim, consts),
+        name,
+        kept,
+        tuple(outputs),
+        tuple(v.aval.weak_type for v in jaxpr.outvars),
+        tuple(c.nbytes > HOIST_BYTES for c in consts),
+        aliases,
+        donors,
+        tuple(arg_names[i] for i in kept if i < len(arg_names)),
+        tuple(paths),
+        keys_out=tuple(v.aval.dtype == dtypes.KEY for v in jaxpr.outvars),
+        reads_keys=any(v.aval.dtype == dtypes.KEY for v in jaxpr.invars),
+        local=local,
+    )
+
+
+def _localized(closed: ClosedJaxpr) -> Any:
+    """The program for each device, where several run it."""
+    if not any(e.primitive.mesh is not None for e in all_equations(closed.jaxpr)):
+        return None
+    from lamina.sharding.localize import localize
+
+    return localize(closed)
+
+
+def _constant_value(value: Any, aval: ShapedArray) -> Any:
+    """A constant as NumPy array, or as the Array it is when it is large enough to be passed."""
+    if isinstance(value, Tracer):
+        raise TypeError(
+            "a traced value of an outer transformation is a constant of the function that is to be "
+            "compiled: pass it as an argument"
+        )
+    if has_no_value(value):
+        raise TypeError(
+            f"A {type(value).__name__} does not have a value and cannot be used as a constant in a "
+            "function that is compiled"
+        )
+    if getattr(value, "nbytes", 0) > HOIST_BYTES and get_aval(value) == aval:
+        return value
+    aval = aval.physical()
+    return np.asarray(physical(value)).astype(aval.dtype, copy=False)
+
+
+def _match_donations(
+    ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], donated: Sequence[bool]
+) -> tuple[dict[int, int], tuple[int, ...]]:
+    free: dict[tuple[Any, Any], list[int]] = {}
+    for j, a in enumerate(outs):
+        free.setdefault((a.shape, a.dtype), []).append(j)
+    aliases, unused = {}, []
+    for i, (a, d) in enumerate(zip(ins, donated, strict=True)):
+        if not d:
+            continue
+        places = free.get((a.shape, a.dtype))
+        if places:
+            aliases[i] = places.pop(0)
+        else:
+            unused.append(a)
+    if unused:
+        warnings.warn(
+            "Some donated buffers were not usable: "
+            + ", ".join(f"{a.dtype.name}[{','.join(map(str, a.shape))}]" for a in unused)
+            + ".\nNo result has the same shape and dtype.",
+            stacklevel=2,
+        )
+    donors = tuple(i for i, d in enumerate(donated) if d and i not in aliases)
+    return aliases, donors

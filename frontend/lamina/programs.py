@@ -1,0 +1,198 @@
+"""Programs: compiled or found in the disk store, and what calls of them run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lamina import config, value_checks
+from lamina.array import Array
+from lamina.core import garbage, tree
+from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.primitive import Primitive
+from lamina.core.trace import Tracer, get_aval
+from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.key_array import KeyEntry, wrap_keys
+from lamina.program_key import program_key
+from lamina.program_plan import Plan, plan_program
+from lamina.runtime import CompiledFunction, FastPathEntry
+from lamina.runtime.cuda import CudaProgram
+
+if TYPE_CHECKING:
+    from lamina.backends.compile import Compilation
+
+
+@dataclasses.dataclass
+class Program:
+    """A compiled program with what is needed to call it on the leaves of a call."""
+
+    plan: Plan
+    executable: Any
+    compilation: Compilation | None
+
+    def entry(self, out_tree: tree.PyTreeDef) -> Any:
+        """What the call fast path runs; for several devices, a function of the leaves."""
+        if isinstance(self.executable, CudaProgram):
+            return self.executable
+        if self.plan.local is not None:
+            from lamina.sharding.execution import DeviceProgram
+
+            return DeviceProgram(self.plan, self.executable, out_tree)
+        keys = frozenset(i for i, is_key in enumerate(self.plan.keys_out) if is_key)
+        template = _template(out_tree)
+        if keys:
+            template = functools.partial(_with_keys, out_tree, keys)
+        entry = FastPathEntry(
+            self.executable,
+            self.plan.kept,
+            tuple(_as_array(c) for c in self.plan.const_args),
+            out_tree=template,
+            weak_types=self.plan.weak_types,
+            outputs=self.plan.outputs,
+        )
+        return KeyEntry(entry) if self.plan.reads_keys else entry
+
+
+def _as_array(value: Any) -> Any:
+    from lamina.runtime import to_array
+
+    return to_array(value)
+
+
+def _with_keys(out_tree: tree.PyTreeDef, keys: frozenset[int], leaves: list[Any]) -> Any:
+    return tree.unflatten(out_tree, wrap_keys(leaves, keys))
+
+
+def _template(out_tree: tree.PyTreeDef) -> Any:
+    """The result's structure holding 0, 1, 2, ..., or a function that builds it where the fast path
+    does not know a container in it."""
+    sample = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
+    return sample if _plain(sample) else functools.partial(tree.unflatten, out_tree)
+
+
+def _plain(x: Any) -> bool:
+    if x is None or type(x) is int:
+        return True
+    if type(x) is dict:
+        return all(map(_plain, x.values()))
+    return type(x) in (tuple, list) and all(map(_plain, x))
+
+
+def compile_program(
+    closed: ClosedJaxpr,
+    name: str,
+    *,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    arg_names: Sequence[str] = (),
+    result_paths: Sequence[str] = (),
+) -> Program:
+    """Compiles a jaxpr for the host, or finds it in the disk store."""
+    with garbage.held_off():
+        return build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
+
+
+def build(plan: Plan, module: Any = None, target: Any = None) -> Program:
+    """Compiles a plan, or its module as given, for a target: by default this machine."""
+    from lamina.runtime.artifact import Artifact, ArtifactError
+    from lamina.runtime.executable import load
+    from lamina.runtime.store import default_store
+
+    if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
+        return Program(plan, lambda args: [], None)
+    store = default_store() if target is None and module is None else None
+    key = program_key(plan) if store is not None else None
+    if store is not None and key is not None:
+        data = store.get("alias", key)
+        if data is not None:
+            try:
+                artifact = Artifact.from_bytes(data)
+            except ArtifactError:
+                artifact = None
+            if artifact is not None:
+                _log("cache", f"{plan.name}: found in {store.directory}")
+                return Program(plan, load(artifact), _compilation_of(artifact))
+    from lamina.backends.compile import compile_module
+
+    compilation = compile_module(
+        plan.lower() if module is None else module, target=target, name=f"jit_{plan.name}"
+    )
+    _log(
+        "compile",
+        f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
+        + (", found in the store" if compilation.from_cache else ""),
+    )
+    if store is not None and key is not None:
+        store.put("alias", key, compilation.artifact.to_bytes())
+    return Program(plan, load(compilation.artifact, plan.callbacks), compilation)
+
+
+def _compilation_of(artifact: Any) -> Any:
+    from lamina.compiled_text import StoredCompilation
+
+    return StoredCompilation(artifact)
+
+
+def _log(topic: str, text: str) -> None:
+    if config.logs(topic):
+        print(f"lamina: {text}", file=sys.stderr)
+
+
+@cache_on_jaxpr
+def _jaxpr_entry(closed: ClosedJaxpr, name: str) -> FastPathEntry:
+    out_tree = tree.structure([0] * len(closed.jaxpr.outvars))
+    return compile_program(closed, name).entry(out_tree)
+
+
+def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
+    """Runs a jaxpr, compiled once."""
+    for x in args:
+        if isinstance(x, Tracer):
+            from lamina.interpreters.staging import raise_leaked
+
+            raise_leaked(x)
+    entry = _jaxpr_entry(closed, name)
+    if value_checks.active():
+        return value_checks.checked(name, entry, args, closed)
+    return entry(args)
+
+
+def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The function that applies one primitive to arrays; compiles once for each types of operands."""
+    from lamina.interpreters.staging import trace_to_jaxpr
+
+    of_keys: dict[Any, Any] = {}  # what the fast path does not read
+
+    def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        signature = tuple(map(get_aval, args)) if of_keys else ()
+        if signature in of_keys:
+            return of_keys[signature](args), None
+        for x in args:
+            if isinstance(x, Tracer):
+                from lamina.interpreters.staging import raise_leaked
+
+                raise_leaked(x)
+
+        def fun(*tracers: Any) -> list[Any]:
+            out = primitive.bind(*tracers, **params)
+            return list(out) if primitive.multiple_results else [out]
+
+        closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
+        out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
+        entry = compile_program(closed, primitive.name).entry(tree.structure(out))
+        if value_checks.active():
+            return value_checks.checked_primitive(primitive, params, entry, list(args)), None
+        if any(isinstance(x, Array) and x.placement is not None for x in args):
+            from lamina import placement
+
+            found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
+            result = entry(list(args))
+            return placement.place_results(found, placement.by_shape(args), result), None
+        if isinstance(entry, KeyEntry):
+            of_keys[tuple(map(get_aval, args))] = entry
+        return entry(list(args)), entry
+
+    return CompiledFunction(miss)
