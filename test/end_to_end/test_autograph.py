@@ -141,7 +141,75 @@ def tuples(x, n):
     return pair
 
 
+def prime_numbers(n):
+    count = 0
+    for i in range(2, n):
+        j = 2
+        while (square := j * j) <= i:
+            if i % j == 0:
+                break
+            j += 1
+        else:
+            count += square > 0
+    return count
+
+
+def matched(n):
+    match n:
+        case 3 | 5:
+            r = 1
+        case 9:
+            r = 2
+        case k if k > 20:
+            r = k
+        case _:
+            r = -1
+    return r
+
+
+def only_returns_end_it(n):
+    while True:
+        n = n * 2 + 1
+        if n > 100:
+            return n
+        if n % 7 == 0:
+            return -n
+
+
+def in_blocks(x, n):
+    total = 0
+    try:
+        with lamina.named_scope("a"):
+            if x > 0:
+                return x * 2, n
+            for i in reversed(range(n)):
+                if i == 2:
+                    continue
+                total = total * 2 + i
+    except ValueError:
+        total = 1
+    finally:
+        x = x + 1
+    return x, total
+
+
+def bubble_sort(x):
+    x = jnp.asarray(x)
+    n = x.shape[0]
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if x[j] > x[j + 1]:
+                (a, *_), b = x[j : j + 2], x[j + 1]
+                x = x.at[j].set(b).at[j + 1].set(a)
+    return x
+
+
 CASES = [
+    (prime_numbers, [(12,), (30,)]),
+    (matched, [(3,), (5,), (9,), (25,), (4,)]),
+    (only_returns_end_it, [(3,), (20,)]),
+    (in_blocks, [(1.0, 3), (-1.0, 7)]),
+    (bubble_sort, [(np.float32([3, 1, 2]),)]),
     (branches, [(1.0,), (-1.0,), (-7.0,)]),
     (early_returns, [(1.0,), (-1.0,), (-7.0,), (-20.0,)]),
     (endless, [(10,), (0,), (1,)]),
@@ -276,7 +344,29 @@ def changed_text(x):
     return x
 
 
+def counted(n):
+    for i in range(n):  # noqa: B007
+        n = n - 1
+    return n, i
+
+
+def collected(x):
+    out = []
+    if x > 0:
+        out.append(x)
+    return out
+
+
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+
 REFUSED = [
+    (counted, 3, UnboundLocalError, "`i` is assigned in the loop"),
+    (collected, 1.0, TypeError, r"`out.append\(x\)` in a branch at .* changes a list"),
+    (factorial, 4, RecursionError, "a function that calls itself, without end"),
     (other_shape, 1.0, TypeError, r"`y` is f32\[3\] where .* true and i32\[\] where"),
     (one_branch_only, 1.0, UnboundLocalError, "`z` is not assigned when the condition is false"),
     (growing, np.ones(2, np.float32), TypeError, r"`x` is f32\[2\] before .* and f32\[4\] after"),
@@ -290,6 +380,7 @@ REFUSED = [
 def test_messages_name_the_variable_and_the_line(fun, x, kind, message):
     with pytest.raises(kind, match=message) as caught:
         lamina.jit(fun, control_flow="python")(x)
+    assert type(caught.value) is kind
     first = fun.__code__.co_firstlineno
     line = int(str(caught.value).split(f"{__file__}:")[1].split(" ")[0])
     assert first < line <= first + 3

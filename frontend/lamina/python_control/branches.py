@@ -55,8 +55,24 @@ def trace_block(run: Callable[[], None], state: State, before: Sequence[Any]) ->
             outs += leaves
         return outs
 
-    closed = trace_to_jaxpr(flat, [], DebugInfo("a branch", location=where()))
+    try:
+        closed = trace_to_jaxpr(flat, [], DebugInfo("a branch", location=where()))
+    except RecursionError as e:
+        raise _endless(e) from None
     return Traced(closed, tuple(values), at)
+
+
+_ENDLESS = "is reached by a function that calls itself"
+
+
+def _endless(error: RecursionError) -> RecursionError:
+    if _ENDLESS in str(error):
+        return error
+    return RecursionError(
+        f"the `if` at {where()} {_ENDLESS}, without end while it is "
+        "traced: both branches are, for the condition is known only when the program runs. Write a "
+        "loop, or make what decides a static argument."
+    )
 
 
 def traced_if(
@@ -153,6 +169,9 @@ def _unified(name: str, i: int, then: Traced, other: Traced) -> tuple[Any, list[
             fits = fits and joined is not None
             avals.append(joined or x)
     if not fits:
+        for x in tree.leaves((a, b)):
+            if type(x) is Undefined:
+                raise UnboundLocalError(x.reason)
         raise TypeError(
             f"{called(name)} is {describe(a)} where the condition is true and {describe(b)} where it "
             f"is false, in the `if` at {where()}. Both branches must give it one structure, shape "

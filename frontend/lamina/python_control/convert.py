@@ -132,6 +132,7 @@ def _compile(fun: FunctionType) -> CodeType:
     private_to = owner[-1] if owner and owner[-1] != "<locals>" else None
     new = rewritten(copy.deepcopy(node), private_to)
     # Defaults are taken from the function itself; here they only have to be syntax.
+    new.name = "__made"  # its own name in it is the user's
     new.args.defaults = []
     new.args.kw_defaults = [None] * len(new.args.kwonlyargs)
     outer = ast.parse("def __factory(): pass").body[0]

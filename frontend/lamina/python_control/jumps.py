@@ -58,7 +58,8 @@ def without_jumps(body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
         and not any(has_jump(s, (ast.Return,)) for s in body[:-1])
     ):
         return body
-    new = _tail([*body, *statements("return None", body[-1])])
+    end = [] if vars(body[-1]).get("endless") else statements("return None", body[-1])
+    new = _tail([*body, *end])
     return [*statements(f"{_DONE} = False", at), *new, *statements(f"return {RESULT}", body[-1])]
 
 
@@ -87,6 +88,8 @@ def _tail(body: list[ast.stmt]) -> list[ast.stmt]:
         if isinstance(statement, ast.If) and _ends(statement.orelse):
             return [*out, _if(statement, _tail(statement.body + rest), _tail(statement.orelse))]
         out.append(_flagged(statement))
+        if not rest:
+            return out
         guard = ast.copy_location(
             ast.If(expression(f"not {_DONE}", statement), _tail(rest), []), statement
         )
@@ -209,6 +212,12 @@ class _Loops:
         number = next(self.numbers)
         broken, skipped = f"__broken_{number}", f"__skipped_{number}"
         breaks = any(has_jump(s, (ast.Break, ast.Return)) for s in node.body)
+        node.__dict__["endless"] = (  # but for a return in it
+            isinstance(node, ast.While)
+            and isinstance(node.test, ast.Constant)
+            and bool(node.test.value)
+            and not any(has_jump(s, (ast.Break,)) for s in node.body)
+        )
         continues = any(has_jump(s, (ast.Continue,)) for s in node.body)
         outer_jump = any(has_jump(s, (ast.Return,)) for s in node.body)
         body = self.block(node.body, (broken,) if breaks else (), (skipped,) if continues else ())

@@ -53,6 +53,27 @@ def mutated(nodes: Sequence[ast.AST]) -> list[str]:
     )
 
 
+_CHANGING = frozenset(
+    "append extend insert pop popitem remove clear update setdefault add discard sort reverse "
+    "appendleft popleft".split()
+)
+
+
+def changed(nodes: Sequence[ast.AST], bound: Sequence[str]) -> list[tuple[str, str]]:
+    """The calls that would change a list, dict or set, as written, with what they would change:
+    ("xs.append(x)", "xs"). Without those of containers that the statements themselves bind."""
+    found: dict[str, str] = {}
+    for node in in_scope(nodes):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        owner: ast.AST = node.func.value
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        if node.func.attr in _CHANGING and isinstance(owner, ast.Name) and owner.id not in bound:
+            found[ast.unparse(node)] = ast.unparse(node.func.value)
+    return list(found.items())
+
+
 def declared(nodes: Sequence[ast.AST]) -> dict[str, type[ast.Global] | type[ast.Nonlocal]]:
     """The names that are declared global or nonlocal."""
     return {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina.core import tree
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.errors import LaminaTypeError
 from lamina.python_control import convert
@@ -15,7 +16,7 @@ from lamina.python_control.branches import traced_if
 from lamina.python_control.loops import traced_for, traced_while
 from lamina.python_control.state import UNBOUND as UNBOUND
 from lamina.python_control.state import State as State
-from lamina.python_control.state import decided
+from lamina.python_control.state import Undefined, decided
 from lamina.python_control.state import peek as peek
 
 # A loop over a range of more steps than this is one scan, where its body allows.
@@ -90,6 +91,14 @@ def _rest_as_loop(rest: range, body: Any, stop: Any, state: State, own: tuple[st
     return True
 
 
+def returned(value: Any) -> Any:
+    """A function's result; UnboundLocalError where part of it may have no value."""
+    for x in tree.leaves(value):
+        if type(x) is Undefined:
+            raise UnboundLocalError(x.reason)
+    return value
+
+
 # ---- what for goes over --------------------------------------------------------------------------
 class Items:
     """A sequence of traced items: how many, and the one at a traced position."""
@@ -146,6 +155,14 @@ def _enumerate(items: Any, start: Any = 0) -> Any:
     return enumerate(items, start)
 
 
+def _reversed(items: Any) -> Any:
+    if isinstance(items, Tracer) and get_aval(items).shape:
+        items = Items.of_arrays(items)
+    if isinstance(items, Items):
+        return Items(items.length, lambda i: items.item(items.length - 1 - i))
+    return reversed(items)
+
+
 def _extreme(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*values: Any, **how: Any) -> Any:
         if len(values) < 2 or how or all(map(decided, values)):
@@ -164,6 +181,7 @@ _BUILTINS: dict[Any, Any] = {
     range: _range,
     zip: _zip,
     enumerate: _enumerate,
+    reversed: _reversed,
     max: _extreme("maximum", max),
     min: _extreme("minimum", min),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -52,12 +53,14 @@ class State:
     """The variables that a block assigns: how to read them all, and how to write them.
 
     mutated  the attributes and items that it assigns, as written.
+    changed  gives the calls that change containers, as written, with what they are called on.
     """
 
     names: tuple[str, ...]
     get: Callable[[], tuple[Any, ...]]
     set: Callable[[Any], None]
     mutated: tuple[str, ...]
+    changed: Callable[[], tuple[tuple[str, Any], ...]] = tuple
 
     def refuse_mutation(self, what: str) -> None:
         """Raises TypeError where the block changes objects: it is traced whether taken or not."""
@@ -66,6 +69,13 @@ class State:
                 f"{self.mutated[0]} is assigned in {what} at {where()}, and whether that happens "
                 "is known only when the program runs. Assign a variable, or use x.at[...].set(...)."
             )
+        for text, container in self.changed():
+            if isinstance(container, (list, dict, set, deque)):
+                raise TypeError(
+                    f"`{text}` in {what} at {where()} changes a {type(container).__name__}, and "
+                    "whether or how often that happens is known only when the program runs. Collect "
+                    "values in an array of known size: x = x.at[i].set(value)."
+                )
 
 
 def peek(read: Callable[[], Any]) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 
 from lamina.python_control import names
 from lamina.python_control.jumps import expression, statements, without_jumps
+from lamina.python_control.simpler import simpler
 
 RUNTIME = "__ag"
 _LEFT_ALONE = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir"))
@@ -73,7 +74,7 @@ class Rewriter(ast.NodeTransformer):
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function with its body rewritten, in place."""
-        node.body = without_jumps(node.body, node.body[0])
+        node.body = without_jumps(simpler(node.body), node.body[0])
         self._declared = names.declared(node.body)
         parameters = {a.arg for a in _arguments(node.args)}
         local = [
@@ -155,6 +156,11 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        if node.value is not None:
+            node.value = self._runtime("returned", [self.visit(node.value)], node)
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         node.test = self._runtime("assertable", [self.visit(node.test)], node)
         return node
@@ -163,6 +169,7 @@ class Rewriter(ast.NodeTransformer):
         """How the runtime reads and writes the variables that a block assigns."""
         variables = names.assigned(body)
         mutated = names.mutated(body)
+        changed = names.changed(body, variables)
         get, set_ = f"__get_{number}", f"__set_{number}"
         peeks = "".join(f"{RUNTIME}.peek(lambda: {v}), " for v in variables)
         parts = statements(f"def {get}(): return ({peeks})", at)
@@ -171,7 +178,11 @@ class Rewriter(ast.NodeTransformer):
             text += f" ({', '.join(variables)},) = __values\n"
         text += "".join(f" if {v} is {RUNTIME}.UNBOUND: del {v}\n" for v in variables) or " pass\n"
         parts += statements(text, at)
-        return f"{RUNTIME}.State({tuple(variables)!r}, {get}, {set_}, {tuple(mutated)!r})", parts
+        seen = "".join(f"({text!r}, {RUNTIME}.peek(lambda: {of})), " for text, of in changed)
+        return (
+            f"{RUNTIME}.State({tuple(variables)!r}, {get}, {set_}, {tuple(mutated)!r}, "
+            f"lambda: ({seen}))"
+        ), parts
 
     def _scope_line(self, variables: list[str]) -> str:
         own = [v for v in variables if self._declared.get(v) is not ast.Global]
