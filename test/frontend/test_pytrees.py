@@ -217,3 +217,18 @@ def test_tree_namespace_has_jax_s_names():
     assert lamina.tree.structure((1, [2])) == treedef
     assert lamina.tree.reduce(lambda a, b: a + b, (1, [2])) == 3
     assert lamina.tree.all((1, [True]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "where", "text"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, "", "has a dict of keys ['a'], but the other tree has one"),
+        ({"x": [1, (1, 2)]}, {"x": [1, (1,)]}, "['x'][1]", "a tuple of length 2, but the other"),
+        ([None, (1,)], [None, [1]], "[1]", "<class 'tuple'>"),
+        (None, 1, "", "<class 'NoneType'>"),
+    ],
+)
+def test_map_says_where_structures_differ(first, second, where, text) -> None:
+    with pytest.raises(ValueError, match="pytree structure error: different") as raised:
+        lamina.tree.map(lambda x, y: x, first, second)
+    assert f"tree_map tree{where}\n" in str(raised.value) and text in str(raised.value)

@@ -34,7 +34,15 @@ def map(
 ) -> Any:
     """Applies f to each leaf, and to what stands in its place in the other trees."""
     flat, treedef = flatten(tree, is_leaf)
-    others = [flatten_up_to(treedef, r) for r in rest]
+    try:
+        others = [flatten_up_to(treedef, r) for r in rest]
+    except ValueError:
+        from lamina.core.tree_differences import prefix_difference
+
+        found = next(filter(None, (prefix_difference(treedef, r) for r in rest)), None)
+        if found is None:
+            raise
+        raise ValueError(found) from None
     return treedef.unflatten([f(*xs) for xs in zip(flat, *others, strict=True)])
 
 

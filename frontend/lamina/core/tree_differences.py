@@ -36,6 +36,41 @@ def tree_differences(
     return found or [(path, in_a, in_b, "the static data of the nodes differ")]
 
 
+def prefix_difference(prefix: tree.PyTreeDef, full: Any, path: str = "tree_map tree") -> str | None:
+    """Where `full` has not the structure that `prefix` begins, for a message; None if it has."""
+    if prefix.is_leaf():
+        return None
+    at = f"at key path\n    {path}\nAt that key path, the first tree has "
+    kind, here = prefix.type, tree.structure(full, is_leaf=lambda x: x is not full)
+    if here.type is not kind and not (full is None and prefix.is_one_level()):
+        named = type(full) if here.is_leaf() else here.type
+        return (
+            f"pytree structure error: different types {at}a subtree of type\n    {kind}\n"
+            f"but at the same key path the other tree has a subtree of different type\n    {named}."
+        )
+    if prefix.entries() != here.entries():
+        ours, theirs = list(prefix.entries()), list(here.entries())
+        listed = isinstance(kind, type) and issubclass(kind, (tuple, list))
+        what = "lengths" if listed else "keys"
+        count = (
+            f"length {len(ours)}, but the other tree has one of length {len(theirs)}"
+            if listed
+            else f"keys {ours}, but the other tree has one with keys {theirs}"
+        )
+        return f"pytree structure error: different {what} {at}a {_name(kind)} of {count}."
+    children = tree.leaves(full, is_leaf=lambda x: x is not full)
+    if len(children) != prefix.num_children:  # None among them
+        return None
+    for key, part, child in zip(prefix.entries(), prefix.children(), children, strict=True):
+        if found := prefix_difference(part, child, path + _key(kind, key)):
+            return found
+    return None
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))
+
+
 def _describe(t: tree.PyTreeDef) -> str:
     return "a pytree leaf" if t.is_leaf() else f"a {t.type}"
 
