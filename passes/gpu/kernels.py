@@ -45,6 +45,8 @@ class Kernels:
         self.name = name or ir.StringAttr(function.attributes["sym_name"]).value
         self.temporaries = [op.results[0] for op in temporaries]
         self.offsets: dict[ir.Value, int] = {}
+        self.fills: dict[ir.Operation, list[ir.Operation]] = {}
+        """Reductions -> the fills that give their results initial values, and are no kernels."""
         self.kernels = 0
         self.constants = 0
         self.scratch_bytes = 0

@@ -25,31 +25,27 @@ example: test/passes/gpu/map_to_threads.mlir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
-from lamina.passes.gpu.emit import (
-    emit_columns,
-    emit_loop,
-    emit_rows,
-    emit_scalar,
-    emit_serial,
-    emit_transpose,
-)
+from lamina.passes.gpu.emit import emit_loop, emit_scalar, emit_transpose
+from lamina.passes.gpu.emit_columns import emit_columns, emit_serial
+from lamina.passes.gpu.emit_rows import emit_rows, initial_value
 from lamina.passes.gpu.kernels import Kernels
-from lamina.passes.gpu.product import Product
+from lamina.passes.gpu.product import Product, read_product
 from lamina.passes.gpu.product_choice import emit_choice, with_products
+from lamina.passes.gpu.reducer import Reducer
 from lamina.passes.gpu.shapes import is_columns, row_groups, transposed_input
-from lamina.passes.gpu.threads import Combiner
 from lamina.passes.linalg.structure import (
     Generic,
     is_generic_on_buffers,
     read_generic,
     root_buffer,
+    sole_fill,
 )
 
 _SETUP = ("arith.", "complex.", "index.", "math.", "memref.cast", "memref.collapse_shape", "memref.expand_shape",
@@ -71,36 +67,38 @@ class MapToThreads(Pass):
     def _map(self, function: ir.Operation, module: ir.Module) -> None:
         setup: list[ir.Operation] = []
         temporaries: list[ir.Operation] = []
-        steps: list[Generic | ir.Operation] = []
+        steps: list[Generic | ir.Operation | None] = []
+        loads: list[tuple[ir.Operation, int]] = []
         written: set[ir.Value] = set()
-        loaded: set[ir.Value] = set()
         for view in function.regions[0].blocks[0].operations:
             op = view.operation
-            writes: tuple[ir.Value, ...] = ()
             if is_generic_on_buffers(op):
                 generic = read_generic(op)
-                writes = generic.outputs
+                written.update(map(root_buffer, generic.outputs))
                 if 0 not in generic.extents:
                     steps.append(generic)
             elif op.name == "memref.store":
-                writes = (op.operands[1],)
+                written.add(root_buffer(op.operands[1]))
                 steps.append(op)
             elif op.name == "memref.alloc":
                 temporaries.append(op)
             elif op.name.startswith(_SETUP):
                 if op.name == "memref.load":
-                    loaded.add(root_buffer(op.operands[0]))
+                    if root_buffer(op.operands[0]) in written:
+                        steps.append(None)  # what is read must be there: a kernel ends here
+                    loads.append((op, len(steps)))
                 setup.append(op)
             elif op.name not in ("func.return", "memref.dealloc"):
                 raise CompileError.at(op, "the CUDA backend has no lowering for this op yet")
-            written.update(map(root_buffer, writes))
-            if loaded & written:
-                raise CompileError.at(op, "CUDA code can't read a scalar that it computes yet")
+        _check_loads(steps, loads, setup)
         kernels = Kernels(module, function, setup, temporaries)
-        for is_generic, run in groupby(steps, lambda step: isinstance(step, Generic)):
-            if is_generic:
+        _note_fills(kernels, steps)
+        gone = {fill for fills in kernels.fills.values() for fill in fills}
+        steps = [s for s in steps if (s.op if isinstance(s, Generic) else s) not in gone]
+        for kind, run in groupby(steps, type):
+            if kind is Generic:
                 self._emit(kernels, cast("list[Generic]", list(run)))
-            else:
+            elif kind is not type(None):
                 for op in cast("Iterator[ir.Operation]", run):
                     emit_scalar(kernels, op)
                     self.count("scalars")
@@ -122,9 +120,9 @@ class MapToThreads(Pass):
                 continue
             (generic,) = group.members
             if any(generic.reductions):
-                combiner = Combiner.of(generic)
-                if combiner is not None and is_columns(generic):
-                    emit_columns(kernels, generic, combiner)
+                reducer = Reducer.of(generic)
+                if reducer is not None and is_columns(generic):
+                    emit_columns(kernels, generic, reducer)
                     self.count("columns")
                 else:
                     emit_serial(kernels, generic)
@@ -135,3 +133,53 @@ class MapToThreads(Pass):
             else:
                 emit_loop(kernels, generic)
                 self.count("loops")
+
+
+def _check_loads(
+    steps: Sequence[Generic | ir.Operation | None], loads: Sequence[tuple[ir.Operation, int]],
+    setup: Sequence[ir.Operation],
+) -> None:  # fmt: skip
+    """Refuse a scalar that is used after its place in memory was written again: kernels that use it
+    read it themselves."""
+    for load, since in loads:
+        known = set(load.results)
+        for op in setup:
+            if known.intersection(op.operands):
+                known.update(op.results)
+        root, overwritten = root_buffer(load.operands[0]), False
+        for step in steps[since:]:
+            if step is None:
+                continue
+            is_store = not isinstance(step, Generic)
+            op = step.op if isinstance(step, Generic) else step
+            writes = [op.operands[1]] if is_store else step.outputs
+            uses = known.intersection(_all_operands(op))
+            # A store is one thread's, which reads first.
+            here = root in map(root_buffer, writes)
+            if uses and (overwritten or (here and not is_store)):
+                raise CompileError.at(load, "CUDA code can't use a scalar that it overwrites yet")
+            overwritten |= here
+
+
+def _all_operands(op: ir.Operation) -> set[ir.Value]:
+    found: set[ir.Value] = set()
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        found.update(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def _note_fills(kernels: Kernels, steps: Sequence[Generic | ir.Operation | None]) -> None:
+    """Note what only gives a reduction its initial value: it is no kernel. Products have their own
+    way with them."""
+    there = {step.op if isinstance(step, Generic) else step for step in steps if step is not None}
+    for step in steps:
+        if not isinstance(step, Generic) or read_product(step) or Reducer.of(step) is None:
+            continue
+        fills = [sole_fill(step, out, lambda op: initial_value(op) is not None) for out in step.outputs]
+        found = [fill for fill in fills if fill is not None and fill in there]
+        if len(found) == len(fills):
+            kernels.fills[step.op] = found

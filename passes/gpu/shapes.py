@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu.threads import Combiner
+from lamina.passes.gpu.reducer import Reducer
 from lamina.passes.linalg.structure import (
     Generic,
     accesses,
@@ -59,7 +59,7 @@ def _leading(generic: Generic) -> int:
 
 def _is_row_reduction(generic: Generic) -> bool:
     return (
-        Combiner.of(generic) is not None
+        Reducer.of(generic) is not None
         and all(generic.reductions[_leading(generic) :])
         and not is_columns(generic)
     )
@@ -145,11 +145,16 @@ def _has_positions(generic: Generic) -> bool:
 def vector_length(generic: Generic) -> int:
     """How many neighbours along the last loop one thread does at once, with accesses of at most 16
     bytes; 1 where rows, types or what the body does forbid it."""
-    if not generic.rank or any(generic.reductions) or _has_positions(generic):
-        return 1
     last = generic.rank - 1
+    if not generic.rank or _has_positions(generic):
+        return 1
+    found = accesses(generic)
+    if any(generic.reductions):  # of a reduction what it reads; its result is one element
+        found = [access for access in found if not access.writes]
+        if not generic.reductions[last]:
+            return 1
     length = VECTOR_BYTES
-    for access in accesses(generic):
+    for access in found:
         type_ = ir.MemRefType(access.buffer.type)
         element = type_.element_type
         if not isinstance(element, (ir.FloatType, ir.IntegerType)) or element.width < 8:
@@ -167,4 +172,4 @@ def vector_length(generic: Generic) -> int:
             length //= 2
     while length > 1 and generic.extents[last] % length:
         length //= 2
-    return length
+    return min(length, VECTOR_BYTES // 2) if any(generic.reductions) else length

@@ -1,5 +1,4 @@
-"""What kernels for GPUs are emitted with: thread numbers, strided loops, bodies, and values
-combined over a block."""
+"""What kernels for GPUs are emitted with: thread numbers, strided loops, bodies, shuffles."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import for_range, if_else, index, load, store
+from lamina.passes.loops import for_range, index, load, store
 
 WARP = 32
 SHARED_SPACE = 3
@@ -34,13 +33,13 @@ def barrier() -> None:
 
 def strided(
     low: ir.Value,
-    high: int,
+    high: ir.Value | int,
     step: int,
     carried: Sequence[ir.Value],
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
 ) -> list[ir.Value]:
     """A loop from `low` to below `high` in steps; what is carried out of its last iteration."""
-    return for_range(low, index(high), carried, body, step)
+    return for_range(low, index(high) if isinstance(high, int) else high, carried, body, step)
 
 
 def when(condition: ir.Value, then: Callable[[], None]) -> None:
@@ -164,103 +163,6 @@ def replace_operands(
                     inner.operation.erase()
                 else:
                     replace_operands(inner.operation, known, at)
-
-
-# ---- combining values over threads ---------------------------------------------------------------
-_NEUTRAL = {
-    "arith.addf": "-0.0", "arith.mulf": "1.0", "arith.addi": "0", "arith.muli": "1",
-    "arith.ori": "0", "arith.xori": "0", "arith.andi": "-1", "arith.maxui": "0",
-    "arith.minui": "-1",
-}  # fmt: skip
-
-
-class Combiner:
-    """The op by which a reduction's body adds to its one accumulator."""
-
-    def __init__(self, op: ir.Operation) -> None:
-        self.op = op
-
-    @staticmethod
-    def of(generic: Generic) -> Combiner | None:
-        """The combiner, or None where partial results can't be combined by one commutative op."""
-        if len(generic.outputs) != 1 or not any(generic.reductions):
-            return None
-        argument = generic.body.arguments[len(generic.inputs)]
-        uses = list(argument.uses)
-        operations = [op.operation for op in generic.body.operations]
-        if len(uses) != 1 or operations[-1].operands[0].owner != uses[0].owner:
-            return None
-        op = uses[0].owner.operation
-        if op.block != generic.body or len(op.operands) != 2 or op.operands[0] == op.operands[1]:
-            return None
-        found = Combiner(op)
-        return found if found._neutral_attribute() is not None else None
-
-    def _neutral_attribute(self) -> ir.Attribute | None:
-        type_ = self.op.results[0].type
-        name = self.op.name
-        if name in ("arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"):
-            if not isinstance(type_, ir.FloatType):
-                return None
-            return ir.FloatAttr.get(type_, -math.inf if "max" in name else math.inf)
-        if name in ("arith.maxsi", "arith.minsi") and isinstance(type_, ir.IntegerType):
-            top = 1 << (type_.width - 1)
-            return ir.IntegerAttr.get(type_, -top if "max" in name else top - 1)
-        if name not in _NEUTRAL:
-            return None
-        return ir.Attribute.parse(f"{_NEUTRAL[name]} : {type_}") if str(type_) != "i1" else (
-            ir.Attribute.parse("true" if name in ("arith.andi", "arith.muli", "arith.minui")
-                               else "false"))  # fmt: skip
-
-    def neutral(self) -> ir.Value:
-        """What leaves every value as it is."""
-        type_ = self.op.results[0].type
-        return ir.Operation.create(
-            "arith.constant", results=[type_], attributes={"value": self._neutral_attribute()}
-        ).result
-
-    def __call__(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        copy = self.op.clone().operation
-        copy.operands[0], copy.operands[1] = a, b
-        return copy.results[0]
-
-    def over_warp(self, value: ir.Value) -> ir.Value:
-        """The values of a warp's lanes combined, in every lane."""
-        offset = WARP // 2
-        while offset:
-            value = self(value, shuffle_xor(value, offset))
-            offset //= 2
-        return value
-
-    def over_block(self, value: ir.Value, thread: ir.Value, threads: int, slots: Slots) -> ir.Value:
-        """The values of a block's threads combined, in the threads of the first warp.
-
-        `slots` gives shared memory, which nobody may use until a barrier has followed.
-        """
-        value = self.over_warp(value)
-        warps = threads // WARP
-        if warps == 1:
-            return value
-        shared = slots(value.type, warps)
-        lane = arith.RemUIOp(thread, index(WARP)).result
-        warp = arith.DivUIOp(thread, index(WARP)).result
-        when(equals(lane, 0), lambda: store(value, shared, [warp]))
-        barrier()
-
-        def first_warp() -> list[ir.Value]:
-            mine = if_else(
-                below(lane, warps),
-                lambda: [load(shared, [lane])],
-                lambda: [self.neutral()],
-                [value.type],
-            )
-            return [self.over_warp(mine[0])]
-
-        return if_else(equals(warp, 0), first_warp, lambda: [value], [value.type])[0]
-
-
-Slots = Callable[[ir.Type, int], ir.Value]
-"""(element type, count) -> a shared buffer."""
 
 
 def shuffle_xor(value: ir.Value, offset: int) -> ir.Value:
