@@ -53,6 +53,7 @@ def emit_columns(kernels: Kernels, generic: Generic, reducer: Reducer) -> None:
 
     def emit(kernel: Kernel) -> None:
         kernel.prepare([generic.op, *fills])
+        reducer.replaced = kernel.replaced
         body = Body(generic, kernel.replaced)
         across, down = gpu_id("thread_id"), gpu_id("thread_id", "y")
         part, group = positions(gpu_id("block_id"), [parts, blocks])
@@ -101,6 +102,7 @@ def _combine(
 
     def emit(kernel: Kernel) -> None:
         kernel.prepare([generic.op, *fills])
+        reducer.replaced = kernel.replaced
         body = Body(generic, kernel.replaced)
 
         def one(number: ir.Value) -> None:
@@ -112,9 +114,6 @@ def _combine(
             at = dict(zip(columns, positions(number, list(columns.values()))))
             write_result(kernel, body, reducer, at, total)
 
-        # The views come before the loop, whose body can't hold what later loops use.
-        for place in partials:
-            kernel.view(place)
         grid_stride(results, one)
 
     kernels.add(*flat_grid(results), generic.op, emit)

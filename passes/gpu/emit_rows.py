@@ -89,6 +89,7 @@ def _emit_parts(kernels: Kernels, generic: Generic, depth: int) -> tuple[Scratch
 
     def emit(kernel: Kernel) -> None:
         kernel.prepare([generic.op])
+        reducer.replaced = kernel.replaced
         thread = gpu_id("thread_id")
         row, part = positions(gpu_id("block_id"), [rows, parts])
         body = Body(generic, kernel.replaced)
@@ -213,6 +214,7 @@ def _reduce(
     generic = body.generic
     reducer = Reducer.of(generic)
     assert reducer is not None
+    reducer.replaced = kernel.replaced
     if partials is None:
         items = math.prod(generic.extents[len(row) :]) // length
         partial = _walk(body, reducer, row, thread, index(items), threads, length)

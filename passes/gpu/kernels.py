@@ -144,7 +144,7 @@ class Kernel:
     """One kernel in the making: `replaced` maps the function's values to the kernel's."""
 
     def __init__(self, kernels: Kernels, block: ir.Block) -> None:
-        self.kernels = kernels
+        self.kernels, self.block = kernels, block
         self.shared_bytes = 0
         self.slots = 0
         self.views: dict[int, ir.Value] = {}
@@ -181,9 +181,12 @@ class Kernel:
     def view(self, part: Scratch) -> ir.Value:
         """A part of scratch memory as a buffer."""
         if part.offset not in self.views:
-            self.views[part.offset] = ir.Operation.create(
-                "memref.view", results=[part.type], operands=[self.scratch, index(part.offset)]
-            ).result
+            with ir.InsertionPoint.at_block_begin(self.block):  # for all that follows, in any loop
+                start = index(part.offset)
+            with ir.InsertionPoint.after(start.owner):
+                self.views[part.offset] = ir.Operation.create(
+                    "memref.view", results=[part.type], operands=[self.scratch, start]
+                ).result
         return self.views[part.offset]
 
     def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:

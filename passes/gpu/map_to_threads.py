@@ -8,16 +8,18 @@ scratch memory, of `lamina.scratch_bytes`. What a kernel is:
 - product: a contraction of two buffers, with what follows it element by element: tiles in shared
   memory. How, says `lamina.tiling` on the kernel.
 - rows: generics that agree on their leading loops, a reduction among them, run in one kernel, with
-  a block for each row. Temporaries that fit are parts of shared memory. Lanes combine by shuffles,
-  warps through shared memory.
-- columns: a reduction along a strided dimension: 32 neighbouring results a block, 8 threads each.
+  a block for each row, a warp where rows are short. Temporaries that fit are parts of shared memory.
+  Lanes combine by shuffles, warps through shared memory. Of few long rows each reduction is done in
+  parts first, by a kernel of its own.
+- columns: a reduction along a strided dimension: 32 neighbouring results a block, 8 threads each;
+  in parts first where that is few blocks.
 - transpose: an element-wise generic that reads one buffer along other rows than it writes: tiles of
   32 x 32 pass through shared memory.
 - loop: any other element-wise generic: a grid-stride loop, 16 bytes at a time where rows allow it.
-- serial: a reduction that no single op combines: one thread for each result.
+- serial: a reduction whose partial results can't be combined: one thread for each result.
 - scalar: a value that is computed and stored outside of any generic: one thread.
 
-Else there may be constants, views, and arithmetic on scalars that are read; all kernels that need it
+What gives a reduction its initial value is no kernel. Else there may be constants, views, and arithmetic on scalars that are read; all kernels that need it
 do it for themselves.
 
 example: test/passes/gpu/map_to_threads.mlir

@@ -1,9 +1,9 @@
 """How the elements of a reduction are combined in any order, by any number of threads.
 
 Two kinds. One op that has a neutral element: partial results begin with that, and those of sums and
-products of narrow floats are kept in f32. Any other body whose results depend on nothing but the
-accumulators and one value for each of them, as that of argmax: partial results carry along whether
-there is any yet.
+products of narrow floats are kept in f32. A body whose results depend on nothing but the accumulators and one
+value for each of them, and that ends in such ops or in choices between the two, as that of argmax:
+partial results carry along whether there is any yet.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _NEUTRAL = {
     "arith.ori": "0", "arith.xori": "0", "arith.andi": "-1", "arith.maxui": "0",
     "arith.minui": "-1",
 }  # fmt: skip
+_ANY_ORDER = frozenset((*_NEUTRAL, "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
+                        "complex.add", "complex.mul"))  # fmt: skip
 _WIDENED = ("arith.addf", "arith.mulf")
 
 
@@ -42,6 +44,8 @@ class Reducer:
     """See the module's docstring. `types` are those of the values that a partial result is."""
 
     types: list[ir.Type]
+    replaced: dict[ir.Value, ir.Value]
+    """What stands in a kernel for values of the function: set where a kernel begins."""
 
     @staticmethod
     def of(generic: Generic) -> Reducer | None:
@@ -201,9 +205,11 @@ class _ByBody(Reducer):
         for yielded, accumulator in zip(end.operands, accumulators, strict=True):
             if isinstance(yielded.owner, ir.Block) or yielded.owner.operation.block != generic.body:
                 return None
-            operands = list(yielded.owner.operation.operands)
-            if yielded.owner.operation.name == "arith.select":
+            name, operands = yielded.owner.operation.name, list(yielded.owner.operation.operands)
+            if name == "arith.select":
                 operands = operands[1:]
+            elif name not in _ANY_ORDER:
+                return None
             if len(operands) != 2 or operands.count(accumulator) != 1:
                 return None
             elements.append(operands[1 - operands.index(accumulator)])
@@ -249,7 +255,7 @@ class _ByBody(Reducer):
     def _combined(self, a: Values, b: Values) -> Values:
         known: dict[ir.Value, ir.Value | None] = dict(zip(self._accumulators, a, strict=True))
         known |= dict(zip(self._elements, b, strict=True))
-        return _computed(Body(self.generic, {}), self._yielded, known, {})
+        return _computed(Body(self.generic, self.replaced), self._yielded, known, {})
 
     def result(self, total: Values, initial: Values) -> Values:
         has, *values = total

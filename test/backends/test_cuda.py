@@ -12,7 +12,6 @@ import simt
 
 import lamina
 import lamina.numpy as jnp
-from lamina import lax
 from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.cubin import resources
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
@@ -57,8 +56,6 @@ KERNELS: dict[str, tuple[Callable, tuple, int]] = {
     "whole_large": (lambda x: jnp.sum(x * x), (_x(64, 513),), 48),
     "rows_few_long": (lambda x: jnp.sum(x, axis=1), (_x(2, 1 << 14),), 48),
     "rows_short": (_layernorm, (_x(40, 12),), 48),
-    "rows_narrow": (lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (1,)),
-                    (np.ones((3, 700), jnp.bfloat16),), 40),
     "mean": (lambda x: jnp.mean(x) * 2 + 1, (_x(7, 30),), 40),
     "argmax_whole": (jnp.argmax, (_x(20, 1001),), 40),
     "argmin_columns": (lambda x: jnp.argmin(x, axis=0), (_x(300, 45),), 40),

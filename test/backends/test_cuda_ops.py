@@ -120,3 +120,9 @@ def test_float_sums_have_the_cpu_s_bits() -> None:
     np.testing.assert_array_equal(
         _program("scatter_add").run()[0], np.asarray(lamina.jit(function)(*arguments))
     )
+
+
+def test_sums_of_narrow_floats_are_kept_wide() -> None:
+    ones = np.ones((3, 700), jnp.bfloat16)  # 256 + 1 is 256
+    (found,) = Program(lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (1,)), ones).run()
+    np.testing.assert_array_equal(found.astype(np.float32), 700)

@@ -1,7 +1,7 @@
 // RUN: %lamina-opt %s --gpu-map-to-threads --split-input-file | FileCheck %s
 
-// Rows that share a kernel: the temporary is one row of shared memory, and there is a barrier where
-// threads read what others wrote.
+// Rows that share a kernel: the temporary is one row of shared memory. Threads read what they wrote
+// themselves; there is a barrier where a warp reads what others have.
 // CHECK: gpu.module @rows_gpu attributes {lamina.scratch_bytes = 0 : i64}
 // CHECK-DAG: memref.global "private" @{{.*}} : memref<1000xf32, 3> = uninitialized
 // CHECK-DAG: memref.global "private" @{{.*}} : memref<8xf32, 3> = uninitialized
@@ -9,7 +9,8 @@
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 64, 1, 1>
 // CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<64x1000xf32>, vector<4xf32>
 // CHECK: vector.store {{.*}} : memref<1000xf32, 3>, vector<4xf32>
-// CHECK: gpu.barrier
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.load {{.*}} : memref<1000xf32, 3>, vector<4xf32>
 // CHECK: gpu.shuffle xor
 // CHECK: gpu.barrier
 // CHECK: memref.store {{.*}} : memref<64xf32>
@@ -119,8 +120,8 @@ func.func @serial(%x: memref<64x10xf32>, %y: memref<64xf32>) {
 
 // CHECK: gpu.func @scalar_0
 // CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>
-// CHECK: math.exp
 // CHECK: scf.if
+// CHECK: math.exp
 // CHECK-NEXT: memref.store
 func.func @scalar(%x: memref<f32>, %y: memref<f32>) {
   %0 = memref.load %x[] : memref<f32>
@@ -152,6 +153,68 @@ func.func @views(%x: memref<65x100xf32>, %sums: memref<64xf32>) {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.addf %out, %in : f32
     linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Short rows: a warp for each, 8 in a block, without barriers.
+// CHECK: gpu.func @short_rows_0
+// CHECK-SAME: known_block_size = array<i32: 32, 8, 1>, known_grid_size = array<i32: 5, 1, 1>
+// CHECK-NOT: gpu.barrier
+func.func @short_rows(%x: memref<40x12xf32>, %sums: memref<40xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<40x12xf32>) outs(%sums : memref<40xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Everything to one value: parts of it first; its initial value is no kernel of its own. The sum of
+// narrow floats is kept in f32.
+// CHECK: gpu.func @whole_0
+// CHECK-SAME: known_grid_size = array<i32: 256, 1, 1>
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: gpu.func @whole_1
+// CHECK-SAME: known_grid_size = array<i32: 1, 1, 1>
+// CHECK: arith.truncf
+// CHECK-NOT: gpu.func @whole
+func.func @whole(%x: memref<1048576xbf16>, %sum: memref<bf16>) {
+  %zero = arith.constant 0.0 : bf16
+  memref.store %zero, %sum[] : memref<bf16>
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+                  iterator_types = ["reduction"]}
+      ins(%x : memref<1048576xbf16>) outs(%sum : memref<bf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = arith.addf %out, %in : bf16
+    linalg.yield %0 : bf16
+  }
+  return
+}
+
+// -----
+
+// The place of the greatest: partial results carry along whether there is any.
+// CHECK: gpu.func @place_0
+// CHECK: scf.for {{.*}} -> (i1, f32, i32)
+// CHECK: gpu.shuffle xor
+func.func @place(%x: memref<64x1000xf32>, %best: memref<64xf32>, %place: memref<64xi32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<64x1000xf32>) outs(%best, %place : memref<64xf32>, memref<64xi32>) {
+  ^bb0(%in: f32, %out: f32, %at: i32):
+    %j = linalg.index 1 : index
+    %here = arith.index_cast %j : index to i32
+    %greater = arith.cmpf ogt, %in, %out : f32
+    %0 = arith.select %greater, %in, %out : f32
+    %1 = arith.select %greater, %here, %at : i32
+    linalg.yield %0, %1 : f32, i32
   }
   return
 }
