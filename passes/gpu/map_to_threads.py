@@ -19,8 +19,8 @@ scratch memory, of `lamina.scratch_bytes`. What a kernel is:
 - serial: a reduction whose partial results can't be combined: one thread for each result.
 - scalar: a value that is computed and stored outside of any generic: one thread.
 
-What gives a reduction its initial value is no kernel. Else there may be constants, views, and arithmetic on scalars that are read; all kernels that need it
-do it for themselves.
+What gives a reduction its initial value is no kernel. Else there may be constants, views, and
+arithmetic on scalars that are read; all kernels that need it do it for themselves.
 
 example: test/passes/gpu/map_to_threads.mlir
 """
