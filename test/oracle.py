@@ -59,7 +59,11 @@ def assert_same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6,
         assert a.dtype == b.dtype and a.shape == b.shape, (
             f"{a.dtype}{list(a.shape)} is not {b.dtype}{list(b.shape)}"
         )
-        if a.dtype.kind in "biuV":
+        if a.dtype.name == "bfloat16":  # exactly, but where a tolerance of its size is given
+            wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
+            coarse = max(rtol, atol) >= 1e-3
+            np.testing.assert_allclose(wide_a, wide_b, *((rtol, atol) if coarse else (0, 0)))
+        elif a.dtype.kind in "biuV":
             assert a.tobytes() == b.tobytes(), f"{a} is not {b}"
         else:
             wide = np.complex128 if a.dtype.kind == "c" else np.float64

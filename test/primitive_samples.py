@@ -257,6 +257,7 @@ row("iota", call=lambda lib: lib.iota(np.int32, 5), numpy=lambda: np.arange(5, d
 row("iota", call=lambda lib: lib.broadcasted_iota(np.float32, (2, 3), 1))
 row("iota", call=lambda lib: lib.iota(np.uint8, 0), note="empty")
 row("stop_gradient", f32(3), numpy=lambda x: x, smooth=False)
+row("dce_sink", f32(3), call=lambda lib, x: (lib.dce_sink(lib.sin(x)), lib.cos(x))[1])
 row("optimization_barrier", f32(3), i32(2), call=lambda lib, x, y: lib.optimization_barrier((x, y)))
 
 # ---- slices -------------------------------------------------------------------------------------

@@ -266,7 +266,10 @@ default_device: Option[Any] = Option(
     affects_trace=True,
 )
 default_prng_impl = _choice(
-    "default_prng_impl", ("threefry2x32",), "The generator of new random keys."
+    "default_prng_impl",
+    ("threefry2x32", "rbg", "unsafe_rbg"),
+    "The generator of new random keys, and that raw keys are for.",
+    affects_trace=True,
 )
 disable_jit = _flag(
     "disable_jit", False, "jit runs its function eagerly, op by op.", affects_trace=True

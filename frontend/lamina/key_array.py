@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,25 +15,30 @@ from lamina.core.trace import physical
 
 
 class KeyArray:
-    """An immutable array of keys of threefry2x32.
+    """An immutable array of keys of one generator, that of its dtype.
 
-    words   uint32[..., 2]: what random functions compute with.
-    packed  uint64[...]: the same, as compiled programs take and give keys.
+    words   uint32[..., n]: what random functions compute with.
+    packed  one number for each key: the same, as compiled programs take and give keys.
     """
 
-    __slots__ = ("__weakref__", "_packed", "_words")
+    __slots__ = ("__weakref__", "_packed", "_words", "dtype")
     __array_priority__ = 100
 
-    dtype = property(lambda self: dtypes.KEY)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
-    itemsize = property(lambda self: dtypes.KEY.itemsize)
-    nbytes = property(lambda self: dtypes.KEY.itemsize * self.size)
-    aval = property(lambda self: ShapedArray(self.shape, dtypes.KEY))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.dtype.itemsize * self.size)
+    aval = property(lambda self: ShapedArray(self.shape, self.dtype))
     weak_type = False
 
-    def __init__(self, words: Array | None = None, *, packed: Array | None = None) -> None:
-        self._words, self._packed = words, packed
+    def __init__(
+        self,
+        words: Array | None = None,
+        *,
+        packed: Array | None = None,
+        dtype: dtypes.KeyDType = dtypes.KEY,
+    ) -> None:
+        self._words, self._packed, self.dtype = words, packed, dtype
 
     @property
     def words(self) -> Array:
@@ -48,7 +53,7 @@ class KeyArray:
         if self._packed is None:
             assert self._words is not None
             view = np.ascontiguousarray(self._words.numpy_view())
-            self._packed = from_numpy(view.view(np.uint64).reshape(view.shape[:-1]))
+            self._packed = from_numpy(view.view(self.dtype.physical).reshape(view.shape[:-1]))
         return self._packed
 
     @property
@@ -66,7 +71,7 @@ class KeyArray:
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
             raise TypeError("iteration over a 0-d key array")
-        return (KeyArray(words) for words in self.words)
+        return (KeyArray(words, dtype=self.dtype) for words in self.words)
 
     def __hash__(self) -> NoReturn:  # type: ignore[override]
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
@@ -124,6 +129,9 @@ class KeyEntry:
         return self.entry([physical(x) for x in leaves])
 
 
-def wrap_keys(leaves: Sequence[Any], positions: frozenset[int]) -> list[Any]:
-    """The results of a program, those at `positions` as keys."""
-    return [KeyArray(packed=x) if i in positions else x for i, x in enumerate(leaves)]
+def wrap_keys(leaves: Sequence[Any], keys: Mapping[int, str]) -> list[Any]:
+    """The results of a program; those whose position `keys` has, as keys of that dtype."""
+    return [
+        KeyArray(packed=x, dtype=dtypes.KEYS_BY_NAME[keys[i]]) if i in keys else x
+        for i, x in enumerate(leaves)
+    ]

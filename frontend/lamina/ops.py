@@ -48,6 +48,8 @@ def _segment(
         ids = jnp.where(ids < 0, jnp.asarray(beyond).astype(ids.dtype), ids)
     keywords = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
                 "mode": mode}  # fmt: skip
+    if not count:
+        return jnp.zeros((0, *rows), data.dtype)
     if bucket_size is None:
         out = jnp.full((count, *rows), fill, data.dtype)
         return getattr(out.at[ids], method)(data, **keywords)
@@ -104,10 +106,10 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
 def _least(dtype: np.dtype) -> Any:
     if dtype == np.bool_:
         return False
-    return -np.inf if dtypes.is_float(dtype) else int(dtypes.iinfo(dtype).min)
+    return -np.inf if dtypes.is_inexact(dtype) else int(dtypes.iinfo(dtype).min)
 
 
 def _greatest(dtype: np.dtype) -> Any:
     if dtype == np.bool_:
         return True
-    return np.inf if dtypes.is_float(dtype) else int(dtypes.iinfo(dtype).max)
+    return np.inf if dtypes.is_inexact(dtype) else int(dtypes.iinfo(dtype).max)

@@ -76,7 +76,7 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
         return x if place is None else constrain(x, as_sharding(place))
     if type(x) is KeyArray:
         words = None if place is None else put(x.words, as_sharding(place))
-        return x if words is None else KeyArray(words)
+        return x if words is None else KeyArray(words, dtype=x.dtype)
     array = runtime.to_array(x)
     if may_alias is False and array is x:
         array = x.copy()

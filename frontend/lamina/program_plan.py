@@ -33,7 +33,7 @@ class Plan:
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
     callbacks: tuple[Any, ...] = ()  # known once it is lowered
-    keys_out: tuple[bool, ...] = ()  # which results are random keys
+    keys_out: tuple[str, ...] = ()  # the dtypes of results that are random keys, else empty
     reads_keys: bool = False
     local: Any = None  # a sharding.localize.Localized where several devices run the program
 
@@ -119,10 +119,14 @@ def plan_program(
         donors,
         tuple(arg_names[i] for i in kept if i < len(arg_names)),
         tuple(paths),
-        keys_out=tuple(v.aval.dtype == dtypes.KEY for v in jaxpr.outvars),
-        reads_keys=any(v.aval.dtype == dtypes.KEY for v in jaxpr.invars),
+        keys_out=tuple(_key_name(v.aval.dtype) for v in jaxpr.outvars),
+        reads_keys=any(dtypes.is_key(v.aval.dtype) for v in jaxpr.invars),
         local=local,
     )
+
+
+def _key_name(dtype: Any) -> str:
+    return dtype.name if dtypes.is_key(dtype) else ""
 
 
 def _localized(closed: ClosedJaxpr) -> Any:

@@ -41,7 +41,7 @@ class Program:
             from lamina.sharding.execution import DeviceProgram
 
             return DeviceProgram(self.plan, self.executable, out_tree)
-        keys = frozenset(i for i, is_key in enumerate(self.plan.keys_out) if is_key)
+        keys = {i: name for i, name in enumerate(self.plan.keys_out) if name}
         template = _template(out_tree)
         if keys:
             template = functools.partial(_with_keys, out_tree, keys)
@@ -62,7 +62,7 @@ def _as_array(value: Any) -> Any:
     return to_array(value)
 
 
-def _with_keys(out_tree: tree.PyTreeDef, keys: frozenset[int], leaves: list[Any]) -> Any:
+def _with_keys(out_tree: tree.PyTreeDef, keys: dict[int, str], leaves: list[Any]) -> Any:
     return tree.unflatten(out_tree, wrap_keys(leaves, keys))
 
 

@@ -119,10 +119,10 @@ def tree_transpose(
             f"{n_outer} x {n_inner}"
         )
     columns = [
-        outer_treedef.unflatten([flat[i * n_inner + j] for i in range(n_outer)])
+        _tree.unflatten(outer_treedef, [flat[i * n_inner + j] for i in range(n_outer)])
         for j in range(n_inner)
     ]
-    return inner_treedef.unflatten(columns)
+    return _tree.unflatten(inner_treedef, columns)
 
 
 # ---- registration ------------------------------------------------------------------------------
@@ -300,9 +300,8 @@ def tree_map_with_path(
     """tree_map whose function takes the path first."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_tree.flatten_up_to(treedef, r) for r in rest]
-    return treedef.unflatten(
-        [f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)]
-    )
+    values = [f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)]
+    return _tree.unflatten(treedef, values)
 
 
 # ---- nodes -------------------------------------------------------------------------------------

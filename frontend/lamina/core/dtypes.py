@@ -47,26 +47,51 @@ class prng_key(extended):
 
 
 class KeyDType:
-    """The dtype of random keys of threefry2x32. In a compiled program a key is a uint64, its two
-    words side by side: whatever moves elements moves keys."""
+    """The dtype of the random keys of one generator, `impl`, which have so many 32-bit words.
 
-    name = "key<fry>"
+    In a compiled program a key is one number of type `physical`, its words side by side: whatever
+    moves elements moves keys. (Of four words that is a complex128, since nothing else has 128 bits;
+    it is moved, never computed with.)
+    """
+
+    __slots__ = ("impl", "itemsize", "name", "physical", "words")
+
     kind = "V"
-    itemsize = 8
     type = prng_key
-    physical = np.dtype(np.uint64)
+
+    def __init__(self, impl: str, tag: str, words: int) -> None:
+        self.impl, self.words = impl, words
+        self.name = f"key<{tag}>"
+        self.itemsize = 4 * words
+        self.physical = np.dtype(np.uint64 if words == 2 else np.complex128)
 
     def __repr__(self) -> str:
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeyDType)
+        return isinstance(other, KeyDType) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
 
 
-KEY = KeyDType()
+# The generators of lamina.random, by name.
+KEYS = {
+    dtype.impl: dtype
+    for dtype in (
+        KeyDType("threefry2x32", "fry", 2),
+        KeyDType("rbg", "rbg", 4),
+        KeyDType("unsafe_rbg", "urbg", 4),
+    )
+}
+KEY = KEYS["threefry2x32"]
+KEYS_BY_NAME = {dtype.name: dtype for dtype in KEYS.values()}
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether this is a dtype of random keys."""
+    return isinstance(dtype, KeyDType)
+
 
 # Tangent dtype of integers and booleans: holds no information.
 float0 = np.dtype([("float0", np.void, 0)])
@@ -115,7 +140,7 @@ def short_name(dtype: np.dtype) -> str:
 
 def from_short_name(name: str) -> np.dtype:
     """The dtype whose name in jaxprs is `name`; KeyError if there is none."""
-    return KEY if name == KEY.name else _FROM_SHORT[name]  # type: ignore[return-value]
+    return KEYS_BY_NAME.get(name) or _FROM_SHORT[name]  # type: ignore[return-value]
 
 
 def from_name(name: str) -> np.dtype | None:
@@ -147,7 +172,7 @@ def _canonicalize(dtype: Any, x64: bool) -> np.dtype:
 
 def is_known(dtype: np.dtype) -> bool:
     """Whether arrays may have this dtype."""
-    return dtype in _SHORT or dtype == KEY
+    return dtype in _SHORT or is_key(dtype)
 
 
 def default_dtype(kind: type) -> np.dtype:
@@ -245,8 +270,8 @@ def complex_dtype(dtype: np.dtype) -> np.dtype:
 
 def inexact_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of exp(x) for x of this dtype: integers and booleans become the default float."""
-    if dtype == KEY:
-        raise KeyPromotionError(f"dtype={KEY.name} is not a valid dtype for type promotion.")
+    if is_key(dtype):
+        raise KeyPromotionError(f"dtype={dtype.name} is not a valid dtype for type promotion.")
     return dtype if is_inexact(dtype) else canonicalize(float)
 
 
@@ -344,8 +369,9 @@ def _promote(types: tuple[tuple[np.dtype, bool], ...], x64: bool) -> tuple[np.dt
     dtypes = {d for d, _ in types}
     if len(dtypes) == 1 and not all(weak for _, weak in types):
         return next(iter(dtypes)), False
-    if KEY in dtypes:
-        raise KeyPromotionError(f"dtype={KEY.name} is not a valid dtype for type promotion.")
+    key = next(filter(is_key, dtypes), None)
+    if key is not None:
+        raise KeyPromotionError(f"dtype={key.name} is not a valid dtype for type promotion.")
     node = _join(frozenset(_node(d, w) for d, w in types))
     if isinstance(node, type):
         return _canonicalize(PYTHON_SCALARS[node], x64), True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +18,25 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 
 def unflatten(treedef: PyTreeDef, leaves: Sequence[Any]) -> Any:
-    """The tree with this structure and these leaves."""
+    """The tree with this structure and these leaves; its dicts have their keys in order."""
+    try:
+        treedef = _in_order(treedef)
+    except TypeError:  # static parts without a hash
+        treedef = treedef.transform(_node_in_order)
     return optree.tree_unflatten(treedef, leaves)
+
+
+# optree's structures are equal whatever the order of keys that they came with.
+@functools.lru_cache(maxsize=4096)
+def _in_order(treedef: PyTreeDef) -> PyTreeDef:
+    return treedef.transform(_node_in_order)
+
+
+def _node_in_order(node: PyTreeDef) -> PyTreeDef:
+    if node.type is not dict:
+        return node
+    leaf = optree.treespec_leaf()
+    return optree.treespec_dict(dict.fromkeys(node.entries(), leaf), namespace=NAMESPACE)
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
@@ -43,7 +61,7 @@ def map(
         if found is None:
             raise
         raise ValueError(found) from None
-    return treedef.unflatten([f(*xs) for xs in zip(flat, *others, strict=True)])
+    return unflatten(treedef, [f(*xs) for xs in zip(flat, *others, strict=True)])
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:

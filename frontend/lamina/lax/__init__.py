@@ -55,7 +55,7 @@ from lamina.lax.dot_general import (
 from lamina.lax.fft import FftType, fft, fft_p
 from lamina.lax.gather import gather, gather_p, take_along_axis
 from lamina.lax.identity import (
-    after_all, create_token, optimization_barrier, optimization_barrier_p, stage, stop_gradient,
+    after_all, create_token, dce_sink, dce_sink_p, optimization_barrier, optimization_barrier_p, stage, stop_gradient,
     stop_gradient_p,
 )  # fmt: skip
 from lamina.lax.indexing import (
@@ -86,7 +86,7 @@ from lamina.lax.rng import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )  # fmt: skip
 from lamina.lax.scatter import (
-    scatter, scatter_add, scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p,
+    scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min, scatter_min_p,
     scatter_mul, scatter_mul_p, scatter_p, scatter_sub,
 )  # fmt: skip
 from lamina.lax.select import clamp, clamp_p, select, select_n, select_n_p
@@ -116,6 +116,10 @@ from lamina.control_flow import (
     associative_scan, composite, cond, custom_linear_solve, custom_root, fori_loop, map,
     platform_dependent, reduce, reduce_p, reduce_window, reduce_window_p, scan, switch, while_loop,
 )  # fmt: skip
+from lamina.control_flow.cond import cond_p
+from lamina.control_flow.custom_linear_solve import linear_solve_p
+from lamina.control_flow.scan_rules import scan_p
+from lamina.control_flow.while_loop import while_p
 
 # ---- end of control flow ------------------------------------------------------------------------
 # ---- special functions: programs of the above ---------------------------------------------------
@@ -140,8 +144,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("lamina.lax.linalg")
-    if name == "with_sharding_constraint":
-        from lamina.sharding.constraint import with_sharding_constraint
+    if name in ("with_sharding_constraint", "sharding_constraint_p"):
+        from lamina.sharding import constraint
 
-        return with_sharding_constraint
+        return getattr(constraint, name)
     raise AttributeError(f"module 'lamina.lax' has no attribute {name!r}")

@@ -38,7 +38,7 @@ def accepted(*categories: str) -> Accepted:
 
 
 ANY_OR_KEY = Accepted(
-    accepted("bool", "integer", "floating", "complexfloating").dtypes | {dtypes.KEY},  # type: ignore[arg-type]
+    accepted("bool", "integer", "floating", "complexfloating").dtypes | set(dtypes.KEYS.values()),  # type: ignore[arg-type]
     "bool, integer, floating, complexfloating, prng_key",
 )
 ANY = accepted("bool", "integer", "floating", "complexfloating")

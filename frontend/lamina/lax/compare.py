@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from lamina.core import Primitive
+from lamina import lax
+from lamina.core import Primitive, dtypes, get_aval
 from lamina.lax import hlo
-from lamina.lax.checks import ANY_OR_KEY, Accepted, accepted
+from lamina.lax.checks import ANY, Accepted, accepted, check_same_dtypes
 from lamina.lax.elementwise_rules import elementwise, elementwise_lowering
+from lamina.lax.random_keys import random_unwrap
 
 
 def eq(x: Any, y: Any) -> Any:
     """x == y, elementwise."""
-    return eq_p.bind(x, y)
+    return _of_keys(x, y) if dtypes.is_key(get_aval(x).dtype) else eq_p.bind(x, y)
 
 
 def ne(x: Any, y: Any) -> Any:
     """x != y, elementwise."""
-    return ne_p.bind(x, y)
+    return lax.bitwise_not(_of_keys(x, y)) if dtypes.is_key(get_aval(x).dtype) else ne_p.bind(x, y)
 
 
 def lt(x: Any, y: Any) -> Any:
@@ -42,6 +44,15 @@ def ge(x: Any, y: Any) -> Any:
     return ge_p.bind(x, y)
 
 
+def _of_keys(x: Any, y: Any) -> Any:
+    """Whether keys have equal words."""
+    check_same_dtypes("eq", (get_aval(x), get_aval(y)))
+    shape = get_aval(x).shape or get_aval(y).shape  # scalars stand next to arrays
+    x, y = (v if get_aval(v).shape else lax.broadcast(v, shape) for v in (x, y))
+    same = eq(random_unwrap(x), random_unwrap(y))
+    return lax.reduce_and(same, (same.ndim - 1,))
+
+
 def _comparison(name: str, accept: Accepted) -> Primitive:
     lowering = elementwise_lowering(lambda x, y: hlo.compare(x, y, name.upper()))
     return elementwise(name, lowering, accept, accept, result=lambda _: np.dtype(bool))
@@ -49,8 +60,8 @@ def _comparison(name: str, accept: Accepted) -> Primitive:
 
 ORDERED = accepted("integer", "bool", "floating")
 
-eq_p: Primitive = _comparison("eq", ANY_OR_KEY)
-ne_p: Primitive = _comparison("ne", ANY_OR_KEY)
+eq_p: Primitive = _comparison("eq", ANY)
+ne_p: Primitive = _comparison("ne", ANY)
 lt_p: Primitive = _comparison("lt", ORDERED)
 le_p: Primitive = _comparison("le", ORDERED)
 gt_p: Primitive = _comparison("gt", ORDERED)

@@ -12,10 +12,11 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
-from lamina.lax.checks import COMPLEX, INEXACT, Accepted, dtype_of
+from lamina.lax.checks import COMPLEX, Accepted, dtype_of
 from lamina.lax.elementwise_rules import builder, elementwise, linear_in_each
 
 _PARTS = Accepted(frozenset(map(np.dtype, ("float32", "float64"))), "float32, float64")
+_PARTS_OR_COMPLEX = Accepted(_PARTS.dtypes | COMPLEX.dtypes, "float32, float64, complexfloating")
 
 
 def complex(x: Any, y: Any) -> Any:
@@ -75,7 +76,7 @@ def _conj_transpose(ct: Any, x: Any, *, input_dtype: np.dtype) -> list[Any]:
 
 
 conj_p: Primitive = elementwise(
-    "conj", _conj_lowering, INEXACT, result=dtypes.complex_dtype,
+    "conj", _conj_lowering, _PARTS_OR_COMPLEX, result=dtypes.complex_dtype,
     derivatives=[lambda g, ans, x, *, input_dtype: conj(g)],
     transpose=_conj_transpose,
 )  # fmt: skip

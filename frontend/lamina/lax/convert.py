@@ -39,8 +39,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 def convert(operand: Any, dtype: np.dtype, weak_type: bool) -> Any:
     """convert_element_type to a canonical dtype that may be weak."""
     kind = type(operand)
-    have = get_aval(operand).dtype if dtype == dtypes.KEY or kind not in _SCALARS else dtype
-    if dtypes.KEY in (have, dtype) and have != dtype:
+    have = get_aval(operand).dtype if dtypes.is_key(dtype) or kind not in _SCALARS else dtype
+    if have != dtype and (dtypes.is_key(have) or dtypes.is_key(dtype)):
         raise ValueError(f"Cannot convert_element_type from {have.name} to {dtype.name}")
     if (
         kind in _SCALARS

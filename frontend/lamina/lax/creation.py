@@ -36,9 +36,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
             "full must be called with scalar fill_value, got fill_value.shape "
             f"{np.shape(fill_value)}."
         )
-    if dtype == dtypes.KEY and get_aval(fill_value).dtype != dtypes.KEY:
-        words = full((2,), fill_value, np.uint32)
-        return lax.broadcast_in_dim(random_wrap(words), shape, ())
+    if dtypes.is_key(dtype) and get_aval(fill_value).dtype != dtype:
+        words = full((dtype.words,), fill_value, np.uint32)
+        return lax.broadcast_in_dim(random_wrap(words, dtype), shape, ())
     if dtype is not None:
         fill_value = lax.convert_element_type(fill_value, dtype)
     return lax.broadcast_in_dim(fill_value, shape, ())

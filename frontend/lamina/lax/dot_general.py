@@ -114,14 +114,19 @@ def dot_general(
         (tuple(int(a) for a in left), tuple(int(a) for a in right))
         for left, right in ((lc, rc), (lb, rb))
     )
-    return dot_general_p.bind(
+    to = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    have = get_aval(lhs).dtype
+    # A type that cannot hold the products is that of the result alone.
+    narrows = to is not None and (
+        (have.kind == "c" and to.kind != "c") or (dtypes.is_inexact(have) > dtypes.is_inexact(to))
+    )
+    out = dot_general_p.bind(
         lhs, rhs,
         dimension_numbers=numbers,
         precision=canonical_precision(precision),
-        preferred_element_type=(
-            None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
-        ),
+        preferred_element_type=None if narrows else to,
     )  # fmt: skip
+    return lax.convert_element_type(out, to) if narrows else out
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,

@@ -60,7 +60,12 @@ def take_along_axis(operand: Any, indices: Any, axis: int, *, mode: Any = None) 
     others = tuple(i for i in range(len(operand.shape)) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     indices = lax.expand_dims(indices, (len(operand.shape),))
-    return gather(operand, indices, numbers, (1,) * len(operand.shape), mode=mode)
+    return gather(operand, indices, numbers, single_elements(operand.shape, axis), mode=mode)
+
+
+def single_elements(shape: Sequence[int], axis: int) -> tuple[int, ...]:
+    """The slice sizes that take one element along `axis`; none along empty batching axes."""
+    return tuple(1 if i == axis else min(1, n) for i, n in enumerate(shape))
 
 
 def _fill_of(dtype: np.dtype) -> Any:

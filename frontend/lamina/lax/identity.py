@@ -8,6 +8,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, Zero, dtypes, get_aval, tree
+from lamina.core.effects import Effect
 from lamina.lax import hlo
 
 
@@ -43,6 +44,42 @@ def stage(x: Any, /) -> Any:
     """x, as the result of an operation of the program that is being traced."""
     return lax.copy(x)
 
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keeps the operations that compute the arrays of a pytree in traced programs, though nobody reads
+    them; with prevent_mlir_dce in compiled ones, too."""
+    for x in tree.leaves(val):
+        dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
+
+
+def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
+    if prevent_mlir_dce:
+        hlo.optimization_barrier([x])
+    return []
+
+
+def _sink_batching(args: Any, dims: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+    dce_sink_p.bind(*args, **params)
+    return [], []
+
+
+def _sink_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+    dce_sink_p.bind(*primals, **params)
+    return [], []
+
+
+KEPT = Effect("kept")
+
+dce_sink_p: Primitive = Primitive(
+    "dce_sink",
+    abstract_eval=lambda x, **_: [],
+    lowering=_sink_lowering,
+    jvp=_sink_jvp,
+    transpose=NOT_LINEAR,
+    batching=_sink_batching,
+    effects=lambda params: frozenset((KEPT,)),
+    multiple_results=True,
+)
 
 stop_gradient_p: Primitive = Primitive(
     "stop_gradient",

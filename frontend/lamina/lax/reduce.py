@@ -154,6 +154,8 @@ def _reduce_lowering(
     """Folds with the elementwise primitive of the reduction, from `identity` of the dtype."""
 
     def rule(ctx: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+        if not axes:
+            return x
         dtype = ctx.avals_in[0].dtype
         init = hlo.full(identity(dtype), (), dtype)
         return hlo.reduce([x], [init], axes, scalar_body(ctx, combine(), dtype))[0]

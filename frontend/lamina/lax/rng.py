@@ -88,10 +88,15 @@ def _bits_lowering(
 
 
 def _bits_batching(args: Any, dims: Any, **params: Any) -> tuple[list[Any], list[int]]:
-    """One application for each key."""
-    keys = at_front(args[0], dims[0], batch_size(args, dims))
-    outs = [rng_bit_generator_p.bind(key, **params) for key in lax.unstack(keys)]
-    return [lax.stack(parts) for parts in zip(*outs)], [0, 0]
+    """The numbers of all under the first key, as JAX has it; the other keys stay as they are."""
+    size = batch_size(args, dims)
+    keys = at_front(args[0], dims[0], size)
+    shape = (size, *params.pop("shape"))
+    if not size:
+        return [keys, lax.full(shape, 0, params["dtype"])], [0, 0]
+    first = lax.index_in_dim(keys, 0, 0, keepdims=False)
+    key, bits = rng_bit_generator_p.bind(first, shape=shape, **params)
+    return [lax.dynamic_update_index_in_dim(keys, key, 0, 0), bits], [0, 0]
 
 
 rng_bit_generator_p: Primitive = Primitive(

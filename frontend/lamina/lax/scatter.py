@@ -16,10 +16,12 @@ from lamina.lax.checks import (
     ANY_OR_KEY,
     NUMBER,
     Accepted,
+    canonical_shape,
     check_accepted,
     check_same_dtypes,
     scalar_like,
 )
+from lamina.lax.convert import convert
 from lamina.lax.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -71,6 +73,35 @@ def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
     """operand with its elements at the indices multiplied by all windows of `updates`."""
     return _bind(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
+
+
+def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  mode: Mode = None) -> Any:  # fmt: skip
+    """operand with func(x) in place of its elements x at the indices, as often as they are named.
+    func is elementwise; update_shape is that which updates would have. Not differentiable."""
+    times = scatter_add(
+        lax.full(np.shape(operand), 0, np.int32), scatter_indices,
+        lax.full(canonical_shape(update_shape), 1, np.int32), dimension_numbers,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+    )  # fmt: skip
+    return apply_times(func, operand, times)
+
+
+def apply_times(func: Callable[[Any], Any], x: Any, times: Any) -> Any:
+    """func applied to each element as often as `times` says."""
+
+    def unfinished(state: Any) -> Any:
+        left = state[1]
+        return lax.gt(lax.reduce_max(left, tuple(range(left.ndim))), np.int32(0))
+
+    def step(state: Any) -> Any:
+        x, left = state
+        new = convert(func(x), get_aval(x).dtype, get_aval(x).weak_type)
+        return lax.select(lax.gt(left, np.int32(0)), new, x), lax.sub(left, np.int32(1))
+
+    return lax.while_loop(unfinished, step, (x, times))[0]
 
 
 def scatter_min(operand: Any, scatter_indices: Any, updates: Any,

@@ -99,6 +99,10 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     """operand with the axes from start_dimension up to stop_dimension merged into one."""
     shape = np.shape(operand)
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if start > stop:
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]"
+        )
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 

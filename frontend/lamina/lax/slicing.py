@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +48,11 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """operand[start:limit:stride] along one axis, negative indices counting from the end."""
     shape = np.shape(operand)
     axis = canonical_axis("slice_in_dim", axis, len(shape))
-    start, limit, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    size = shape[axis]
+    start, limit = (
+        default if i is None else i + size if i < 0 else operator.index(i)
+        for i, default in ((start_index, 0), (limit_index, size))
+    )
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, max(start, limit), stride
     return slice(operand, starts, limits, strides)

@@ -44,6 +44,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
         raise ValueError(
             f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}"
         )
+    if get_aval(operand).dtype.kind == "c":
+        raise ValueError("top_k is not compatible with complex inputs.")
     index = lax.broadcasted_iota(np.int32, shape, axis)
     # A stable sort of the reversed arrays, reversed, is descending and still has ties in order.
     key = _total_order(operand)

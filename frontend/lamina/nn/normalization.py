@@ -177,7 +177,7 @@ def log1mexp(x: ArrayLike) -> Array:
 @compiled
 def _log1mexp(x: Any) -> Array:
     # Maechler, "Accurately computing log(1 - exp(-|a|))" (2012): the ways meet at log 2.
-    small = lax.lt(x, lax.full_like(x, literal(x, np.log(2))))
+    small = jnp.less(x, lax.full_like(x, literal(x, np.log(2))))
     one = lax.full_like(x, literal(x, 1))
     near = lax.log(lax.neg(lax.expm1(lax.neg(lax.select(small, x, one)))))
     far = lax.log1p(lax.neg(lax.exp(lax.neg(lax.select(small, one, x)))))

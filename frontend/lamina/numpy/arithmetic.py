@@ -246,12 +246,16 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x1 and x2, ignoring a NaN beside a number."""
-    return _skip_nan(lax.gt, *promote_args("fmax", x1, x2))
+    from lamina.numpy.logic import greater
+
+    return _skip_nan(greater, *promote_args("fmax", x1, x2))
 
 
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x1 and x2, ignoring a NaN beside a number."""
-    return _skip_nan(lax.lt, *promote_args("fmin", x1, x2))
+    from lamina.numpy.logic import less
+
+    return _skip_nan(less, *promote_args("fmin", x1, x2))
 
 
 def _skip_nan(better: Any, x: Any, y: Any) -> Array:

@@ -16,6 +16,7 @@ from lamina.numpy import (
     arithmetic,
     creation,
     cumulative,
+    editing,
     indexing,
     logic,
     manipulation,
@@ -23,6 +24,7 @@ from lamina.numpy import (
     reductions,
     rounding,
     searching,
+    selection,
     sorting,
 )  # fmt: skip
 from lamina.numpy._eager import compiled
@@ -170,7 +172,74 @@ def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> 
     return searching.searchsorted(self, v, side, sorter)
 
 
+def _argpartition(self: Any, kth: int, axis: int = -1) -> Any:
+    """The indices that partition the elements along an axis."""
+    return sorting.argpartition(self, kth, axis)
+
+
+def _choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """Elements of the choices, as this array of integers says."""
+    return selection.choose(self, choices, out, mode)
+
+
+def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
+              size: int | None = None, fill_value: Any = 0) -> Any:  # fmt: skip
+    """The slices along an axis where the condition holds."""
+    return editing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _byteswap(self: Any) -> Any:
+    """The elements with their bytes in reverse order."""
+    if self.dtype.kind == "c":
+        return lax.complex(_byteswap(lax.real(self)), _byteswap(lax.imag(self)))
+    if self.dtype.itemsize == 1:
+        return self
+    parts = lax.bitcast_convert_type(self, np.uint8)
+    return lax.bitcast_convert_type(lax.rev(parts, (parts.ndim - 1,)), self.dtype)
+
+
+def _contains(self: Any, item: Any) -> Any:
+    """Whether an item is equal to an element of this vector."""
+    if self.ndim != 1:
+        raise ValueError(
+            f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}. "
+            "To test whether a row of an array is in another: (arr == row).all(-1).any()."
+        )
+    return reductions.any(logic.equal(self, item))
+
+
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """The array on a device, or as a sharding says."""
+    if stream is not None:
+        raise NotImplementedError("to_device takes no stream")
+    from lamina.devices import device_put
+
+    return device_put(self, device)
+
+
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """lamina.numpy: the array API's functions of such arrays."""
+    import lamina.numpy
+
+    if api_version not in (None, *_ARRAY_APIS):
+        raise ValueError(f"array API version {api_version!r} is none of {', '.join(_ARRAY_APIS)}")
+    return lamina.numpy
+
+
+_ARRAY_APIS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def _no_flat(self: Any) -> Any:
+    """Arrays have no iterator of elements that could be written to."""
+    raise NotImplementedError(
+        "lamina arrays do not implement the arr.flat property: consider arr.ravel() instead."
+    )
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
+    "argpartition": _argpartition, "byteswap": _byteswap, "choose": _choose,
+    "compress": _compress, "to_device": _to_device, "__contains__": _contains,
+    "__array_namespace__": _array_namespace,
     "all": reductions.all, "any": reductions.any, "argmax": reductions.argmax,
     "argmin": reductions.argmin, "argsort": _argsort, "astype": _astype, "clip": _clip,
     "conj": arithmetic.conj, "conjugate": arithmetic.conj, "cumprod": cumulative.cumprod,
@@ -189,6 +258,7 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "mT": manipulation.matrix_transpose,
     "real": arithmetic.real,
     "imag": arithmetic.imag,
+    "flat": _no_flat,
 }
 
 

@@ -221,12 +221,12 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
         return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
-    if have == dtypes.KEY:
+    if dtypes.is_key(have):
         return placed(lax.full(dims, fill_value, have), device)
     value = convert(fill_value, have, weak)
     if type(value) in _SCALARS:
         return placed(lax.broadcast_in_dim(value, dims, ()), device)
-    return placed(broadcast_to_shape(value, dims), device)
+    return placed(asarray(broadcast_to_shape(value, dims)), device)
 
 
 def _default_float() -> np.dtype:
@@ -371,6 +371,7 @@ def geomspace(
     check_arraylike("geomspace", start, stop)
     work = dtypes.inexact_dtype(common_type(start, stop)[0])
     to = requested_dtype(dtype, "geomspace", keep=work)
+    work = to if to.kind == "c" else work
     first, last = (convert(x, work) for x in (start, stop))
     return _geomspace(first, last, num=num, endpoint=builtins.bool(endpoint), dtype=to,
                       axis=operator.index(axis))  # fmt: skip
@@ -390,8 +391,9 @@ def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: np.dty
         first = lax.convert_element_type(first, work)
     else:
         # Of different signs there is no sequence.
-        turn = lax.select(lax.eq(lax.sign(start), lax.sign(stop)), lax.sign(start),
-                          lax.full_like(start, np.nan))  # fmt: skip
+        turn = lax.sign(start)
+        if num > 1:
+            turn = lax.select(lax.eq(turn, lax.sign(stop)), turn, lax.full_like(start, np.nan))
         first, last = lax.log(lax.mul(start, turn)), lax.log(lax.mul(stop, turn))
     out = lax.exp(_linspace(first, last, num=num, endpoint=endpoint, dtype=work, axis=0)[0])
     # The ends are what was asked for, not their rounded powers.

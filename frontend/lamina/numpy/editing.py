@@ -52,6 +52,8 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
         check_arraylike("delete", arr, obj)
     x, at = _along(asarray(arr), axis)
     n = x.shape[at]
+    if axis is not None and not np.ndim(arr):
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension 0")
     if isinstance(obj, slice):
         gone = np.zeros(n, bool)
         gone[obj] = True
@@ -286,9 +288,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     if len(index.shape) != len(x.shape):
         raise ValueError(f"put_along_axis: indices must have {len(x.shape)} dimension(s), "
                          f"got {len(index.shape)}")  # fmt: skip
-    full = tuple(
-        n if i == at or n != 1 else x.shape[i] for i, n in enumerate(index.shape)
-    )
+    full = tuple(n if i == at or n != 1 else x.shape[i] for i, n in enumerate(index.shape))
     index = broadcast_to_shape(index, full)
     where_ = tuple(
         index if i == at else lax.broadcasted_iota(np.int32, tuple(
@@ -300,7 +300,9 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     return lax.reshape(x.at[where_].set(v, mode=mode), shape)
 
 
-def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """a with val on its main diagonal: a scalar, or values that are repeated along it."""
     _refuse_inplace("fill_diagonal", inplace, NotImplementedError)
     if wrap:

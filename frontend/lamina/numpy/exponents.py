@@ -129,7 +129,16 @@ def arctanh(x: ArrayLike, /) -> Array:
 
 def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
     """The angle of the point (x, y), in (-pi, pi]."""
-    return lax.atan2(*promote_args_inexact("arctan2", y, x))
+    y, x = promote_args_inexact("arctan2", y, x)
+    return _complex_arctan2(y, x) if get_aval(x).dtype.kind == "c" else lax.atan2(y, x)
+
+
+@compiled
+def _complex_arctan2(y: Any, x: Any) -> Array:
+    """-i log((x + iy) / sqrt(x**2 + y**2)): the continuation of the angle."""
+    i = literal(x, 1j)
+    radius = lax.sqrt(lax.add(lax.square(x), lax.square(y)))
+    return lax.neg(lax.mul(i, lax.log(lax.div(lax.add(x, lax.mul(i, y)), radius))))
 
 
 asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
@@ -186,6 +195,15 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
 @custom_jvp
 def _logaddexp_core(x: Any, y: Any) -> Array:
     delta = lax.sub(x, y)
+    if get_aval(x).dtype.kind == "c":
+        # The term of the greater real part, and what the other adds to it.
+        top, bottom = (f(x, y) for f in (lax.max, lax.min))
+        out = lax.add(top, lax.log1p(lax.exp(lax.sub(bottom, top))))
+        angle = lax.imag(out)  # between -pi and pi
+        turn = literal(angle, 2 * np.pi)
+        turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
+        out = lax.complex(lax.real(out), lax.sub(angle, lax.mul(turns, turn)))
+        return pick(lax.ne(delta, delta), lax.add(x, y), out)
     out = lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(delta)))))
     # inf - inf is NaN: the sum is the infinity, or the NaN, that is wanted.
     return pick(lax.ne(delta, delta), lax.add(x, y), out)

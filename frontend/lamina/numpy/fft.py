@@ -182,8 +182,8 @@ def _transformed(
     x = _fitted(x, taken)
     x = _over_last_axes(x, kind, sizes)
     forward = kind in (FftType.FFT, FftType.RFFT)
-    if norm in ("ortho", "forward"):
-        count = float(math.prod(sizes))
+    count = float(math.prod(sizes))
+    if norm in ("ortho", "forward") and count:
         factor = math.sqrt(count) if norm == "ortho" else count
         x = x * (1 / factor if forward else factor)
     return moveaxis(x, last, axes)

@@ -14,6 +14,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.lax.gather import single_elements
 from lamina.lax.indexing import GatherDimensionNumbers, GatherScatterMode
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
@@ -346,5 +347,10 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
         else lax.convert_element_type(indices, dtype)
     )
     numbers = GatherDimensionNumbers((), (axis,), (axis,), tuple(others), tuple(others))
-    return lax.gather(x, lax.expand_dims(index, (ndim,)), numbers,
-                      tuple(1 for _ in range(ndim)), mode=mode, fill_value=fill_value)  # fmt: skip
+    if not x.shape[axis] and indices.size:  # all indices are out of bounds
+        if mode != "fill":
+            raise IndexError(f"take_along_axis: axis {axis} of {x.shape} is empty")
+        x = lax.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), 0, x.dtype)
+        index = lax.full_like(index, 1)
+    return lax.gather(x, lax.expand_dims(index, (ndim,)), numbers, single_elements(x.shape, axis),
+                      mode=mode, fill_value=fill_value)  # fmt: skip

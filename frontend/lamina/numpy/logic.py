@@ -142,6 +142,8 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     from lamina.numpy.arithmetic import absolute
 
     (x,) = promote_args("bitwise_count", x)
+    if get_aval(x).dtype == np.bool_:
+        x = lax.convert_element_type(x, np.uint8)
     return lax.convert_element_type(lax.population_count(absolute(x)), np.uint8)
 
 

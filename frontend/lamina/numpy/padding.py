@@ -23,6 +23,7 @@ _OPTIONS: dict[str, set[str]] = {
     "constant": {"constant_values"}, "edge": set(), "wrap": set(), "empty": set(),
     "reflect": {"reflect_type"}, "symmetric": {"reflect_type"}, "linear_ramp": {"end_values"},
     "maximum": {"stat_length"}, "minimum": {"stat_length"}, "mean": {"stat_length"},
+    "median": {"stat_length"},
 }  # fmt: skip
 Widths = list[tuple[int, int]]
 
@@ -33,7 +34,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
     pad_width: one number, (before, after), or a pair for each axis. Modes: constant
     (constant_values), edge, wrap, reflect and symmetric (reflect_type), linear_ramp (end_values),
-    maximum, mean and minimum (stat_length), empty.
+    maximum, mean, median and minimum (stat_length), empty.
     """
     check_arraylike("pad", array)
     array = asarray(array)
@@ -47,7 +48,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return _pad_constant(array, widths, kwargs.get("constant_values", 0))
     if mode == "linear_ramp":
         return _pad_ramp(array, widths, kwargs.get("end_values", 0))
-    if mode in ("maximum", "minimum", "mean"):
+    if mode in ("maximum", "minimum", "mean", "median"):
         return _pad_statistic(array, widths, mode, kwargs.get("stat_length"))
     reflect_type = kwargs.get("reflect_type", "even")
     if reflect_type not in ("even", "odd"):
@@ -184,16 +185,18 @@ def _pad_ramp(array: Array, widths: Widths, end_values: Any) -> Array:
 
 
 def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Array:
-    from lamina.numpy import reductions
+    from lamina.numpy import reductions, sorting
     from lamina.numpy.rounding import round as round_
 
     operations: dict[str, Callable[..., Array]] = {
         "maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
+        "median": sorting.median,
     }  # fmt: skip
     lengths = None if length is None else _pairs(np.asarray(length), len(widths), "stat_length")
     for axis, (before, after) in enumerate(widths):
         n = array.shape[axis]
-        _edges(array, axis)
+        if before or after:
+            _edges(array, axis)
         counts = (n, n) if lengths is None else [min(int(k), n) for k in lengths[axis]]
         parts = [array]
         for width, part, at in (
@@ -201,7 +204,7 @@ def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Arra
             (after, lax.slice_in_dim(array, n - counts[1], n, axis=axis), len(parts) + 1),
         ):
             value = operations[mode](part, axis=axis, keepdims=True)
-            if mode == "mean" and dtypes.is_integer(array.dtype):
+            if mode in ("mean", "median") and dtypes.is_integer(array.dtype):
                 value = round_(value)
             shape = (*array.shape[:axis], width, *array.shape[axis + 1 :])
             parts.insert(at, broadcast_to_shape(convert(value, array.dtype), shape))

@@ -13,6 +13,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer
 from lamina.numpy._eager import compiled
+from lamina.numpy.arithmetic import add, multiply
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -78,9 +79,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a, b, mode="full", precision=lax.Precision.HIGHEST)
 
 
-def polydiv(
-    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
-) -> tuple[Array, Array]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder of a division of polynomials."""
     u, v = _vectors("polydiv", True, u, v)
     if v.shape[0] == 0:
@@ -167,7 +166,7 @@ def _polyval(p: Any, x: Any, *, unroll: int) -> Array:
     x = broadcast_to_shape(x, shape)
 
     def step(y: Any, c: Any) -> tuple[Any, None]:
-        return lax.add(lax.mul(y, x), broadcast_to_shape(c, shape)), None
+        return add(multiply(y, x), broadcast_to_shape(c, shape)), None
 
     return lax.scan(step, lax.full_like(x, 0), p, unroll=unroll)[0]
 

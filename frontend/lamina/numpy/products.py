@@ -181,7 +181,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of all pairs of elements, as a matrix."""
     refuse_out("outer", out)
     a, b = promote_args("outer", ravel(a), ravel(b))
-    return lax.mul(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
+    product = lax.bitwise_and if a.dtype == np.bool_ else lax.mul
+    return product(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision = None,

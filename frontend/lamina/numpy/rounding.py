@@ -11,6 +11,7 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.arithmetic import positive
+from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -58,7 +59,7 @@ def rint(x: ArrayLike, /) -> Array:
     check_arraylike("rint", x)
     dtype = get_aval(x).dtype
     if not dtypes.is_inexact(dtype):
-        return lax.convert_element_type(x, dtypes.inexact_dtype(dtype))
+        return lax.convert_element_type(asarray(x), dtypes.inexact_dtype(dtype))
     if dtype.kind == "c":
         return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)

@@ -21,7 +21,7 @@ from lamina.numpy.promotion import (
     convert,
     literal,
     promote_args_inexact,
-    promote_dtypes,
+    promote_inexact,
     requested_dtype,
 )  # fmt: skip
 
@@ -88,11 +88,11 @@ def cov(
     if np.ndim(m) > 2:
         raise ValueError("m has more than 2 dimensions")
     x = atleast_2d(m)
-    if not rowvar and x.shape[0] != 1:
+    if not rowvar and np.ndim(m) != 1:
         x = lax.transpose(x, (1, 0))
     if y is not None:
         other = atleast_2d(y)
-        if not rowvar and other.shape[0] != 1:
+        if not rowvar and np.ndim(y) != 1:
             other = lax.transpose(other, (1, 0))
         x = concatenate([x, other], 0)
     if ddof is None:
@@ -166,7 +166,7 @@ def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, ele
            correlation: bool = False) -> Array:  # fmt: skip
     """A convolution as a product with the matrix of the shorter vector's neighbours."""
     check_arraylike(name, a, v)
-    x, kernel = (asarray(t) for t in promote_dtypes(a, v))
+    x, kernel = (asarray(t) for t in promote_inexact(a, v))
     if len(x.shape) != 1 or len(kernel.shape) != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if x.size == 0 or kernel.size == 0:
@@ -175,16 +175,6 @@ def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, ele
         )
     if mode not in ("full", "same", "valid"):
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
-    if x.dtype == np.bool_ or dtypes.is_integer(x.dtype):
-        x, kernel = (
-            convert(
-                t,
-                dtypes.promote_types((t.dtype, False), (np.dtype(np.int32), False))[0]
-                if t.dtype == np.bool_
-                else t.dtype,
-            )
-            for t in (x, kernel)
-        )
     n, k = x.shape[0], kernel.shape[0]
     long, short = (x, kernel) if n >= k else (kernel, x)
     m, w = max(n, k), min(n, k)

@@ -163,10 +163,11 @@ def isrealobj(x: Any) -> bool:
 
 def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Any:
     """x converted to a dtype (None: the default float). Complex to real keeps the real part."""
-    from lamina.numpy.creation import astype_array, placed
+    from lamina.numpy.creation import asarray, astype_array, placed
 
     check_arraylike("astype", x)
-    return placed(astype_array(x, dtypes.default_dtype(float) if dtype is None else dtype), device)
+    to = dtypes.default_dtype(float) if dtype is None else dtype
+    return placed(asarray(astype_array(x, to)), device)
 
 
 def iterable(y: Any) -> bool:

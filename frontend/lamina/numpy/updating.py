@@ -16,6 +16,7 @@ from lamina import lax
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.lax.convert import convert as convert_weakly
 from lamina.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
+from lamina.lax.scatter import apply_times
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import ones_like
 from lamina.numpy.index_plans import ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, make_plan
@@ -170,25 +171,10 @@ class IndexUpdateRef:
             )
         counts = IndexUpdateRef(lax.full(self.array.shape, 0, np.int32), self.index)
         times = counts.add(1, indices_are_sorted=indices_are_sorted, mode=mode)
-        return _apply_times(func, self.array, times)
+        return apply_times(func, self.array, times)
 
     def _items(self) -> tuple[Any, ...]:
         return self.index if isinstance(self.index, tuple) else (self.index,)
-
-
-def _apply_times(func: Callable[[Array], Array], x: Array, times: Array) -> Array:
-    """func applied to each element as often as `times` says."""
-
-    def unfinished(state: Any) -> Array:
-        left = state[1]
-        return lax.gt(lax.reduce_max(left, tuple(range(len(left.shape)))), np.int32(0))
-
-    def step(state: Any) -> Any:
-        x, left = state
-        new = convert_weakly(func(x), x.dtype, get_aval(x).weak_type)
-        return lax.select(lax.gt(left, np.int32(0)), new, x), lax.sub(left, np.int32(1))
-
-    return lax.while_loop(unfinished, step, (x, times))[0]
 
 
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,

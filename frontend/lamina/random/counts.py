@@ -27,8 +27,15 @@ from lamina.numpy.promotion import (
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
-from lamina.random.keys import Key, single_key
-from lamina.random.sampling import float_dtype, random_uniform, sample_shape, split_words
+from lamina.random.keys import Key, key_impl, single_key
+from lamina.random.rbg import RbgWords
+from lamina.random.sampling import (
+    float_dtype,
+    random_uniform,
+    sample_shape,
+    split_words,
+    stacked_words,
+)
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -37,6 +44,10 @@ _FLOAT32 = np.dtype(np.float32)
 def poisson(key: Key, lam: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Counts of events that come at the rate lam, as integers; -1 where lam is NaN."""
     words = single_key("poisson", key)
+    if isinstance(words, RbgWords):
+        raise NotImplementedError(
+            f"`poisson` is only implemented for the threefry2x32 RNG, not {key_impl(key)}"
+        )
     to = requested_dtype(dtype, "poisson", keep=dtypes.canonicalize(int))
     check_arraylike("poisson", lam)
     dims = sample_shape("poisson", None if shape is None else as_shape(shape), lam)
@@ -117,9 +128,7 @@ def _binomial(words: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: np.d
     small = bad_count | (n * q <= 10.0)
     n = jnp.floor(n)
     few = _binomial_by_gaps(words, jnp.where(small, n, 0.0), q, shape)
-    many = _binomial_by_rejection(
-        words, jnp.where(small, 1e4, n), jnp.where(small, 0.5, q), shape
-    )
+    many = _binomial_by_rejection(words, jnp.where(small, 1e4, n), jnp.where(small, 0.5, q), shape)
     drawn = lax.convert_element_type(jnp.where(small, few, many), dtype)
     invalid = bad_count | bad_probability
     drawn = jnp.where(invalid, jnp.asarray(np.nan, dtype), drawn)
@@ -226,6 +235,6 @@ def _multinomial(words: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: n
         count = _binomial(key, left, jnp.clip(ratio, 0, 1), shape=shape[:-1], dtype=left.dtype)
         return left - count, count
 
-    keys = jnp.stack(split_words(words, ratios.shape[0]))
+    keys = stacked_words(words, ratios.shape[0])
     counts = lax.scan(step, n, (ratios, keys), unroll=unroll)[1]
     return lax.convert_element_type(jnp.moveaxis(counts, 0, -1), dtype)

@@ -32,12 +32,14 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 from lamina.random.distributions import _draw, _rademacher, random_exponential
 from lamina.random.keys import Key, single_key
+from lamina.random.rbg import RbgWords
 from lamina.random.sampling import (
     float_dtype,
     random_normal,
     random_uniform,
     sample_shape,
     split_words,
+    stacked_words,
 )
 
 
@@ -91,12 +93,13 @@ def _loggamma_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 def _samples(words: Any, a: Any, log_space: bool) -> Array:
-    from lamina import config
-    from lamina.random.keys import _split
-
     size = math.prod(np.shape(a))
-    own = _split(words, shape=(size,), partitionable=config.threefry_partitionable.value)
-    flat = vmap(lambda w, alpha: _one_sample(w, alpha, log_space))(own, lax.reshape(a, (size,)))
+    own = stacked_words(words, size)
+    alphas = lax.reshape(a, (size,))
+    if isinstance(words, RbgWords):  # one by one: a batch of such keys draws under the first alone
+        flat = lax.map(lambda pair: _one_sample(pair[0], pair[1], log_space), (own, alphas))
+    else:
+        flat = vmap(lambda w, alpha: _one_sample(w, alpha, log_space))(own, alphas)
     return lax.reshape(flat, np.shape(a))
 
 
@@ -176,9 +179,7 @@ def f(key: Key, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None,
     return _draw("f", _random_f, key, shape, dtype, (dfnum, dfden))
 
 
-def _random_f(
-    words: Any, shape: tuple[int, ...], dtype: np.dtype, dfnum: Any, dfden: Any
-) -> Array:
+def _random_f(words: Any, shape: tuple[int, ...], dtype: np.dtype, dfnum: Any, dfden: Any) -> Array:
     below, above = split_words(words, 2)
     top = lax.div(_random_chisquare(above, shape, dtype, dfnum), dfnum)
     return lax.div(top, lax.div(_random_chisquare(below, shape, dtype, dfden), dfden))

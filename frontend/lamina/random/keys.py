@@ -1,9 +1,10 @@
 """Keys: what pseudo-random numbers are made from, and how new ones are derived.
 
-A key is two 32-bit words. It is held either raw, as uint32[..., 2] (PRNGKey), or in a KeyArray
-(key), which hides the words so that they are not computed with by mistake. Every function here
-takes both. A KeyArray is an array of dtype key<fry>: a leaf of pytrees, which all transformations
-take, and which is moved (indexed, stacked, selected) and compared, but not computed with.
+A key is two 32-bit words (four, for the generators in random.rbg). It is held either raw, as
+uint32[..., 2] (PRNGKey), or in a KeyArray (key), which hides the words so that they are not computed
+with by mistake. Every function here takes both. A KeyArray is an array of dtype key<fry>: a leaf of
+pytrees, which all transformations take, and which is moved (indexed, stacked, selected) and
+compared, but not computed with.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.lax.random_keys import random_unwrap, random_wrap
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike
+from lamina.random import rbg
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -33,39 +35,54 @@ Key = KeyArray | ArrayLike
 
 def is_key(x: Any) -> bool:
     """Whether x is an array of typed keys."""
-    return is_array_like(x) and get_aval(x).dtype == dtypes.KEY
+    return is_array_like(x) and dtypes.is_key(get_aval(x).dtype)
 
 
-def _wrapped(words: Array) -> Any:
-    return KeyArray(words) if type(words) is ConcreteArray else random_wrap(words)
+def _wrapped(words: Any, dtype: dtypes.KeyDType) -> Any:
+    words = rbg.plain(words)
+    if type(words) is ConcreteArray:
+        return KeyArray(words, dtype=dtype)
+    return random_wrap(words, dtype)
 
 
-def key_dtype(impl_spec: str | None = None) -> dtypes.KeyDType:
-    """The dtype of the keys of a generator."""
-    _check_impl(impl_spec)
-    return dtypes.KEY
+def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
+    """The dtype of the keys of a generator, given by name or by that dtype."""
+    if impl_spec is None:
+        impl_spec = config.default_prng_impl.value
+    if isinstance(impl_spec, dtypes.KeyDType):
+        return impl_spec
+    if impl_spec not in dtypes.KEYS:
+        known = ", ".join(f'"{name}"' for name in dtypes.KEYS)
+        raise ValueError(
+            f'unrecognized PRNG implementation "{impl_spec}". Did you mean one of: {known}?'
+        )
+    return dtypes.KEYS[impl_spec]
 
 
 # ---- making keys -------------------------------------------------------------------------------
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> KeyArray:
     """A typed key from an integer. The generator is told by name or by a dtype of keys."""
-    return _wrapped(PRNGKey(seed, impl=_one_of("key", impl, dtype)))
+    to = key_dtype(_one_of("key", impl, dtype))
+    return _wrapped(PRNGKey(seed, impl=to.impl), to)
 
 
 def _one_of(name: str, impl: Any, dtype: Any) -> Any:
     if dtype is None:
         return impl
     if impl is not None:
-        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to lamina.random.{name}")
-    return None if dtype == dtypes.KEY else dtype
+        raise ValueError(
+            f"Cannot specify both `impl` and `dtype` arguments to lamina.random.{name}"
+        )
+    return dtype
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     """A raw key, uint32[2], from an integer. Without x64 only the lower 32 bits of the seed count.
+    Generators of four words take these two twice.
 
     Raises TypeError for a seed that is no integer scalar, OverflowError beyond 64 bits.
     """
-    _check_impl(impl)
+    repeated = key_dtype(impl).words // 2
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         value = int(seed)
         if not -(2**63) <= value < 2**63 and not isinstance(seed, np.uint64):
@@ -73,13 +90,14 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
         bits = value % 2**64
         wide = config.enable_x64.value and np.asarray(seed).dtype.itemsize == 8
         high = bits >> 32 if wide else 0
-        return jnp.asarray(np.array([high, bits % 2**32], np.uint32))
+        return jnp.asarray(np.array([high, bits % 2**32] * repeated, np.uint32))
     if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
         shown = get_aval(seed).str_short() if is_array_like(seed) else repr(seed)
         raise TypeError(f"PRNG key seed must be an integer; got {shown}")
     if get_aval(seed).shape:
         raise TypeError(f"PRNG key seed must be a scalar; got {get_aval(seed).str_short()}.")
-    return _seeded(seed)
+    pair = _seeded(seed)
+    return pair if repeated == 1 else lax.concatenate([pair, pair], 0)
 
 
 @compiled
@@ -93,31 +111,32 @@ def _seeded(seed: Any) -> Array:
     return lax.concatenate([lax.reshape(w, (1,)) for w in words], 0)
 
 
-def _check_impl(impl: str | None) -> None:
-    if impl not in (None, "threefry2x32"):
-        raise ValueError(f"unrecognized PRNG implementation {impl!r}: lamina has threefry2x32")
-
-
 def key_data(keys: Key) -> Array:
-    """The words of keys, uint32[..., 2]."""
+    """The words of keys, uint32[..., 2] (or 4)."""
     if type(keys) is KeyArray:
         return keys.words
-    return random_unwrap(keys) if is_key(keys) else _checked_words(keys)
+    return random_unwrap(keys) if is_key(keys) else _checked_words(keys, key_dtype())
 
 
 def wrap_key_data(
     key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None
 ) -> KeyArray:
     """The typed keys with these words."""
-    _check_impl(_one_of("wrap_key_data", impl, dtype))
-    return _wrapped(_checked_words(key_bits_array))
+    to = key_dtype(_one_of("wrap_key_data", impl, dtype))
+    return _wrapped(_checked_words(key_bits_array, to), to)
 
 
 def key_impl(keys: Key) -> str:
     """The name of the generator that keys are for."""
-    if not is_key(keys):
-        _checked_words(keys)
-    return "threefry2x32"
+    return _dtype_of(keys).impl
+
+
+def _dtype_of(keys: Key) -> dtypes.KeyDType:
+    if is_key(keys):
+        return get_aval(keys).dtype  # type: ignore[return-value]
+    dtype = key_dtype()
+    _checked_words(keys, dtype)
+    return dtype
 
 
 def clone(key: Key) -> Key:
@@ -125,7 +144,7 @@ def clone(key: Key) -> Key:
     return key
 
 
-def _checked_words(words: Any) -> Array:
+def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:
     if not is_array_like(words):
         raise TypeError(f"unexpected PRNG key type {type(words)}")
     aval = get_aval(words)
@@ -134,26 +153,28 @@ def _checked_words(words: Any) -> Array:
             "lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
             f"got dtype={aval.dtype.name}"
         )
-    if not aval.shape or aval.shape[-1] != 2:
+    if not aval.shape or aval.shape[-1] != dtype.words:
         raise TypeError(
             "lamina encountered invalid PRNG key data: expected key_data.shape to end with "
-            f"(2,); got shape={aval.shape}"
+            f"({dtype.words},); got shape={aval.shape} for impl={dtype.impl}"
         )
     return jnp.asarray(words)
 
 
-def single_key(name: str, key: Any) -> Array:
-    """The words of one key, for a function that takes no more than one."""
+def single_key(name: str, key: Any) -> Any:
+    """The words of one key, for a function that takes no more than one: an array, or RbgWords."""
     words = key_data(key)
     if len(words.shape) != 1:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{words.shape[:-1]} != (). Use lamina.vmap for batching.")  # fmt: skip
-    return words
+    if words.shape[-1] == 2:
+        return words
+    return rbg.RbgWords(words, _dtype_of(key).impl == "rbg")
 
 
-def like(key: Any, words: Array) -> Any:
+def like(key: Any, words: Any) -> Any:
     """Words as keys of the kind that `key` is of."""
-    return _wrapped(words) if is_key(key) else words
+    return _wrapped(words, get_aval(key).dtype) if is_key(key) else rbg.plain(words)  # type: ignore[arg-type]
 
 
 # ---- deriving keys -----------------------------------------------------------------------------
@@ -169,7 +190,14 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
 
 
 @compiled(static=("shape", "partitionable"))
-def _split(words: Any, *, shape: tuple[int, ...], partitionable: bool) -> Array:
+def _split(words: Any, *, shape: tuple[int, ...], partitionable: bool) -> Any:
+    if isinstance(words, rbg.RbgWords):
+        return words.split(shape, partitionable)
+    return split_threefry(words, shape, partitionable)
+
+
+def split_threefry(words: Any, shape: tuple[int, ...], partitionable: bool) -> Array:
+    """New keys of threefry2x32 from one, within a program: their words."""
     first, second = word_pair(words)
     if not partitionable:
         count = lax.iota(_UINT32, 2 * math.prod(shape))
@@ -235,7 +263,14 @@ def fold_in(key: Key, data: int | ArrayLike) -> Any:
 
 
 @compiled
-def _fold_in(words: Any, data: Any) -> Array:
+def _fold_in(words: Any, data: Any) -> Any:
+    if isinstance(words, rbg.RbgWords):
+        return words.fold_in(data)
+    return fold_in_threefry(words, data)
+
+
+def fold_in_threefry(words: Any, data: Any) -> Array:
+    """A new key of threefry2x32, within a program: its words."""
     count = lax.convert_element_type(data, _UINT32)
     count = lax.reshape(jnp.asarray(count), (1,))
     return threefry_2x32(word_pair(words), lax.concatenate([lax.full((1,), 0, _UINT32), count], 0))

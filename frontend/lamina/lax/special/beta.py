@@ -11,7 +11,7 @@ from lamina.core.primitive import OWED
 from lamina.lax.checks import FLOAT, scalar_like
 from lamina.lax.elementwise_rules import elementwise
 from lamina.lax.special.gamma import log1p_minus, stirling_rest
-from lamina.lax.special.program import iterate, program, where
+from lamina.lax.special.program import derivative_of, iterate, program, where
 
 _LARGE = 12.0
 _TINY = 1e-300
@@ -141,12 +141,23 @@ def _by_x(a: Any, b: Any, x: Any) -> Any:
 
 
 # ---- primitives --------------------------------------------------------------------------------
-betainc_grad_a_p: Primitive = elementwise(
-    "betainc_grad_a", program(_by(0)), FLOAT, FLOAT, FLOAT, jvp=OWED
-)
-betainc_grad_b_p: Primitive = elementwise(
-    "betainc_grad_b", program(_by(1)), FLOAT, FLOAT, FLOAT, jvp=OWED
-)
+def _second(name: str, first: int) -> Primitive:
+    """The derivative of betainc by a (0) or b (1), whose own derivatives are programs, too."""
+    further = [
+        elementwise(f"{name}_{v}", program(derivative_of(_by(first), i)), *[FLOAT] * 3, jvp=OWED)
+        for i, v in enumerate("abx")
+    ]
+
+    def rule(primitive: Primitive) -> Any:
+        return lambda g, ans, a, b, x: lax.mul(g, primitive.bind(a, b, x))
+
+    return elementwise(
+        name, program(_by(first)), *[FLOAT] * 3, derivatives=[rule(p) for p in further]
+    )
+
+
+betainc_grad_a_p: Primitive = _second("betainc_grad_a", 0)
+betainc_grad_b_p: Primitive = _second("betainc_grad_b", 1)
 regularized_incomplete_beta_p: Primitive = elementwise(
     "regularized_incomplete_beta", program(_betainc), FLOAT, FLOAT, FLOAT,
     derivatives=[

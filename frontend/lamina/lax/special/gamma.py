@@ -17,7 +17,7 @@ from lamina.core import Primitive
 from lamina.core.primitive import OWED
 from lamina.lax.checks import FLOAT
 from lamina.lax.elementwise_rules import elementwise
-from lamina.lax.special.program import iterate, polynomial, program, where
+from lamina.lax.special.program import derivative_of, iterate, polynomial, program, where
 
 # Coefficients of c_k(eta) in eta, from their recurrence DLMF 8.12.11 in exact arithmetic.
 _TEMME = (
@@ -284,9 +284,26 @@ def _density_by_x(a: Any, x: Any) -> Any:
     return lax.exp(exponent)
 
 
-igamma_grad_a_p: Primitive = elementwise(
-    "igamma_grad_a", program(_lower_by_a), FLOAT, FLOAT, jvp=OWED
-)
+def _by_a_and_x(a: Any, x: Any) -> Any:
+    """d2P / da dx."""
+    return lax.mul(_density_by_x(a, x), lax.sub(lax.log(x), lax.digamma(a)))
+
+
+def _with_second_derivatives() -> Primitive:
+    """The derivative of igamma by a; its own by a is that program's."""
+    second = elementwise(
+        "igamma_grad_aa", program(derivative_of(_lower_by_a, 0)), FLOAT, FLOAT, jvp=OWED
+    )
+    return elementwise(
+        "igamma_grad_a", program(_lower_by_a), FLOAT, FLOAT,
+        derivatives=[
+            lambda g, ans, a, x: lax.mul(g, second.bind(a, x)),
+            lambda g, ans, a, x: lax.mul(g, _by_a_and_x(a, x)),
+        ],
+    )  # fmt: skip
+
+
+igamma_grad_a_p: Primitive = _with_second_derivatives()
 igamma_p: Primitive = elementwise(
     "igamma", program(_lower), FLOAT, FLOAT,
     derivatives=[

@@ -44,6 +44,22 @@ def _traced(fun: Any, static: Any, arity: int, shape: tuple[int, ...], dtype: np
         return trace_to_jaxpr(flat, [ShapedArray(shape, dtype)] * arity)
 
 
+def derivative_of(fun: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """The derivative of a program by one of its arguments, as a program."""
+
+    def by_argument(*args: Any) -> Any:
+        from lamina.interpreters.jvp import jvp_flat
+
+        def of(v: Any) -> list[Any]:
+            return [fun(*args[:position], v, *args[position + 1 :])]
+
+        at = args[position]
+        return jvp_flat(of, [at], [lax.full_like(at, 1)])[1][0]
+
+    by_argument.__name__ = f"{fun.__name__}_by_{position}"
+    return by_argument
+
+
 def where(which: Any, chosen: Any, otherwise: Any) -> Any:
     """lax.select with numbers for one or both of the cases."""
     shape = which.shape

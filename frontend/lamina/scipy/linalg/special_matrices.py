@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.numpy.arithmetic import absolute
 from lamina.numpy.creation import asarray
 from lamina.numpy.joining import concatenate
 from lamina.numpy.promotion import (
@@ -96,7 +97,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     values = concatenate([_spread(c, batch), _spread(r[..., 1:], batch)], -1)
     index = np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])[None, :]
-    return values[..., index]
+    return values[..., index] if index.size else lax.full((*batch, *index.shape), 0, c.dtype)
 
 
 def circulant(c: ArrayLike) -> Array:
@@ -116,8 +117,7 @@ def companion(a: ArrayLike) -> Array:
     n = a.shape[-1]
     if n < 2:
         raise ValueError(
-            "The length of `a` along the last axis must be at least 2; got shape "
-            f"{a.shape}."
+            f"The length of `a` along the last axis must be at least 2; got shape {a.shape}."
         )
     first = -a[..., 1:] / a[..., :1]
     below = np.eye(n - 2, n - 1)
@@ -181,7 +181,7 @@ def fiedler(a: ArrayLike) -> Array:
     a = asarray(a)
     if not a.shape:
         a = a[None]
-    return lax.abs(a[..., :, None] - a[..., None, :])
+    return absolute(a[..., :, None] - a[..., None, :])
 
 
 def fiedler_companion(a: ArrayLike) -> Array:
@@ -214,6 +214,7 @@ def hilbert(n: int) -> Array:
 
 def invhilbert(n: int) -> Array:
     """The inverse of hilbert(n), which consists of whole numbers."""
+
     def entry(i: int, j: int) -> float:
         s = i + j
         return float(

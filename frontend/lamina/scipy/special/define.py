@@ -36,20 +36,3 @@ def in_double(name: str, fun: Callable[..., Any], arity: int,
     call.__name__ = name
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
-
-
-def derivative_of(fun: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """The derivative of a program by one of its arguments, as a program."""
-
-    def by_argument(*args: Any) -> Any:
-        from lamina.interpreters.jvp import jvp_flat
-        from lamina.lax import full_like
-
-        def of(v: Any) -> list[Any]:
-            return [fun(*args[:position], v, *args[position + 1 :])]
-
-        at = args[position]
-        return jvp_flat(of, [at], [full_like(at, 1)])[1][0]
-
-    by_argument.__name__ = f"{fun.__name__}_by_{position}"
-    return by_argument

@@ -54,9 +54,17 @@ def erfcx_double(x: Any) -> Any:
     return where(x == x, result, math.nan)
 
 
-erfcx = in_double("erfcx", erfcx_double, 1, [
+_real_erfcx = in_double("erfcx", erfcx_double, 1, [
     lambda g, ans, x: g * (2 * x * ans - 2 / _ROOT_PI),
 ])  # fmt: skip
+
+
+def erfcx(x: ArrayLike) -> Array:
+    """exp(x**2) erfc(x), for real and complex x."""
+    (x,) = promote_args_inexact("erfcx", x)
+    return wofz(1j * jnp.asarray(x)) if get_aval(x).dtype.kind == "c" else _real_erfcx(x)
+
+
 erfcx.__doc__ = "exp(x**2) erfc(x), without overflow or underflow for positive x."
 
 

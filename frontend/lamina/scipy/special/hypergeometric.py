@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.lax.special.program import iterate, where
-from lamina.scipy.special.define import derivative_of, in_double
+from lamina.lax.special.program import derivative_of, iterate, where
+from lamina.scipy.special.define import in_double
 from lamina.scipy.special.gamma_functions import _gamma, _sign
 
 _EPS = 2.0**-54
@@ -106,9 +106,7 @@ def _about_one(a: Any, b: Any, c: Any, x: Any) -> Any:
     s, y = c - a - b, 1.0 - x
     first = _gauss_series(a, b, 1.0 - s, y) * _inverse_gamma(c - a) * _inverse_gamma(c - b)
     second = _gauss_series(c - a, c - b, 1.0 + s, y) * _inverse_gamma(a) * _inverse_gamma(b)
-    return _gamma(c) * (
-        _gamma(s) * first + _gamma(-s) * lax.pow(y, s) * second
-    )
+    return _gamma(c) * (_gamma(s) * first + _gamma(-s) * lax.pow(y, s) * second)
 
 
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
