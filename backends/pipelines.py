@@ -65,10 +65,10 @@ STABLEHLO_FUSE = (
 )
 
 # The same for GPUs: kernels of our own do matrix products, in any layout.
-CUDA_FUSE = tuple(
-    {"stablehlo-fuse": "stablehlo-fuse{library-products=false}"}.get(name, name)
-    for name in STABLEHLO_FUSE
-    if name != "stablehlo-lay-out-contractions"
+CUDA_FUSE = (
+    "stablehlo-outline-attention",  # before others take its parts
+    *(name for name in STABLEHLO_FUSE[:-1] if name != "stablehlo-lay-out-contractions"),
+    "stablehlo-fuse{library-products=false}",
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.

@@ -379,6 +379,10 @@ def _dtype(type_: Any) -> np.dtype:
 
 def _constant(op: Any) -> Any:
     value = op.attributes["value"]
+    type_ = op.results[0].type
+    if isinstance(type_, ir.VectorType):
+        number = value.get_splat_value().value
+        return np.full((1, *type_.shape), number, _dtype(type_.element_type))
     return np.asarray(value.value).astype(_dtype(op.results[0].type))
 
 

@@ -31,7 +31,8 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import SCRATCH
-from lamina.passes.gpu.write_kernels import written_op
+from lamina.passes.gpu.product_tiling import generation
+from lamina.passes.gpu.write_kernels import is_attention, written_op
 from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, vectorise=False)
@@ -97,7 +98,10 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
 def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
     """A function of StableHLO ops -> a gpu.module; the texts of the stages on the way."""
     (function,) = [op.operation for op in module.body.operations]
-    if written_op(function) is not None:
+    if is_attention(function) and generation(target.cpu) >= 80:
+        texts = {"linalg": str(module)}
+        run_pipeline(CUDA_KERNEL_WRITTEN, module)
+    elif written_op(function) is not None and not is_attention(function):
         check_shapes(module)
         before = [stage for stage in preparing(source) if stage not in CUDA_NOT_BEFORE_WRITTEN]
         run_pipeline(tuple(before), module)

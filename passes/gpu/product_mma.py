@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir, vector
+from lamina.dialects.vendors import ir, vector
+from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part, rounded
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_block import Arena, Block, emit_product
@@ -149,7 +150,7 @@ class _Mma:
     def _sums(self) -> list[ir.Value]:
         block, stages, depth = self.block, self.tiling.stages, self.tiling.depth
         steps = block.steps
-        groups = _Groups()
+        groups = Groups()
         for stage in range(stages - 1):
             at = plus(block.first_depth, stage * depth)
             if stage < steps:
@@ -186,60 +187,31 @@ class _Mma:
         per = 32 // self.bytes  # of k, in one instruction
         sums = list(sums)
         for k in range(0, self.tiling.depth, per):
+            down = times(self.warp_row, self.rows)
             left = [
-                self._fragment(a, stage, times(self.warp_row, self.rows), row, k, True)
+                self._fragment(a, stage, plus(down, row), k, True)
                 for row in range(0, self.rows, 16)
             ]
             right: list[ir.Value] = []
             begin = times(self.warp_column, self.columns)
             for column in range(0, self.columns, 8 if self.is_f8 else 16):
                 if self.is_f8:  # no other op may have such vectors
-                    right.append(self._fragment(b, stage, begin, column, k, False, matrices=2))
+                    right.append(self._fragment(b, stage, plus(begin, column), k, False, 2))
                 else:
-                    both = self._fragment(b, stage, begin, column, k, False)
-                    right += [_part(both, 0), _part(both, 2)]
+                    both = self._fragment(b, stage, plus(begin, column), k, False)
+                    right += [part(both, 0), part(both, 2)]
             for i, x in enumerate(left):
                 for j, y in enumerate(right):
                     place = i * len(right) + j
-                    sums[place] = self._mma(x, y, sums[place])
+                    sums[place] = multiply_add(x, y, sums[place], self.core.is_tf32)
         return sums
 
     def _fragment(
-        self, tile: AsyncCopies | RegisterCopies, stage: ir.Value, begin: ir.Value, row: int, k: int,
+        self, tile: AsyncCopies | RegisterCopies, stage: ir.Value, row: ir.Value, k: int,
         rows_first: bool, matrices: int = 4,
     ) -> ir.Value:  # fmt: skip
-        """Four (or two) matrices of 8 rows by 16 bytes along k: the first two are neighbours along the rows
-        if `rows_first`, else along k."""
-        matrix, line = over(self.lane, 8), modulo(self.lane, 8)
-        first, second = modulo(matrix, 2), over(matrix, 2)
-        by_row, by_depth = (first, second) if rows_first else (second, first)
-        chunk = 16 // self.bytes
-        down, along = times(by_row, 8) if matrices > 2 else index(0), plus(times(by_depth, chunk), k)
-        if tile.shape.by_depth:
-            at = (plus(along, line), plus(plus(begin, down), row))
-        else:
-            at = (plus(plus(plus(begin, down), row), line), along)
-        type_ = ir.VectorType.get([matrices, 4 // self.bytes], self.core.element)
-        found = ir.Operation.create(
-            "nvgpu.ldmatrix",
-            results=[type_],
-            operands=[tile.buffer, stage, *tile.shape.place(*at)],
-            attributes={
-                "numTiles": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), matrices),
-                "transpose": ir.BoolAttr.get(tile.shape.by_depth),
-            },
-        ).result
-        return _rounded(found) if self.core.is_tf32 else found
-
-    def _mma(self, a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-        i64 = ir.IntegerType.get_signless(64)
-        shape = [ir.IntegerAttr.get(i64, size) for size in (16, 8, 32 // self.bytes)]
-        attributes: dict[str, ir.Attribute] = {"mmaShape": ir.ArrayAttr.get(shape)}
-        if self.core.is_tf32:
-            attributes["tf32Enabled"] = ir.UnitAttr.get()
-        return ir.Operation.create(
-            "nvgpu.mma.sync", results=[total.type], operands=[a, b, total], attributes=attributes
-        ).result
+        found = fragment(tile.buffer, tile.shape, self.lane, stage, row, k, rows_first, matrices)
+        return rounded(found) if self.core.is_tf32 else found
 
     # ---- the results -----------------------------------------------------------------------------
     def _finish(self, sums: list[ir.Value]) -> None:
@@ -267,58 +239,3 @@ class _Mma:
                 return plus(plus(of_warp, modulo(staged, 16)), 16 * first)
 
             self.block.store_tile(buffer, 32, _THREADS, row_of)
-
-
-
-
-def _part(fragment: ir.Value, first: int) -> ir.Value:
-    """Two of the four matrices of a fragment."""
-    type_ = ir.VectorType(fragment.type)
-    values = [
-        vector.ExtractOp(fragment, [], [first + i, j]).result
-        for i in range(2)
-        for j in range(type_.shape[1])
-    ]
-    part = ir.VectorType.get([2, type_.shape[1]], type_.element_type)
-    return vector.FromElementsOp(part, values).result
-
-
-def _rounded(fragment: ir.Value) -> ir.Value:
-    """f32 values rounded to the nearest of tf32."""
-    type_ = ir.VectorType(fragment.type)
-    i32 = ir.IntegerType.get_signless(32)
-    values = []
-    for i in range(type_.shape[0]):
-        value = vector.ExtractOp(fragment, [], [i, 0]).result
-        bits = ir.Operation.create(
-            "nvvm.convert.float.to.tf32",
-            results=[i32],
-            operands=[value],
-            attributes={"rnd": ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")},
-        ).result
-        values.append(arith.BitcastOp(type_.element_type, bits).result)
-    return vector.FromElementsOp(type_, values).result
-
-
-class _Groups:
-    """Groups of asynchronous copies; none where there are no copies."""
-
-    def __init__(self) -> None:
-        self.token: ir.Value | None = None
-        """Of some copy: the ops want one, and don't look at which."""
-
-    def commit(self) -> None:
-        """All copies since the last group are one."""
-        if self.token is not None:
-            type_ = ir.Type.parse("!nvgpu.device.async.token")
-            ir.Operation.create(
-                "nvgpu.device_async_create_group", results=[type_], operands=[self.token]
-            )
-
-    def wait(self, groups: int) -> None:
-        """This thread's copies are done, but those of the last groups."""
-        if self.token is not None:
-            count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), groups)
-            ir.Operation.create(
-                "nvgpu.device_async_wait", operands=[self.token], attributes={"numGroups": count}
-            )

@@ -110,6 +110,8 @@ class Operand:
 
     def finished(self, value: ir.Value) -> ir.Value:
         """What the body's ops make of an element."""
+        if not self.ops:
+            return value
         argument = self.product.generic.body.arguments[self.factor.number]
         known = {**self.replaced, argument: value}
         for op in self.ops:

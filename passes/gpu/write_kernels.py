@@ -4,7 +4,7 @@
         ->  gpu.module @f_gpu { gpu.func @f_0(%x, %y, %scratch) kernel { ... } ... }
 A function of one such op becomes kernels as `gpu-map-to-threads` makes them; constants and reshapes
 may stand around the op. The op's regions are inlined as StableHLO on scalars, which later passes
-lower. All other functions are left alone.
+lower. A function of kind attention becomes one kernel. All other functions are left alone.
 
 example: test/passes/gpu/write_kernels.mlir
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.gpu.attention import write_attention
 from lamina.passes.gpu.factorisations import (
     write_hessenberg,
     write_lu,
@@ -37,6 +38,7 @@ from lamina.passes.gpu.solvers import (
 )
 from lamina.passes.gpu.sort import write_sort, write_top_k
 from lamina.passes.stablehlo.lapack import routine_of
+from lamina.passes.stablehlo.outline_attention import KIND as ATTENTION
 from lamina.passes.stablehlo.scan_order import Scan
 
 WRITERS: dict[str, Callable[[Job], None]] = {
@@ -70,7 +72,7 @@ class WriteKernels(Pass):
         for view in list(module.body.operations):
             op = written_op(view.operation)
             if op is not None:
-                write = _writer(op)
+                write = write_attention if is_attention(view.operation) else _writer(op)
                 assert write is not None
                 with view.operation.location:
                     job = Job(module, view.operation, op)
@@ -83,6 +85,9 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
     """The one op of a function that `gpu-write-kernels` writes kernels for, if it is such a one."""
     if function.name != "func.func" or not function.regions[0].blocks:
         return None
+    if is_attention(function):
+        block = function.regions[0].blocks[0]
+        return block.operations[len(block.operations) - 1].operands[0].owner.operation
     found = None
     for view in function.regions[0].blocks[0].operations:
         op = view.operation
@@ -91,6 +96,12 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
         elif op.name not in ("stablehlo.constant", "stablehlo.reshape", "func.return"):
             return None
     return found
+
+
+def is_attention(function: ir.Operation) -> bool:
+    """Whether `stablehlo-outline-attention` made a function."""
+    attributes = function.attributes
+    return "lamina.kind" in attributes and attributes["lamina.kind"].value == ATTENTION
 
 
 def _writer(op: ir.Operation) -> Callable[[Job], None] | None:

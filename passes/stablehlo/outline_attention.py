@@ -1,0 +1,123 @@
+"""Make one kernel of softmax(score(q k^T)) v, so that no matrix of scores need be in memory.
+
+    %s = dot_general %q, %k
+    %t = multiply %s, %scale (or a mask, a bias: any element-wise ops)    %o = call @fused_attention_0(
+    %p = softmax %t: maximum, subtract, exponential, sum, divide    ->        %q, %k, %v)
+    %o = dot_general %p, %v
+
+The kernel holds the same ops, and its kind is `attention`: a target that has a kernel for it does all
+in one pass over k and v, with a maximum and a sum that are corrected as they go; any other may
+compile it as it is. A transpose of the result is part of it. What masks are made of (iotas,
+comparisons) goes in, arrays become arguments.
+
+Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits
+(`any-type` lifts that), and widths of at most `max-width`.
+
+example: test/passes/stablehlo/outline_attention.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.stablehlo.attention import Attention
+from lamina.passes.stablehlo.facts import CONTROL, DotNumbers, defining
+from lamina.passes.stablehlo.fuse_outline import Kernels
+
+KIND = "attention"
+_NARROW = ("bf16", "f16")
+
+
+@dataclass(frozen=True)
+class OutlineAttention(Pass):
+    """See the module's docstring."""
+
+    max_width: int = 128
+    any_type: bool = False
+
+    def run(self, module: ir.Module) -> None:
+        kernels = Kernels(module)
+        for op in [inner.operation for inner in module.body.operations]:
+            if op.name == "func.func" and op.regions[0].blocks:
+                if "lamina.kind" not in op.attributes:
+                    self._block(op.regions[0].blocks[0], kernels)
+        self.count("kernels", len(kernels))
+
+    def _block(self, block: ir.Block, kernels: Kernels) -> None:
+        for op in [inner.operation for inner in block.operations]:
+            if op.name in CONTROL:
+                for region in op.regions:
+                    self._block(region.blocks[0], kernels)
+            elif op.name == "stablehlo.dot_general":
+                found = Attention.of(op)
+                if found is not None and self._is_wanted(found, block):
+                    _outline(found, kernels)
+
+    def _is_wanted(self, found: Attention, block: ir.Block) -> bool:
+        ops = (found.product, *found.ops)
+        if any(op.block != block for op in ops):
+            return False
+        q, k = found.product.operands
+        v = found.values.operands[1 - found.probabilities_operand]
+        types = {str(value.type.element_type) for value in (q, k, v)}
+        if not self.any_type and not (len(types) == 1 and types <= set(_NARROW)):
+            return False
+        if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
+            return False
+        (width,) = DotNumbers.of(found.product).lhs_contracting
+        numbers = DotNumbers.of(found.values)
+        rank = len(v.type.shape)
+        free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
+        return max(q.type.shape[width], v.type.shape[free[0]]) <= self.max_width
+
+
+def _outline(found: Attention, kernels: Kernels) -> None:
+    values = _last(found.values)
+    inside = {found.product, found.values, values, *found.ops}
+    order = [op.operation for op in values.block.operations if op.operation in inside]
+    outside = dict.fromkeys(
+        operand for op in order for operand in op.operands if defining(operand) not in inside
+    )
+    constants = [v for v in outside if _is_scalar_constant(v)]
+    arguments = [v for v in outside if v not in constants]
+    with kernels.insertion_point(), values.location:
+        function, block = hlo.function(
+            "", [v.type for v in arguments], [values.results[0].type], "private"
+        )
+    keys = found.scores.type.shape[found.keys_dim]
+    function.attributes["lamina.kind"] = ir.StringAttr.get(KIND)
+    function.attributes["lamina.reason"] = ir.StringAttr.get(
+        f"attention over {keys} keys: scores and probabilities stay out of memory"
+    )
+    with ir.InsertionPoint(block) as end, values.location:
+        known = dict(zip(arguments, block.arguments, strict=True))
+        for op in [*(v.owner.operation for v in constants), *order]:
+            copy = op.clone(end).operation
+            for number, operand in enumerate(copy.operands):
+                if operand in known:
+                    copy.operands[number] = known[operand]
+            known |= dict(zip(op.results, copy.results, strict=True))
+        hlo.return_([known[values.results[0]]])
+    callee = kernels.add(function, KIND)
+    with ir.InsertionPoint(values), values.location:
+        (result,) = hlo.call(callee, arguments, [values.results[0].type])
+    values.results[0].replace_all_uses_with(result)
+    for op in reversed([*(v.owner.operation for v in constants), *order]):
+        if all(next(iter(r.uses), None) is None for r in op.results):
+            op.erase()
+
+
+def _last(values: ir.Operation) -> ir.Operation:
+    """The op that the kernel ends with: a transpose of the values, if that is all that they are for."""
+    uses = [use.owner.operation for use in values.results[0].uses]
+    if len(uses) == 1 and uses[0].name == "stablehlo.transpose" and uses[0].block == values.block:
+        return uses[0]
+    return values
+
+
+def _is_scalar_constant(value: ir.Value) -> bool:
+    op = defining(value)
+    return op is not None and op.name == "stablehlo.constant" and not value.type.shape

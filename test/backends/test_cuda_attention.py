@@ -1,0 +1,119 @@
+"""Attention in one kernel for GPUs: emulated against the CPU's, which keeps all scores."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import simt
+from simt_program import Program
+
+import lamina
+import lamina.numpy as jnp
+
+_RANDOM = np.random.default_rng(0)
+_BF16 = ml_dtypes.bfloat16
+
+
+def _x(*shape: int, dtype: Any = _BF16) -> np.ndarray:
+    return _RANDOM.normal(size=shape).astype(dtype)
+
+
+def _attention(**options: Any) -> Callable:
+    def function(q, k, v, *more):
+        return lamina.nn.dot_product_attention(q, k, v, *more, **options)
+
+    return function
+
+
+def _masked(q, k, v, mask):
+    return lamina.nn.dot_product_attention(q, k, v, mask=mask)
+
+
+def _plain(q, k, v):
+    return lamina.nn.softmax(q @ k.T * np.float16(0.2)) @ v
+
+
+def _some_see_nothing_at_first(q, k, v):
+    scores = (q @ k.T).astype(np.float32)
+    i, j = jnp.arange(q.shape[0])[:, None], jnp.arange(k.shape[0])
+    return lamina.nn.softmax(jnp.where(j >= i, scores, -np.inf)).astype(q.dtype) @ v
+
+
+# name -> (function, arguments)
+PROGRAMS: dict[str, tuple[Callable, tuple]] = {
+    "causal": (_attention(is_causal=True), (_x(1, 70, 2, 32), _x(1, 70, 2, 32), _x(1, 70, 2, 32))),
+    "groups_bias": (_attention(scale=0.3), (_x(2, 20, 4, 24), _x(2, 70, 2, 24), _x(2, 70, 2, 24),
+                                            _x(1, 4, 20, 70))),
+    "mask": (_masked, (_x(1, 9, 2, 16), _x(1, 130, 2, 16), _x(1, 130, 2, 16),
+                       _RANDOM.random((1, 2, 9, 130)) > 0.3)),
+    "f16_odd": (_plain, (_x(33, 21, dtype=np.float16), _x(65, 21, dtype=np.float16),
+                         _x(65, 39, dtype=np.float16))),
+    "infinite": (_some_see_nothing_at_first, (_x(130, 16), _x(130, 16), _x(130, 16))),
+}  # fmt: skip
+
+
+@functools.cache
+def _program(name: str) -> Program:
+    function, arguments = PROGRAMS[name]
+    return Program(function, *arguments)
+
+
+def _kernel(program: Program) -> tuple[str, Any]:
+    ((name, kernel),) = [(n, k) for n, k in program.kernels.items() if "attention" in n]
+    return name, kernel
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_emulated(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    program = _program(name)
+    (launch,) = _kernel(program)[1].launches
+    assert _kernel(program)[1].scratch_bytes == 0, launch
+    wanted = np.asarray(lamina.jit(function)(*arguments)).astype(np.float32)
+    found = program.run()[0].astype(np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=1e-2)
+    assert not program.conflicts
+    for used in _kernel(program)[1].cubin(program.target)[1].values():
+        assert used.spill_loads == used.stack_bytes == 0 and used.registers <= 255
+
+
+def test_queries_that_see_nothing_are_nan() -> None:
+    def nothing(q, k, v):
+        scores = jnp.where(jnp.arange(16)[:, None] > 3, (q @ k.T).astype(np.float32), -np.inf)
+        return lamina.nn.softmax(scores).astype(q.dtype) @ v
+
+    arguments = _x(16, 16), _x(16, 16), _x(16, 16)
+    (found,) = Program(nothing, *arguments).run()
+    np.testing.assert_array_equal(np.isnan(found.astype(np.float32)).all(1), np.arange(16) <= 3)
+
+
+@pytest.mark.parametrize("op", ["gpu.barrier", "nvgpu.device_async_wait"])
+def test_every_barrier_and_wait_is_needed(op: str) -> None:
+    name, kernel = _kernel(_program("causal"))
+    lines = kernel.texts["gpu"].split("\n")
+    places = [n for n, line in enumerate(lines) if op in line]
+    assert len(places) == 2
+    for place in places:
+        broken = "\n".join(lines[:place] + lines[place + 1 :])
+        with pytest.raises(simt.SimtError, match="race"):
+            _program("causal").run({name: broken})
+
+
+def test_the_widest_spills_nothing() -> None:
+    arrays = [lamina.ShapeDtypeStruct((4, 2048, 8, 128), _BF16)] * 3
+    for arch in ("sm_80", "sm_100a"):
+        program = Program(_attention(is_causal=True), *arrays, arch=arch)
+        assert list(program.kernels) == ["fused_attention_0"]
+        for used in _kernel(program)[1].cubin(program.target)[1].values():
+            assert used.spill_loads == used.stack_bytes == 0 and used.shared_bytes <= 48 << 10
+
+
+def test_without_tensor_cores_scores_are_in_memory() -> None:
+    arrays = [lamina.ShapeDtypeStruct((64, 16), np.float16)] * 3
+    (kernel,) = Program(_plain, *arrays, arch="sm_75").kernels.values()
+    assert len(kernel.launches) > 1 and "mma" not in kernel.ptx
