@@ -21,7 +21,12 @@ from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir, memref, scf
 from lamina.passes.base import Pass
-from lamina.passes.linalg.contraction import Contraction, choose_tiling, read_contraction
+from lamina.passes.linalg.contraction import (
+    Contraction,
+    choose_tiling,
+    read_contraction,
+    rows_of_block,
+)
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.lower_to_loops import GRAIN
 from lamina.passes.linalg.parallel import split
@@ -46,7 +51,7 @@ from lamina.passes.loops import for_steps, index
 _NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
 _CHUNK_BYTES = 1 << 17
-_FEW_TASKS = 4
+_FEW_TASKS, _ENOUGH_TASKS = 4, 16
 
 Position = dict[int, ir.Value]
 
@@ -137,15 +142,57 @@ class _Emitter:
         return reduced[:count], reduced[count:]
 
     def emit(self) -> None:
-        row, rows = self._contraction.row, self._tiling.rows
-        whole = self._extents[row] // rows * rows
-        self._rows(0, whole, rows)
-        if whole < self._extents[row]:
-            self._rows(whole, self._extents[row], self._extents[row] - whole)
+        extent = self._extents[self._contraction.row]
+        chunk = self._chunk()
+        if chunk:
+            self._chunks(chunk)
+        else:
+            rows = rows_of_block(extent, self._tiling.most_rows)
+            whole = extent // rows * rows
+            self._rows(0, whole, rows)
+            if whole < extent:
+                self._rows(whole, extent, extent - whole)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
             if not list(self._contraction.c.buffer.uses):
                 self._contraction.c.buffer.owner.erase()
+
+    def _chunk(self) -> int:
+        """Rows of a task, so many for each; 0 if blocks of equal size make better ones."""
+        extent, most = self._extents[self._contraction.row], self._tiling.most_rows
+        if self._outer or extent <= most:
+            return 0
+        if math.prod(self._extents[d] for d in self._contraction.around) >= _ENOUGH_TASKS:
+            return extent
+        counts = (n for n in range(_FEW_TASKS, _ENOUGH_TASKS + 1, 2) if extent % n == 0)
+        chunks = [extent // n for n in counts if extent // n >= most // 2]
+        return max(chunks, key=lambda chunk: (chunk / math.ceil(chunk / most), -chunk), default=0)
+
+    def _chunks(self, chunk: int) -> None:
+        """Tasks of several blocks, whose numbers of rows differ by no more than one."""
+        contraction = self._contraction
+        row, around = contraction.row, contraction.around
+        blocks = math.ceil(chunk / self._tiling.most_rows)
+        rows = math.ceil(chunk / blocks)
+        full = (chunk - blocks * (rows - 1)) * rows
+        sizes = [self._extents[d] for d in (*around, row)]
+        counts = [*sizes[:-1], sizes[-1] // chunk]
+        cost = _NANOSECONDS * contraction.products
+        tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
+
+        def inside(position: Position) -> None:
+            first = position[row]
+            for low, high, step in ((0, full, rows), (full, chunk, rows - 1)):
+                if low < high:
+                    start, stop = (arith.AddIOp(first, index(n)).result for n in (low, high))
+                    for_steps(start, stop, step, self._columns_at(position, step))
+
+        steps = [1] * len(around) + [chunk]
+        _nest((*around, row), [0] * len(sizes), sizes, steps, tasks, grain, inside)
+
+    def _columns_at(self, position: Position, rows: int) -> Callable[[ir.Value], None]:
+        row = self._contraction.row
+        return lambda i: self._columns({**position, row: i}, rows)
 
     def _rows(self, low: int, high: int, rows: int) -> None:
         """All blocks of so many rows between two row numbers."""

@@ -17,6 +17,7 @@ from lamina.passes.linalg.structure import Generic, stride_along
 _BITS_OF = {"f32": 32, "f64": 64}
 _LEAST_PRODUCTS = 32_768  # fewer are left to plain loops, which cost less to compile
 _LEAST_COLUMNS = 8
+_MANY_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,10 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Tiling:
-    """Rows of a block, and the widths of its vectors: of the blocks in the middle, and of the one
-    at the end of the columns (empty if nothing is left)."""
+    """The most rows of a block, and the widths of its vectors: of the blocks in the middle, and of
+    the one at the end of the columns (empty if nothing is left)."""
 
-    rows: int
+    most_rows: int
     middle: tuple[int, ...]
     end: tuple[int, ...]
 
@@ -111,11 +112,11 @@ def _with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contractio
 
 def _row_score(extent: int) -> float:
     """The part of a row dimension that whole blocks cover, less for blocks of few rows."""
-    rows = _rows(extent, 7)
+    rows = rows_of_block(extent, 7)
     return min(rows, 4) * (extent // rows * rows) / extent
 
 
-def _rows(extent: int, most: int) -> int:
+def rows_of_block(extent: int, most: int) -> int:
     """Rows of a block: a divisor of the extent that is not much smaller than what fits."""
     divisors = [n for n in range(most, max(1, (most + 1) // 2) - 1, -1) if extent % n == 0]
     return min(extent, divisors[0] if divisors else most)
@@ -127,7 +128,11 @@ def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
     accumulators, most = (28, 4) if vector_bits >= 512 else (12, 2)
     extents = contraction.generic.extents
     columns = extents[contraction.column]
+    if extents[contraction.row] >= _MANY_ROWS:
+        most = 2  # each vector of b is worth more the more rows it is multiplied with
     vectors = max(1, min(most, columns // lanes))
+    if most == 2 and accumulators > 12 and vectors == 2 and columns // lanes % 6 == 3:
+        vectors = 3  # leaves nothing at the end
     if vectors == most and (columns // lanes) % most and (columns // lanes) % (most - 1) == 0:
         vectors = most - 1  # leaves nothing at the end
     middle = (lanes,) * vectors if columns >= lanes else ()
@@ -137,7 +142,7 @@ def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
         if width < lanes and rest % (2 * width) // width:
             end.append(width)
     widest = max(len(middle), len(end))
-    return Tiling(_rows(extents[contraction.row], accumulators // widest), middle, tuple(end))
+    return Tiling(accumulators // widest, middle, tuple(end))
 
 
 def _stride(factor: Factor, dimension: int) -> int:

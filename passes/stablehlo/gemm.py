@@ -71,17 +71,20 @@ def _gemm(left: tuple[int, ...], right: tuple[int, ...], numbers: DotNumbers) ->
 
 
 _LEAST_LIBRARY_PRODUCTS = 4096
-_BLOCKED_PRODUCTS = (1 << 20, 1 << 24)  # of one matrix product, where ours is the faster
+_BLOCKED_PRODUCTS = (1 << 20, 1 << 27)  # of one matrix product, where ours is the faster
 _BLOCKED_BATCH = 4  # or that many products, each below the upper bound
 _BLOCKED_BYTES = 1 << 20  # of the right matrix, which is read again for each block of rows
+_BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay in the first cache
+_LARGE = 1 << 24
 
 
 def library_wins(gemm: Gemm, element: str) -> bool:
     """Whether BLAS does a product faster than the code we generate for it.
 
     Measured with OpenBLAS on one AVX-512 core: 57 to 97 GFLOP/s at size 64 (ours 106 to 141), 148
-    at 256 (171), 160 at 2048 (146); a call of it costs a tenth of our code to compile. A right
-    matrix that we would have to lay out first costs us 13 % of 128x512x512.
+    at 256 (171), 136 at 512 (150 to 168), 160 at 2048 (146), 119 for 128x512x512 (150 to 167); a
+    call of it costs a tenth of our code to compile. A right matrix that we have to lay out first
+    costs us a sixth of 128x512x512, and we are no faster then.
     """
     products = gemm.m * gemm.n * gemm.k
     if products <= _LEAST_LIBRARY_PRODUCTS:
@@ -90,6 +93,8 @@ def library_wins(gemm: Gemm, element: str) -> bool:
         return True
     least, most = _BLOCKED_PRODUCTS
     if gemm.b.transposed and not gemm.batch:
+        return True
+    if products > _LARGE and gemm.k > _BLOCKED_DEPTH:
         return True
     many = prod(gemm.batch) >= _BLOCKED_BATCH and products * prod(gemm.batch) >= least
     size = 4 if element == "f32" else 8

@@ -235,8 +235,8 @@ func.func @library(%x: tensor<4xf32>) {
 // OWN-LABEL: func.func @product
 // OWN-NOT: library
 // OWN: lamina.kind = "output", lamina.reason = "dot_general with 1 ops after"
-func.func @product(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
-  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
-  %1 = stablehlo.negate %0 : tensor<512x512xf32>
-  return %1 : tensor<512x512xf32>
+func.func @product(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %1 = stablehlo.negate %0 : tensor<1024x1024xf32>
+  return %1 : tensor<1024x1024xf32>
 }
