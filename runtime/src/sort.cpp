@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "buffer.h"
@@ -23,6 +25,7 @@ constexpr int kDigits = 1 << kDigitBits;
 constexpr int64_t kShortRow = 256;                  // below, comparing is cheaper than counting
 constexpr int64_t kParallelRow = int64_t{1} << 16;  // from here on, threads share a row
 constexpr int kMaxChunks = 16;
+constexpr int64_t kCached = 2048;  // items prepared and counted while they are in cache
 
 enum Kind : int64_t { kUnsigned, kSigned, kFloat, kTotalOrder };
 
@@ -80,33 +83,37 @@ constexpr Bits infinity_of(bool brain_float) {
 // An element's bits as an unsigned integer of the same order.
 template <class Bits>
 struct Order {
-  int64_t kind;
-  bool brain_float;
-  Bits flip;  // all ones when descending
+  bool merges;  // zeros are equal, and so are NaNs
+  Bits infinity;
+  Bits sign;    // the sign bit, where there is one
+  Bits floats;  // all ones for floats, whose order is that of magnitudes below zero
+  Bits flip;    // all ones when descending
 
   explicit Order(const KeySpec& key)
-      : kind(key.kind & ~kBrainFloat),
-        brain_float(key.kind & kBrainFloat),
-        flip(key.descending ? Bits(~Bits{0}) : 0) {}
+      : merges((key.kind & ~kBrainFloat) == kFloat),
+        infinity(infinity_of<Bits>(key.kind & kBrainFloat)),
+        sign((key.kind & ~kBrainFloat) == kUnsigned ? Bits(0) : sign_bit<Bits>()),
+        floats((key.kind & ~kBrainFloat) >= kFloat ? Bits(~Bits{0}) : Bits(0)),
+        flip(key.descending ? Bits(~Bits{0}) : Bits(0)) {}
 
   bool is_nan(Bits bits) const {
-    return kind == kFloat && Bits(bits & Bits(~sign_bit<Bits>())) > infinity_of<Bits>(brain_float);
+    return merges & (Bits(bits & Bits(~sign_bit<Bits>())) > infinity);
   }
-  bool is_zero(Bits bits) const { return kind == kFloat && Bits(bits << 1) == 0; }
+  bool is_zero(Bits bits) const { return merges & (Bits(bits << 1) == 0); }
 
   Bits operator()(Bits bits) const {
-    if (kind == kUnsigned) return bits ^ flip;
-    if (kind == kSigned) return Bits(bits ^ sign_bit<Bits>()) ^ flip;
-    if (is_nan(bits)) return Bits(~Bits{0}) ^ flip;
-    if (is_zero(bits)) return sign_bit<Bits>() ^ flip;
-    return Bits(bits & sign_bit<Bits>() ? Bits(~bits) : Bits(bits | sign_bit<Bits>())) ^ flip;
+    Bits key = Bits(bits ^ Bits((negative(bits) & floats) | sign));
+    key = is_zero(bits) ? sign_bit<Bits>() : key;
+    key = is_nan(bits) ? Bits(~Bits{0}) : key;
+    return key ^ flip;
   }
   Bits inverse(Bits key) const {
     key ^= flip;
-    if (kind == kUnsigned) return key;
-    if (kind == kSigned) return key ^ sign_bit<Bits>();
-    return Bits(key & sign_bit<Bits>() ? Bits(key & Bits(~sign_bit<Bits>())) : Bits(~key));
+    return Bits(key ^ Bits((Bits(~negative(key)) & floats) | sign));
   }
+
+ private:
+  static Bits negative(Bits bits) { return Bits(Bits(0) - Bits(bits >> (sizeof(Bits) * 8 - 1))); }
 };
 
 template <class Key>
@@ -127,33 +134,78 @@ template <class Item>
 class Radix {
  public:
   Radix(Item* items, Item* scratch, int64_t n)
-      : from_(items), to_(scratch), n_(n), chunks_(n < kParallelRow ? 1 : chunk_count()) {}
+      : from_(items),
+        to_(scratch),
+        n_(n),
+        chunks_(n < kParallelRow ? 1 : chunk_count()),
+        counts_(n < kShortRow ? nullptr : new std::array<uint32_t, kDigits>[chunks_]) {}
 
   // The items in order, in one of the two arrays.
   Item* run() {
-    using Key = decltype(key_of(*from_));
     if (n_ < kShortRow) {
-      std::stable_sort(from_, from_ + n_,
-                       [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
+      sort_short();
       return from_;
     }
-    counts_.reset(new std::array<uint32_t, kDigits>[chunks_]);
-    for (shift_ = 0; shift_ < int(sizeof(Key) * 8); shift_ += kDigitBits) one_digit();
+    const auto nothing = [](int64_t, int64_t) {};
+    for (shift_ = 0; shift_ < kBits; shift_ += kDigitBits) {
+      if (count(nothing)) move();
+    }
     return from_;
   }
 
- private:
-  static int64_t chunk_count() { return std::min(kMaxChunks, std::max(1, thread_count())); }
-
-  int digit(const Item& item) const {
-    return int(uint64_t(key_of(item)) >> shift_) & (kDigits - 1);
+  // prepare(lo, hi) fills items [lo, hi) before they are looked at; emit(place, item) takes each at
+  // its place in the order. Both are called by several threads.
+  template <class Prepare, class Emit>
+  void run(const Prepare& prepare, const Emit& emit) {
+    if (n_ < kShortRow) {
+      prepare(0, n_);
+      sort_short();
+      for (int64_t i = 0; i < n_; ++i) emit(i, from_[i]);
+      return;
+    }
+    const auto nothing = [](int64_t, int64_t) {};
+    for (shift_ = 0; shift_ < kBits; shift_ += kDigitBits) {
+      const bool moves = shift_ == 0 ? count(prepare) : count(nothing);
+      if (shift_ + kDigitBits >= kBits) {
+        moves ? scatter(emit) : pass_on(emit);
+      } else if (moves) {
+        move();
+      }
+    }
   }
 
-  void one_digit() {
-    each_chunk([](Radix& self, int64_t chunk, int64_t lo, int64_t hi) {
-      auto& counts = self.counts_[chunk];
+ private:
+  static constexpr int kBits = int(sizeof(decltype(key_of(std::declval<Item>()))) * 8);
+
+  static int64_t chunk_count() { return std::min(kMaxChunks, std::max(1, thread_count())); }
+
+  static int digit(const Item& item, int shift) {
+    return int(uint64_t(key_of(item)) >> shift) & (kDigits - 1);
+  }
+
+  void sort_short() {
+    std::stable_sort(from_, from_ + n_,
+                     [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
+  }
+
+  void move() {
+    scatter([to = to_](int64_t place, const Item& item) { to[place] = item; });
+    std::swap(from_, to_);
+  }
+
+  // How often each digit occurs becomes where its items go; false when all have the same.
+  template <class Prepare>
+  bool count(const Prepare& prepare) {
+    each_chunk([&](int64_t chunk, int64_t lo, int64_t hi) {
+      const Item* const from = from_;
+      const int shift = shift_;
+      auto& counts = counts_[chunk];
       counts.fill(0);
-      for (int64_t i = lo; i < hi; ++i) ++counts[self.digit(self.from_[i])];
+      for (int64_t block = lo; block < hi; block += kCached) {
+        const int64_t end = std::min(hi, block + kCached);
+        prepare(block, end);
+        for (int64_t i = block; i < end; ++i) ++counts[digit(from[i], shift)];
+      }
     });
     uint32_t total = 0;
     for (int d = 0; d < kDigits; ++d) {
@@ -163,28 +215,42 @@ class Radix {
         counts_[c][d] = total + here;
         here += count;
       }
-      if (here == uint64_t(n_)) return;  // all have this digit: nothing moves
+      if (here == uint64_t(n_)) return false;
       total += here;
     }
-    each_chunk([](Radix& self, int64_t chunk, int64_t lo, int64_t hi) {
-      auto& places = self.counts_[chunk];
-      for (int64_t i = lo; i < hi; ++i) {
-        self.to_[places[self.digit(self.from_[i])]++] = self.from_[i];
-      }
+    return true;
+  }
+
+  template <class Emit>
+  void scatter(const Emit& emit) {
+    each_chunk([&](int64_t chunk, int64_t lo, int64_t hi) {
+      const Item* const from = from_;
+      const int shift = shift_;
+      const Emit put = emit;  // a copy, which no store can change
+      uint32_t* const places = counts_[chunk].data();
+      for (int64_t i = lo; i < hi; ++i) put(places[digit(from[i], shift)]++, from[i]);
     });
-    std::swap(from_, to_);
+  }
+
+  template <class Emit>
+  void pass_on(const Emit& emit) {
+    each_chunk([&](int64_t, int64_t lo, int64_t hi) {
+      for (int64_t i = lo; i < hi; ++i) emit(i, from_[i]);
+    });
   }
 
   template <class Body>
-  void each_chunk(Body) {
+  void each_chunk(const Body& body) {
+    struct Context {
+      const Body& body;
+      int64_t n, chunks;
+    } context{body, n_, chunks_};
     lamina_parallel_for(
-        [](void* context, int64_t lo, int64_t hi) {
-          Radix& self = *static_cast<Radix*>(context);
-          for (int64_t c = lo; c < hi; ++c) {
-            Body{}(self, c, self.n_ * c / self.chunks_, self.n_ * (c + 1) / self.chunks_);
-          }
+        [](void* c, int64_t lo, int64_t hi) {
+          const auto& [body, n, chunks] = *static_cast<Context*>(c);
+          for (int64_t i = lo; i < hi; ++i) body(i, n * i / chunks, n * (i + 1) / chunks);
         },
-        this, chunks_, 1);
+        &context, chunks_, 1);
   }
 
   Item* from_;
@@ -212,15 +278,29 @@ void sort_values(const Plan& plan, int64_t row) {
   const auto in = row_of(plan, static_cast<const Bits*>(plan.inputs[0]), row);
   const auto out = row_of(plan, static_cast<Bits*>(plan.outputs[0]), row);
   Arrays<Bits> arrays(n);
-  int64_t special = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    arrays.first[j] = order(in[j]);
-    special += order.is_zero(in[j]) || order.is_nan(in[j]);
-  }
-  const Bits* sorted = Radix<Bits>(arrays.first, arrays.second, n).run();
-  for (int64_t j = 0; j < n; ++j) out[j] = order.inverse(sorted[j]);
-  if (!special) return;
-  const auto range = [&](Bits key) { return std::lower_bound(sorted, sorted + n, key) - sorted; };
+  Bits* const keys = arrays.first;
+  std::atomic<int64_t> special{0};
+  Radix<Bits>(keys, arrays.second, n)
+      .run(
+          [&, keys, order, in](int64_t lo, int64_t hi) {
+            int64_t found = 0;
+            for (int64_t j = lo; j < hi; ++j) {
+              keys[j] = order(in[j]);
+              found += order.is_zero(in[j]) | order.is_nan(in[j]);
+            }
+            if (found) special.fetch_add(found, std::memory_order_relaxed);
+          },
+          [order, out](int64_t place, Bits key) { out[place] = order.inverse(key); });
+  if (!special.load()) return;
+  // Where the zeros and the NaNs begin, by bisection of what was written.
+  const auto range = [&](Bits key) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      (order(out[middle]) < key ? low : high) = order(out[middle]) < key ? middle + 1 : middle;
+    }
+    return low;
+  };
   int64_t zero = range(order(Bits{0}));
   int64_t nan = range(Bits(~Bits{0}) ^ order.flip);
   for (int64_t j = 0; j < n; ++j) {
