@@ -2,8 +2,8 @@
 
 Each `math` op that has a formula becomes a call of a private function, one per operation and type,
 that LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of
-libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. Leaves alone what has
-no formula: libm computes it.
+libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. A sine and a cosine of
+the same operand share their work. Leaves alone what has no formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
@@ -50,6 +50,11 @@ _FORMULAS: dict[str, dict[int, Formula]] = {
     "math.tan": {32: trigonometric.tan, 64: trigonometric_64.tan},
     "math.tanh": _in_both(hyperbolic.tanh),
 }
+# For functions of the same operand, whose common work LLVM does once.
+_BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
+    "math.sin": ("math.cos", {32: trigonometric.sin_beside_cos, 64: trigonometric_64.sin}),
+    "math.cos": ("math.sin", {32: trigonometric.cos_beside_sin, 64: trigonometric_64.cos}),
+}
 
 
 @dataclass(frozen=True)
@@ -66,19 +71,32 @@ class ExpandFunctions(Pass):
 
         module.operation.walk(visit)
         functions: dict[tuple[str, ir.Type], str] = {}
+        beside = {op for op in found if _has_other(op)}
         for op in found:
-            _expand(op, module, functions)
+            _expand(op, module, functions, op in beside)
 
 
-def _expand(op: ir.Operation, module: ir.Module, functions: dict[tuple[str, ir.Type], str]) -> None:
+def _has_other(op: ir.Operation) -> bool:
+    """Whether the function that shares work with this one is wanted of the same operand, too."""
+    if op.name not in _BESIDE:
+        return False
+    other = _BESIDE[op.name][0]
+    return any(use.owner.operation.name == other for use in op.operands[0].uses)
+
+
+def _expand(
+    op: ir.Operation, module: ir.Module, functions: dict[tuple[str, ir.Type], str], beside: bool
+) -> None:
     type_ = op.results[0].type
     computed = _computed_in(type_)
-    formula = _FORMULAS[op.name].get(Lane.of(computed).width) if computed is not None else None
+    formulas = _BESIDE[op.name][1] if beside else _FORMULAS[op.name]
+    formula = formulas.get(Lane.of(computed).width) if computed is not None else None
     if computed is None or formula is None:
         return
-    key = (op.name, computed)
+    name = f"{op.name}_beside" if beside else op.name
+    key = (name, computed)
     if key not in functions:
-        functions[key] = _define(module, op.name, computed, formula, len(op.operands))
+        functions[key] = _define(module, name, computed, formula, len(op.operands))
     with ir.InsertionPoint(op), op.location:
         operands = list(op.operands)
         if computed != type_:

@@ -87,15 +87,6 @@ def exp_in_range(x: Term) -> Term:
     return ((fma(tail, r * r, r) + 1.0).bits() + exponent).as_float()
 
 
-def expm1_of_positive(x: Term) -> Term:
-    """e to the x, less one, for 0 <= x <= 20, NaN for NaN; 1.5 ulp, in f32."""
-    format_ = _FORMATS[x.lane.width]
-    r, _, exponent = _reduce(x)
-    grown = fma(polynomial(r, format_.expm1_tail), r * r, r)
-    scale = (exponent + (format_.bias << format_.mantissa)).as_float()
-    return fma(scale, grown, scale - 1.0)
-
-
 def exp(x: Term) -> Term:
     """e to the x; 1 ulp. Results that would be denormal are zero."""
     format_ = _FORMATS[x.lane.width]

@@ -24,3 +24,15 @@ func.func @left_alone(%x: f64) -> f64 {
   %1 = math.erf %0 : f64
   return %1 : f64
 }
+
+// Of one operand both: formulas that have most of their steps in common.
+// CHECK-LABEL: func.func @pair
+// CHECK-NEXT: call @lamina_sin_beside_f32(%arg0)
+// CHECK-NEXT: call @lamina_cos_beside_f32(%arg0)
+// CHECK-NEXT: call @lamina_sin_f32(%arg1)
+func.func @pair(%x: f32, %y: f32) -> (f32, f32, f32) {
+  %0 = math.sin %x : f32
+  %1 = math.cos %x : f32
+  %2 = math.sin %y : f32
+  return %0, %1, %2 : f32, f32, f32
+}
