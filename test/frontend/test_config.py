@@ -159,7 +159,7 @@ def test_what_affects_traces_is_in_the_key():
 def test_checks_check_every_jaxpr():
     def f(x):
         y = jnp.sin(x)
-        y.var.aval = y.var.aval.update(shape=(7,))
+        y.variable.aval = y.variable.aval.update(shape=(7,))
         return y
 
     with config.enable_checks(True), pytest.raises(lamina.errors.JaxprTypeError, match="sin at"):

@@ -32,14 +32,14 @@ from lamina.interpreters.staging import StagingTrace, raise_leaked, trace_to_jax
 class UnknownTracer(Tracer):
     """A value of the recorded, unknown part."""
 
-    __slots__ = ("made_at", "var")
+    __slots__ = ("made_at", "variable")
 
     def __init__(self, trace: PartialEvalTrace, var: Var, made_at: source_info.SourceInfo) -> None:
-        self._trace, self.var, self.made_at = trace, var, made_at
+        self._trace, self.variable, self.made_at = trace, var, made_at
 
     @property
     def aval(self) -> ShapedArray:
-        return self.var.aval
+        return self.variable.aval
 
 
 class PartialEvalTrace(Trace):
@@ -70,7 +70,7 @@ class PartialEvalTrace(Trace):
 
     def atom(self, x: Any) -> Any:
         """The variable of an unknown value; for a known one, of the residual that holds it."""
-        return x.var if self.is_unknown(x) else self.record.atom(x)
+        return x.variable if self.is_unknown(x) else self.record.atom(x)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not any(self.is_unknown(x) for x in args):

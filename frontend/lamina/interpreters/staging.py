@@ -39,19 +39,19 @@ _SCALARS = (bool, int, float, complex)
 class JitTracer(Tracer):
     """A value of the program being recorded."""
 
-    __slots__ = ("made_at", "var")
+    __slots__ = ("made_at", "variable")
 
     _trace: StagingTrace
 
     def __init__(self, trace: StagingTrace, var: Var, made_at: source_info.SourceInfo) -> None:
-        self._trace, self.var, self.made_at = trace, var, made_at
+        self._trace, self.variable, self.made_at = trace, var, made_at
 
     @property
     def aval(self) -> ShapedArray:
-        return self.var.aval
+        return self.variable.aval
 
-    shape = property(lambda self: self.var.aval.shape)
-    dtype = property(lambda self: self.var.aval.dtype)
+    shape = property(lambda self: self.variable.aval.shape)
+    dtype = property(lambda self: self.variable.aval.dtype)
 
     def origin_note(self) -> str:
         return self._trace.origin_of(self)
@@ -82,7 +82,7 @@ class StagingTrace(Trace):
     def atom(self, x: Any) -> Atom:
         """The variable or literal for a value that the program uses."""
         if type(x) is JitTracer and x._trace is self:
-            return x.var
+            return x.variable
         if type(x) in _SCALARS:
             return Literal(x, get_aval(x))
         if isinstance(x, Tracer):
@@ -128,7 +128,7 @@ class StagingTrace(Trace):
         """For messages: what is being traced, and which arguments the value depends on."""
         lines = [f"The error occurred while tracing the function {self.debug_info.describe()}."]
         makers = {v: eqn for eqn in self.eqns for v in eqn.outvars}
-        reached, todo = set(), [tracer.var]
+        reached, todo = set(), [tracer.variable]
         while todo:
             var = todo.pop()
             if var in reached:
