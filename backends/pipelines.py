@@ -57,6 +57,7 @@ STABLEHLO_FUSE = (
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
     "stablehlo-hoist-invariants",
+    "stablehlo-place-picks",
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-outline-control",

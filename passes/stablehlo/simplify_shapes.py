@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
@@ -341,6 +343,8 @@ def _reduce_of_ones(op: ir.Operation) -> ir.Value | None:
 def _is_neutral_init(reducer: str | None, splat: object) -> bool:
     if reducer in _NEUTRAL:
         return bool(splat == _NEUTRAL[reducer])
+    if reducer == "stablehlo.and":
+        return bool(splat == ~np.zeros_like(splat))
     infinity = float("inf")
     if reducer == "stablehlo.maximum":
         return bool(splat == -infinity)
