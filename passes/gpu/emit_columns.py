@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.emit import flat_grid, grid_stride
-from lamina.passes.gpu.emit_rows import write_result
+from lamina.passes.gpu.emit_rows import initial_values, write_result
 from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch
 from lamina.passes.gpu.reducer import Reducer, Values
 from lamina.passes.gpu.threads import (
@@ -127,7 +127,7 @@ def emit_serial(kernels: Kernels, generic: Generic) -> None:
     items = math.prod(generic.extents[d] for d in reduced)
 
     def emit(kernel: Kernel) -> None:
-        kernel.prepare([generic.op])
+        kernel.prepare([generic.op, *kernels.fills.get(generic.op, ())])
         body = Body(generic, kernel.replaced)
 
         def one(number: ir.Value) -> None:
@@ -140,7 +140,7 @@ def emit_serial(kernels: Kernels, generic: Generic) -> None:
                 at = {**column, **dict(zip(reduced, inner))}
                 return body.run(at, body.inputs(at), carried)
 
-            initial = [load(output, place) for output, place in zip(outputs, places)]
+            initial = initial_values(kernel, body, outputs, places)
             totals = strided(index(0), items, 1, initial, add)
             for value, output, place in zip(totals, outputs, places):
                 store(value, output, place)

@@ -243,14 +243,19 @@ def write_result(
     generic = body.generic
     outputs = [body.value_of(output) for output in generic.outputs]
     places = [indices(map_, at) for map_ in generic.output_maps]
-    fills = kernel.kernels.fills.get(generic.op)
-    initial = (
-        [body.value_of(initial_value(fill)) for fill in fills]
-        if fills is not None
-        else [load(output, place) for output, place in zip(outputs, places, strict=True)]
-    )
+    initial = initial_values(kernel, body, outputs, places)
     for value, output, place in zip(reducer.result(total, initial), outputs, places, strict=True):
         store(value, output, place)
+
+
+def initial_values(
+    kernel: Kernel, body: Body, outputs: Sequence[ir.Value], places: Sequence[Sequence[ir.Value]]
+) -> Values:
+    """What a reduction's results start from: what its fills say, or else what is there."""
+    fills = kernel.kernels.fills.get(body.generic.op)
+    if fills is None:
+        return [load(output, place) for output, place in zip(outputs, places, strict=True)]
+    return [body.value_of(initial_value(fill)) for fill in fills]
 
 
 def _walk(

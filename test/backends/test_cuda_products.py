@@ -57,6 +57,7 @@ KERNELS: dict[str, tuple[tuple[Callable, tuple], str, int]] = {
     "conv_groups": (_conv(np.float32, (2, 8, 5, 9), (16, 4, 3, 3), lhs_dilation=(2, 1), rhs_dilation=(1, 2),
                           feature_group_count=2, **_NCHW), "fma32", 168),
     "depthwise": (_conv(np.float32, (2, 4, 9, 9), (4, 1, 3, 3), feature_group_count=4, **_NCHW), "", 40),
+    "conv_small": (_conv(np.float32, (2, 3, 6, 5), (4, 3, 3, 2), **_NCHW), "", 72),
     # Tensor cores.
     "bf16": ((lambda x, w, b, r: lamina.nn.gelu(x @ w + b) + r,
               (*(_x(*s, dtype=_BF16) for s in ((64, 64), (64, 72), (72,), (64, 72))),)), "mma.bf16", 48),
