@@ -15,7 +15,7 @@ from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from lamina.core.tangents import UndefinedPrimal, Zero
-from lamina.core.trace import Tracer, get_aval
+from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.core.tree_differences import tree_differences
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.linearize import linearize_flat
@@ -66,7 +66,7 @@ def jvp(
             )
     ts = [Zero(_tangent_aval(t)) if _tangent_aval(t).dtype == dtypes.float0 else t for t in ts]
     flat, out = _flat_fun(fun, p_tree, has_aux)
-    outs, out_tangents = jvp_flat(flat, ps, ts)
+    outs, out_tangents = jvp_flat(flat, _with_shapes(ps), ts)
     main = tree.unflatten(out.tree, outs[: out.n])
     dots = tree.unflatten(out.tree, [instantiate_zero(t) for t in out_tangents[: out.n]])
     if has_aux:
@@ -83,6 +83,13 @@ def _array(x: Any, weak_type: bool) -> Any:
     if not isinstance(x, (Tracer, Array)):
         x = runtime.to_array(x)
     return convert(x, x.dtype, True) if weak_type and not x.weak_type else x
+
+
+def _with_shapes(primals: Sequence[Any]) -> list[Any]:
+    """Numbers as arrays, where their values are known: custom rules get them as they are."""
+    if not is_evaluating():
+        return list(primals)
+    return [runtime.to_array(x) if type(x) in (float, complex) else x for x in primals]
 
 
 def _tangent_aval(t: Any) -> Any:
@@ -132,7 +139,8 @@ class _LinearMap:
         flat, out = _flat_fun(fun, self.in_tree, has_aux)
         self.in_avals = [get_aval(x) for x in leaves]
         self.active = [dtypes.is_inexact(a.dtype) for a in self.in_avals]
-        self.outs, linear, self.nonzero = linearize_flat(flat, leaves, self.active)
+        given = _with_shapes(leaves)
+        self.outs, linear, self.nonzero = linearize_flat(flat, given, self.active)
         self.jaxpr, self.residuals = linear.jaxpr, linear.consts
         self.out_tree, n = out.tree, out.n
         self.out_avals = [get_aval(x) for x in self.outs[:n]]
