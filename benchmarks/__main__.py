@@ -9,6 +9,7 @@ against what the machine was measured to do in the same run. Compile times are w
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from dataclasses import asdict
@@ -19,7 +20,7 @@ os.environ["LAMINA_CACHE"] = "0"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from benchmarks import limits as machine_limits
-from benchmarks import report
+from benchmarks import memory, report
 from benchmarks.measure import Times, interleave
 from benchmarks.suite import Library, Timing, Workload, jax_library, lamina_library
 from benchmarks.workloads import ALL
@@ -33,6 +34,8 @@ def main(argv: list[str] | None = None) -> int:
         names = [f"{row.group:16s} {row.name}" for row in (chosen or ALL)]
         print("\n".join(names))
         return 0 if options.list else 2
+    if options.memory:
+        return _report_memory(chosen, options)
     machine = machine_limits.describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}")
     limits = machine_limits.measure_limits()
@@ -60,12 +63,23 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+def _report_memory(chosen: list[Workload | Timing], options: argparse.Namespace) -> int:
+    print(memory.heading())
+    theirs = None if options.alone else jax_library()
+    rows = memory.measure_memory(chosen, lamina_library(), theirs)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps({"memory": rows}, indent=1) + "\n")
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="WORD", help="rows whose name or group has it")
     parser.add_argument("--quick", action="store_true", help="0.3 s a row instead of --seconds")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each row (default: 2)")
     parser.add_argument("--alone", action="store_true", help="without peers")
+    parser.add_argument("--memory", action="store_true", help="temporary bytes instead of times")
     parser.add_argument("--list", action="store_true", help="the rows, without running them")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--chart", type=Path, help="write a bar chart to this file")

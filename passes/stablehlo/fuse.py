@@ -49,6 +49,9 @@ class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
     max_ops: int = 64
+    max_chain: int = 192
+    """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
+    stored halfway take ten times as long."""
     library_products: bool = True
 
     def run(self, module: ir.Module) -> None:
@@ -73,7 +76,7 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if op.name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(block, self.max_ops, effects, self.library_products)
+        grouping = Grouping(block, self.max_ops, self.max_chain, effects, self.library_products)
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         Outliner(block, grouping, kernels).run()

@@ -46,9 +46,15 @@ class Grouping:
     """The groups of a block, made once by `run`."""
 
     def __init__(
-        self, block: ir.Block, max_ops: int, effects: set[ir.Operation], library_products: bool = True
+        self,
+        block: ir.Block,
+        max_ops: int,
+        max_chain: int,
+        effects: set[ir.Operation],
+        library_products: bool = True,
     ) -> None:
-        """`effects`: the ops, here and in regions, that must stay in their order. `library_products`:
+        """`max_ops`: how many ops a group has at most, or `max_chain` if the others read no array of
+        an argument. `effects`: the ops, here and in regions, that must stay in their order. `library_products`:
         whether a library may do matrix products."""
         self._effects = effects
         self.ops = [inner.operation for inner in block.operations]
@@ -56,7 +62,7 @@ class Grouping:
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
-        self._max_ops = max_ops
+        self._max_ops, self._max_chain = max_ops, max_chain
         self._operands: dict[
             tuple[int, Place], list[tuple[ir.Value, tuple[int, Place] | None]]
         ] = {}
@@ -207,7 +213,9 @@ class Grouping:
         if reads:
             return "read as a whole, too"
         if len(group.members) + len(places) > self._max_ops:
-            return f"the group has its {self._max_ops} ops"
+            limit = self._max_ops if self._reads_argument(op) else self._max_chain
+            if len(group.members) + len(places) > limit:
+                return f"the group has its {limit} ops"
         if op.name == "stablehlo.reduce":
             return self._refusal_of_reduction(op, group, places)
         if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
@@ -223,6 +231,9 @@ class Grouping:
             if next(iter(places.values())).repeated:
                 return "costly, and a broadcast would repeat it"
         return None
+
+    def _reads_argument(self, op: fuse_ops.Seen) -> bool:
+        return any(value not in self._maker and self._shape(value) for value in op.operands)
 
     def _refusal_of_reduction(self, op: fuse_ops.Seen, group: Group, places: Places) -> str | None:
         if op.shape is None:

@@ -34,3 +34,16 @@ def test_a_part_of_the_suite(tmp_path):
 def test_unknown_rows_are_listed():
     done = run("--only", "no such row")
     assert done.returncode == 2 and "softmax 1024^2" in done.stdout
+
+
+def test_temporary_memory_is_no_more_than_theirs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import memory
+    from benchmarks.suite import jax_library, lamina_library
+    from benchmarks.workloads import ALL
+
+    names = ("random.uniform 1M", "softmax 1024^2, last axis", "cumsum 1M", "segment sum 1M")
+    chosen = [row for row in ALL if row.name in names]
+    rows = memory.measure_memory(chosen, lamina_library(), jax_library())
+    assert len(rows) == len(names)
+    assert all(row["lamina"] <= row["jax"] for row in rows), rows
