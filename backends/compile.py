@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from lamina.backends import cost
+from lamina.backends import cost, workers
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.program import build_program as build_for_cpu
 from lamina.backends.cpu.program_text import kernels_of
@@ -82,6 +82,8 @@ def compile_module(
     if found is not None:
         return Compilation(found, from_cache=True)
 
+    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
+        workers.prepare()
     with instrumentation.compiling(name) as watch:
         work = working_copy(module)
         run_optimize(work, watch)

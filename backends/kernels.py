@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from lamina.backends.cpu.kernel import (
     KernelObject,
+    LoweredKernel,
     emit_kernel,
     lower_kernel,
     symbol_of,
@@ -20,7 +21,9 @@ from lamina.backends.cpu.kernel import (
 from lamina.backends.cpu.program_text import is_scalar
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
+from lamina.backends.workers import Batch
 from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation
 from lamina.runtime.store import Store
 
 _KIND = "kernel"
@@ -43,21 +46,35 @@ def compiled_kernels(
     distinct = {symbol: name for name, symbol in symbols.items()}
     objects = {symbol: _stored(store, symbol) for symbol in distinct}
     missing = [symbol for symbol, found in objects.items() if found is None]
+
+    def lowered(symbol: str) -> LoweredKernel:
+        name = distinct[symbol]
+        return lower_kernel(kernels[name], symbol, sources[name], target)
+
     # MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
     # kernel in the second thread, this one lowers the next.
-    with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
-        made = {
-            symbol: codegen.submit(
-                emit_kernel,
-                lower_kernel(kernels[distinct[symbol]], symbol, sources[distinct[symbol]], target),
-                target,
-            )
-            for symbol in missing
-        }
-        for symbol, future in made.items():
-            objects[symbol] = future.result()
-            if store is not None:
-                store.put(_KIND, _key(symbol), _to_bytes(future.result()))
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen,
+        Batch(
+            [(symbol, sources[distinct[symbol]]) for symbol in missing],
+            target,
+            alone=instrumentation.current("kernels").wants_every_pass,  # in this process
+        ) as batch,
+    ):
+        made: dict[str, Future[KernelObject]] = {}
+        while (mine := batch.take()) is not None:
+            made[mine] = codegen.submit(emit_kernel, lowered(mine), target)
+        for symbol in missing:
+            found = None if symbol in made else batch.result(symbol)
+            if found is not None:
+                objects[symbol] = _from_bytes(found)
+                continue
+            if symbol not in made:
+                made[symbol] = codegen.submit(emit_kernel, lowered(symbol), target)
+            objects[symbol] = made[symbol].result()
+    if store is not None:
+        for symbol in missing:
+            store.put(_KIND, _key(symbol), to_bytes(objects[symbol]))  # type: ignore[arg-type]
     return {name: objects[symbol] for name, symbol in symbols.items()}  # type: ignore[misc]
 
 
@@ -70,7 +87,8 @@ def _key(symbol: str) -> str:
     return f"{symbol}-{versions()['source']}"
 
 
-def _to_bytes(kernel: KernelObject) -> bytes:
+def to_bytes(kernel: KernelObject) -> bytes:
+    """A compiled kernel, without texts, as the store keeps it."""
     header = {
         "symbol": kernel.symbol,
         "scratch_bytes": kernel.scratch_bytes,

@@ -22,6 +22,7 @@ for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
     if _name != "LAMINA_TEST_EXAMPLES":
         del os.environ[_name]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
+os.environ["LAMINA_COMPILE_WORKERS"] = "0"  # pytest's own workers fill the machine
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"

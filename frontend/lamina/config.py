@@ -318,6 +318,8 @@ ELSEWHERE = {
     "LAMINA_COLLECTIVE_TIMEOUT": "Seconds after which devices stop waiting for each other.",
     "LAMINA_DUMP": "A folder for each program's form at every stage.",
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
+    "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
+    "none; by default one for each further CPU, eight at most.",
     "LAMINA_NUM_THREADS": "Threads of parallel kernels; by default the CPUs this process may use.",
     "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
 }

@@ -1,0 +1,40 @@
+"""The program of a process that compiles kernels for another (`lamina.backends.workers`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+
+_IDLE_SECONDS = 60.0
+
+
+def main() -> None:
+    """Compile what comes in until nothing has for a minute, or the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+    given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a library that prints must not be read as an answer
+    from lamina.backends.cpu.kernel import emit_kernel, lower_kernel
+    from lamina.backends.kernels import to_bytes
+    from lamina.backends.target import Target
+    from lamina.backends.workers import read_message, write_message
+    from lamina.dialects.context import parse
+
+    def compiled(symbol: str, source: str, target: Target) -> bytes:
+        try:
+            module = parse(source)  # held: its ops go with it
+            kernel = module.body.operations[0].operation
+            return to_bytes(emit_kernel(lower_kernel(kernel, symbol, source, target), target))
+        except Exception:  # the parent fails the same way, and knows the user's line
+            return b""
+
+    try:
+        write_message(answers, b"ready")
+        while select.select([given], [], [], _IDLE_SECONDS)[0]:
+            job = json.loads(read_message(given))
+            target = Target(**job["target"])
+            write_message(answers, compiled(job["symbol"], job["source"], target))
+    except (EOFError, BrokenPipeError):  # the parent is gone
+        return

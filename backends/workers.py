@@ -1,0 +1,195 @@
+"""Other processes that compile kernels, where a program has many.
+
+MLIR's bindings hold the interpreter's lock and llvmlite one of its own, so threads do not help. A
+worker is an interpreter of its own that reads kernels as text and gives objects. Workers are started
+when the first large program comes and kept for the next; one that has nothing to do for a minute
+ends, and so does one whose parent is gone. What a worker can't do, for whatever reason, the caller
+does itself. `LAMINA_COMPILE_WORKERS` says how many there are.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import IO
+
+from lamina.backends.target import Target
+
+LEAST_KERNELS = 8
+"""Fewer are compiled before a worker has started."""
+LEAST_TEXT = 50_000
+"""Characters of a program for which workers are started before it is known how many kernels it has."""
+_MOST_WORKERS = 8
+_PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
+_HEAD = struct.Struct("<I")
+_START = "import sys; sys.path[:] = {path!r}; from lamina.backends.worker import main; main()"
+
+_lock = threading.Condition()
+_workers: list[_Worker] = []
+_batches: list[Batch] = []
+
+
+class Batch:
+    """Kernels to be compiled by whoever is free: the caller takes them from the front, workers from
+    the back."""
+
+    def __init__(
+        self, sources: Sequence[tuple[str, str]], target: Target, *, alone: bool = False
+    ) -> None:
+        """`sources`: symbol and text of each kernel. `alone`: workers get none."""
+        self._is_shared = not alone and len(sources) >= LEAST_KERNELS
+        self.target = target
+        self._done: dict[str, Future[bytes | None]] = {}
+        self._waiting = deque(sources)
+
+    def __enter__(self) -> Batch:
+        if self._is_shared:
+            prepare()
+            with _lock:
+                _batches.append(self)
+                _lock.notify_all()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with _lock:
+            self._waiting.clear()
+            if self in _batches:
+                _batches.remove(self)
+
+    def take(self) -> str | None:
+        """The symbol of a kernel that the caller has to compile; None when all are taken."""
+        with _lock:
+            return self._waiting.popleft()[0] if self._waiting else None
+
+    def hand_out(self) -> tuple[str, str, Future[bytes | None]] | None:
+        """Symbol and text of a kernel for a worker, and where the result goes."""
+        if not self._waiting:
+            return None
+        symbol, source = self._waiting.pop()
+        future = self._done[symbol] = Future()
+        return symbol, source, future
+
+    def result(self, symbol: str) -> bytes | None:
+        """What a worker made of a kernel that it took; None if it could not."""
+        future = self._done.get(symbol)
+        try:
+            return None if future is None else future.result(_PATIENCE)
+        except TimeoutError:
+            return None
+
+
+def prepare() -> None:
+    """Start the workers that are not there yet; they are of use as soon as they are ready."""
+    with _lock:
+        _workers[:] = [worker for worker in _workers if worker.is_there()]
+        while len(_workers) < _wanted():
+            try:
+                _workers.append(_Worker())
+            except OSError:  # no processes to be had: the caller compiles alone
+                return
+
+
+def _wanted() -> int:
+    text = os.environ.get("LAMINA_COMPILE_WORKERS")
+    if text is None:
+        return min(len(os.sched_getaffinity(0)) - 1, _MOST_WORKERS) if sys.executable else 0
+    return int(text)
+
+
+class _Worker:
+    """A process, and the thread of this one that feeds it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START.format(path=sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        threading.Thread(target=self._feed, name="lamina-worker", daemon=True).start()
+
+    def is_there(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """Let the process go, at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _feed(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        future: Future[bytes | None] | None = None
+        try:
+            read_message(self._process.stdout)  # it is ready
+            while True:
+                target, (symbol, source, future) = self._next_job()
+                job = {"symbol": symbol, "source": source, "target": target.describe()}
+                write_message(self._process.stdin, json.dumps(job).encode())
+                future.set_result(read_message(self._process.stdout) or None)
+        except (OSError, EOFError):  # it ended: idle for long, killed, or never started
+            if future is not None and not future.done():
+                future.set_result(None)
+            with _lock:
+                if self in _workers:
+                    _workers.remove(self)
+            self.end()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):
+                    pipe.close()
+
+    def _next_job(self) -> tuple[Target, tuple[str, str, Future[bytes | None]]]:
+        with _lock:
+            while True:
+                if not self.is_there():
+                    raise EOFError
+                for batch in _batches:
+                    job = batch.hand_out()
+                    if job is not None:
+                        return batch.target, job
+                _lock.wait()
+
+
+def write_message(stream: IO[bytes], data: bytes) -> None:
+    """Send bytes, their number first."""
+    stream.write(_HEAD.pack(len(data)) + data)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes]) -> bytes:
+    """What `write_message` sent; raises EOFError where nothing more will come."""
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        raise EOFError
+    (size,) = _HEAD.unpack(head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def _forget() -> None:
+    """In a forked child: the workers are its parent's, and the threads are not there."""
+    global _lock
+    _lock = threading.Condition()
+    _workers.clear()
+    _batches.clear()
+
+
+def _end_all() -> None:
+    for worker in list(_workers):
+        worker.end()
+
+
+os.register_at_fork(after_in_child=_forget)
+atexit.register(_end_all)
+

@@ -1,0 +1,110 @@
+"""Kernels that other processes compile are those that this one would, and there when they fail."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from lamina.backends import workers
+from lamina.backends.cpu.program_text import kernels_of
+from lamina.backends.kernels import compiled_kernels
+from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
+from lamina.backends.target import Target
+from lamina.dialects.context import parse
+from lamina.dialects.vendors import ir
+from lamina.passes.instrumentation import Instrumentation
+
+COUNT = 10
+
+
+def planned() -> ir.Module:
+    """A program of many small kernels, each of a size of its own."""
+    kinds = [f"tensor<{n + 2}xf32>" for n in range(COUNT)]
+    given = ", ".join(f"%a{n}: {kind}" for n, kind in enumerate(kinds))
+    body = "\n".join(f"%{n} = stablehlo.sine %a{n} : {kind}" for n, kind in enumerate(kinds))
+    results = ", ".join(f"%{n}" for n in range(COUNT))
+    listed = ", ".join(kinds)
+    text = f"func.func @main({given}) -> ({listed}) {{\n{body}\nreturn {results} : {listed}\n}}"
+    module, watch = working_copy(parse(text)), Instrumentation()
+    run_optimize(module, watch)
+    run_fuse(module, watch)
+    run_plan(module, watch)
+    return module
+
+
+@pytest.fixture
+def one_worker(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "1")
+    workers.prepare()
+    (worker,) = workers._workers
+    yield worker
+    workers._end_all()
+    for _ in range(100):
+        if not workers._workers:
+            return
+        with workers._lock:
+            workers._lock.notify_all()
+        time.sleep(0.05)
+
+
+def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None:
+    module, target = planned(), Target.host()
+    functions = kernels_of(module)
+    with monkeypatch.context() as without:
+        without.setattr(workers, "LEAST_KERNELS", COUNT + 1)
+        alone = compiled_kernels(functions, target, None)
+
+    # With this process waiting, the worker does all but the first.
+    taken: list[str] = []
+    answered: list[bool] = []
+    take, result = workers.Batch.take, workers.Batch.result
+
+    def one_only(batch):
+        while taken and batch._waiting:
+            time.sleep(0.01)
+        taken.append(symbol := take(batch))
+        return symbol
+
+    def seen(batch, symbol):
+        found = result(batch, symbol)
+        answered.append(found is not None)
+        return found
+
+    monkeypatch.setattr(workers.Batch, "take", one_only)
+    monkeypatch.setattr(workers.Batch, "result", seen)
+    assert compiled_kernels(functions, target, None) == alone
+    assert answered == [True] * (COUNT - 1)
+
+    # One that is killed with a kernel in hand leaves it to this process.
+    taken.clear()
+    answered.clear()
+    hand_out = workers.Batch.hand_out
+
+    def deadly(batch):
+        job = hand_out(batch)
+        if job is not None and one_worker.is_there():
+            one_worker.end()
+            batch._waiting.clear()
+        return job
+
+    monkeypatch.setattr(workers.Batch, "hand_out", deadly)
+    assert compiled_kernels(functions, target, None) == alone
+    assert True not in answered
+
+
+def test_no_workers_for_small_programs_nor_in_forks(one_worker) -> None:
+    with workers.Batch([("k", "")] * (workers.LEAST_KERNELS - 1), Target.host()) as batch:
+        assert batch not in workers._batches
+    child = os.fork()
+    if not child:
+        os._exit(len(workers._workers))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_python_that_cannot_be_started(monkeypatch) -> None:
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "1")
+    monkeypatch.setattr(workers.sys, "executable", "/nowhere/python")
+    workers.prepare()
+    assert not workers._workers
