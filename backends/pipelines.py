@@ -54,6 +54,7 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
+    "stablehlo-chunk-attention",
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
     "stablehlo-hoist-invariants",
@@ -66,9 +67,14 @@ STABLEHLO_FUSE = (
 )
 
 # The same for GPUs: kernels of our own do matrix products, in any layout.
+_NOT_ON_GPUS = (
+    "stablehlo-chunk-attention",
+    "stablehlo-lay-out-contractions",
+    "stablehlo-outline-small-matrices",
+)
 CUDA_FUSE = (
     "stablehlo-outline-attention",  # before others take its parts
-    *(name for name in STABLEHLO_FUSE[:-1] if name != "stablehlo-lay-out-contractions"),
+    *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-fuse{library-products=false}",
 )
 
