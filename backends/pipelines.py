@@ -66,7 +66,7 @@ STABLEHLO_FUSE = (
     "stablehlo-fuse",
 )
 
-# The same for GPUs: kernels of our own do matrix products, in any layout.
+# The same for GPUs: kernels of our own do matrix products, in any layout, and batches of matrices.
 _NOT_ON_GPUS = (
     "stablehlo-chunk-attention",
     "stablehlo-lay-out-contractions",

@@ -46,7 +46,10 @@ class Program:
         main = ir.SymbolTable(self.module.operation)["main"].operation
         block = main.regions[0].blocks[0]
         given = main.attributes["lamina.arguments"].value
-        values: dict[ir.Value, Any] = dict(zip(block.arguments, map(np.ascontiguousarray, self.arguments[:given])))
+        values: dict[ir.Value, Any] = {
+            argument: np.array(array, dtype_of(argument.type), order="C")
+            for argument, array in zip(block.arguments, self.arguments[:given])
+        }
         results = []
         for argument in list(block.arguments)[given:-1]:
             array = np.zeros(argument.type.shape, dtype_of(argument.type))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.kernels import Kernel, Kernels
@@ -22,7 +22,7 @@ from lamina.passes.gpu.threads import (
     when,
 )
 from lamina.passes.linalg.affine_indices import indices
-from lamina.passes.linalg.structure import Generic, stride_along
+from lamina.passes.linalg.structure import Generic, loaded_buffers, stride_along
 from lamina.passes.loops import index, load, store
 
 _THREADS = 256
@@ -47,52 +47,99 @@ def grid_stride(items: int, one: Callable[[ir.Value], None]) -> None:
     strided(first, items, flat_grid(items)[0][0] * _THREADS, [], item)
 
 
-def emit_loop(kernels: Kernels, generic: Generic) -> None:
-    """An element-wise generic as a grid-stride loop."""
-    length = vector_length(generic)
-    items = math.prod(generic.extents) // length
+def emit_loop(kernels: Kernels, members: Sequence[Generic]) -> None:
+    """Element-wise generics over the same elements as a grid-stride loop. What one gives the next
+    stays in registers; what nobody else reads is not stored."""
+    length = min(map(vector_length, members))
+    items = math.prod(members[0].extents) // length
+    inside = {generic.op for generic in members}
+    loaded = {buffer for generic in members for buffer in loaded_buffers(generic)}
+    private = {
+        buffer
+        for buffer in kernels.temporaries
+        if buffer not in loaded
+        and all(
+            use.owner.operation in inside or use.owner.operation.name == "memref.dealloc"
+            for use in buffer.uses
+        )
+    }
 
     def emit(kernel: Kernel) -> None:
-        kernel.prepare([generic.op])
-        body = Body(generic, kernel.replaced)
-        grid_stride(items, lambda number: element_wise(body, {}, number, length))
+        kernel.replaced |= dict.fromkeys(private)  # they need no place
+        kernel.prepare([generic.op for generic in members])
+        for buffer in private:
+            del kernel.replaced[buffer]
+        bodies = [Body(generic, kernel.replaced) for generic in members]
 
-    kernels.add(*flat_grid(items), generic.op, emit)
+        def one(number: ir.Value) -> None:
+            element_wise(bodies, {}, number, length, private)
+
+        grid_stride(items, one)
+
+    kernels.add(*flat_grid(items), members[-1].op, emit)
 
 
-def element_wise(body: Body, at: dict[int, ir.Value], number: ir.Value, length: int) -> None:
-    """Item `number` of the loops that `at` leaves open; `length` neighbours along the last."""
-    generic = body.generic
+def element_wise(
+    bodies: Sequence[Body], at: dict[int, ir.Value], number: ir.Value, length: int,
+    private: Collection[ir.Value] = (),
+) -> None:  # fmt: skip
+    """Item `number` of the loops that `at` leaves open, `length` neighbours along the last, done by
+    each body in turn."""
+    generic = bodies[0].generic
     inner = [d for d in range(generic.rank) if d not in at]
     extents = [generic.extents[d] for d in inner]
     if length > 1:
         extents[-1] //= length
     at = {**at, **dict(zip(inner, positions(number, extents)))}
-    if length == 1:
-        body.store_at(at, body.inputs(at))
-        return
     last = generic.rank - 1
-    at[last] = arith.MulIOp(at[last], index(length)).result
+    places = [at]
+    if length > 1:
+        at[last] = arith.MulIOp(at[last], index(length)).result
+        steps = [arith.AddIOp(at[last], index(n)).result for n in range(1, length)]
+        places += [{**at, last: step} for step in steps]
+    known: dict[ir.Value, list[ir.Value]] = {}
+    for body in bodies:
+        rows = _rows(body, known, places, last)
+        for place, (output, map_) in enumerate(
+            zip(body.generic.outputs, body.generic.output_maps, strict=True)
+        ):
+            known[output] = [row[place] for row in rows]
+            if output not in private:
+                _put(body.value_of(output), map_, at, known[output])
+
+
+def _rows(
+    body: Body, known: dict[ir.Value, list[ir.Value]], places: Sequence[dict[int, ir.Value]], last: int
+) -> list[list[ir.Value]]:  # fmt: skip
+    """What a body yields at each of some places that follow each other."""
+    generic = body.generic
     columns = []
     for operand, map_, argument in zip(
-        generic.inputs, generic.input_maps, generic.body.arguments, strict=False
-    ):
-        columns.append(neighbours(body.value_of(operand), map_, argument, at, last, length))
-    used = generic.body.arguments[len(generic.inputs) :]
-    befores = [
-        neighbours(body.value_of(output), map_, argument, at, last, length)
-        for output, map_, argument in zip(generic.outputs, generic.output_maps, used, strict=True)
+        [*generic.inputs, *generic.outputs], [*generic.input_maps, *generic.output_maps],
+        generic.body.arguments, strict=True,
+    ):  # fmt: skip
+        if operand in known:
+            columns.append(known[operand])
+        else:
+            columns.append(
+                neighbours(body.value_of(operand), map_, argument, places[0], last, len(places))
+            )
+    count = len(generic.inputs)
+    return [
+        body.run(at, [c[n] for c in columns[:count]], [c[n] for c in columns[count:]])
+        for n, at in enumerate(places)
     ]
-    rows = [
-        body.run(at, [c[n] for c in columns], [b[n] for b in befores]) for n in range(length)
-    ]  # no positions are used in the body, so one is as good as another
-    for place, (output, map_) in enumerate(
-        zip(generic.outputs, generic.output_maps, strict=True)
-    ):
-        buffer = body.value_of(output)
-        type_ = ir.VectorType.get([length], ir.MemRefType(buffer.type).element_type)
-        packed = vector.FromElementsOp(type_, [row[place] for row in rows]).result
-        vector.StoreOp(packed, buffer, indices(map_, at), alignment=_alignment(type_))
+
+
+def _put(
+    buffer: ir.Value, map_: ir.AffineMap, at: dict[int, ir.Value], values: Sequence[ir.Value]
+) -> None:
+    if len(values) == 1:
+        store(values[0], buffer, indices(map_, at))
+        return
+    type_ = ir.VectorType.get([len(values)], ir.MemRefType(buffer.type).element_type)
+    packed = vector.FromElementsOp(type_, list(values)).result
+    vector.StoreOp(packed, buffer, indices(map_, at), alignment=_alignment(type_))
 
 
 def neighbours(
@@ -105,7 +152,7 @@ def neighbours(
         return [None] * length
     if not isinstance(value.type, ir.MemRefType):
         return [value] * length
-    if stride_along(value, map_, last) == 0:
+    if length == 1 or stride_along(value, map_, last) == 0:
         return [load(value, indices(map_, at))] * length
     type_ = ir.VectorType.get([length], ir.MemRefType(value.type).element_type)
     loaded = vector.LoadOp(type_, value, indices(map_, at), alignment=_alignment(type_)).result

@@ -126,8 +126,10 @@ def emit_serial(kernels: Kernels, generic: Generic) -> None:
     results = math.prod(generic.extents[d] for d in parallel)
     items = math.prod(generic.extents[d] for d in reduced)
 
+    fills = kernels.fills.get(generic.op)
+
     def emit(kernel: Kernel) -> None:
-        kernel.prepare([generic.op, *kernels.fills.get(generic.op, ())])
+        kernel.prepare([generic.op, *(fills or ())])
         body = Body(generic, kernel.replaced)
 
         def one(number: ir.Value) -> None:
@@ -140,7 +142,7 @@ def emit_serial(kernels: Kernels, generic: Generic) -> None:
                 at = {**column, **dict(zip(reduced, inner))}
                 return body.run(at, body.inputs(at), carried)
 
-            initial = initial_values(kernel, body, outputs, places)
+            initial = initial_values(body, column, fills)
             totals = strided(index(0), items, 1, initial, add)
             for value, output, place in zip(totals, outputs, places):
                 store(value, output, place)

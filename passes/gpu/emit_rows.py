@@ -64,7 +64,7 @@ def emit_rows(kernels: Kernels, members: Sequence[Generic], depth: int) -> None:
         if _inner(generic, depth) >= _LONG:
             flush()
             if not any(generic.reductions):
-                emit_loop(kernels, generic)
+                emit_loop(kernels, [generic])
                 continue
             partials[generic.op] = _emit_parts(kernels, generic, depth)
         pending.append(generic)
@@ -200,7 +200,7 @@ def _element_wise(
         return
 
     def item(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-        element_wise(body, row, number, length)
+        element_wise([body], row, number, length)
         return []
 
     strided(thread, math.prod(generic.extents[depth:]) // length, threads, [], item)
@@ -236,6 +236,18 @@ def initial_value(fill: ir.Operation) -> ir.Value | None:
     return filled_value(fill)
 
 
+def initial_values(
+    body: Body, at: Mapping[int, ir.Value], fills: Sequence[ir.Operation] | None
+) -> Values:
+    """What a reduction begins with at a position: what its fills say, else what is in memory."""
+    if fills is not None:
+        return [body.value_of(value) for value in map(initial_value, fills) if value is not None]
+    return [
+        load(body.value_of(output), indices(map_, at))
+        for output, map_ in zip(body.generic.outputs, body.generic.output_maps, strict=True)
+    ]
+
+
 def write_result(
     kernel: Kernel, body: Body, reducer: Reducer, at: Mapping[int, ir.Value], total: Values
 ) -> None:
@@ -243,19 +255,9 @@ def write_result(
     generic = body.generic
     outputs = [body.value_of(output) for output in generic.outputs]
     places = [indices(map_, at) for map_ in generic.output_maps]
-    initial = initial_values(kernel, body, outputs, places)
+    initial = initial_values(body, at, kernel.kernels.fills.get(generic.op))
     for value, output, place in zip(reducer.result(total, initial), outputs, places, strict=True):
         store(value, output, place)
-
-
-def initial_values(
-    kernel: Kernel, body: Body, outputs: Sequence[ir.Value], places: Sequence[Sequence[ir.Value]]
-) -> Values:
-    """What a reduction's results start from: what its fills say, or else what is there."""
-    fills = kernel.kernels.fills.get(body.generic.op)
-    if fills is None:
-        return [load(output, place) for output, place in zip(outputs, places, strict=True)]
-    return [body.value_of(initial_value(fill)) for fill in fills]
 
 
 def _walk(
@@ -283,7 +285,8 @@ def _walk(
         found: Values = []
         for n in range(length):
             mine = carried[n * count : (n + 1) * count]
-            found += reducer(mine, reducer.element(body, at, [c[n] for c in columns]))
+            here = {**at, last: arith.AddIOp(at[last], index(n)).result}
+            found += reducer(mine, reducer.element(body, here, [c[n] for c in columns]))
         return found
 
     # As many partial results as neighbours: their sums do not wait for each other.

@@ -15,7 +15,8 @@ scratch memory, of `lamina.scratch_bytes`. What a kernel is:
   in parts first where that is few blocks.
 - transpose: an element-wise generic that reads one buffer along other rows than it writes: tiles of
   32 x 32 pass through shared memory.
-- loop: any other element-wise generic: a grid-stride loop, 16 bytes at a time where rows allow it.
+- loop: any other element-wise generics over the same elements: a grid-stride loop, 16 bytes at a
+  time where rows allow it; what one gives the next stays in registers.
 - serial: a reduction whose partial results can't be combined: one thread for each result.
 - scalar: a value that is computed and stored outside of any generic: one thread.
 
@@ -41,7 +42,7 @@ from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Product, read_product
 from lamina.passes.gpu.product_choice import emit_choice, with_products
 from lamina.passes.gpu.reducer import Reducer
-from lamina.passes.gpu.shapes import is_columns, row_groups, transposed_input
+from lamina.passes.gpu.shapes import Group, is_columns, loop_groups, row_groups, transposed_input
 from lamina.passes.linalg.structure import (
     Generic,
     is_generic_on_buffers,
@@ -115,26 +116,38 @@ class MapToThreads(Pass):
                 self._emit_others(kernels, part)
 
     def _emit_others(self, kernels: Kernels, generics: list[Generic]) -> None:
-        for group in row_groups(generics):
-            if group.depth is not None:
-                emit_rows(kernels, group.members, group.depth)
-                self.count("rows")
-                continue
-            (generic,) = group.members
-            if any(generic.reductions):
-                reducer = Reducer.of(generic)
-                if reducer is not None and is_columns(generic):
-                    emit_columns(kernels, generic, reducer)
-                    self.count("columns")
-                else:
-                    emit_serial(kernels, generic)
-                    self.count("serial")
-            elif (place := transposed_input(generic)) is not None:
-                emit_transpose(kernels, generic, *place)
-                self.count("transposes")
+        for scheme, run in groupby(row_groups(generics), _scheme):
+            groups = list(run)
+            if scheme == "rows":
+                for group in groups:
+                    assert group.depth is not None
+                    emit_rows(kernels, group.members, group.depth)
+            elif scheme == "loops":
+                for members in loop_groups([g for group in groups for g in group.members]):
+                    emit_loop(kernels, members)
             else:
-                emit_loop(kernels, generic)
-                self.count("loops")
+                for group in groups:
+                    self._emit_alone(kernels, group.members[0])
+            self.count(scheme)
+
+    def _emit_alone(self, kernels: Kernels, generic: Generic) -> None:
+        if (place := transposed_input(generic)) is not None:
+            emit_transpose(kernels, generic, *place)
+            return
+        reducer = Reducer.of(generic)
+        if reducer is not None and is_columns(generic):
+            emit_columns(kernels, generic, reducer)
+        else:
+            emit_serial(kernels, generic)
+
+
+def _scheme(group: Group) -> str:
+    (first, *_) = group.members
+    if group.depth is not None:
+        return "rows"
+    if any(first.reductions):
+        return "reductions"
+    return "loops" if transposed_input(first) is None else "transposes"
 
 
 def _check_loads(

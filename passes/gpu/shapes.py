@@ -53,6 +53,19 @@ def row_groups(generics: Sequence[Generic]) -> list[Group]:
     return groups
 
 
+def loop_groups(generics: Sequence[Generic]) -> list[list[Generic]]:
+    """Element-wise generics in order, neighbours together that can be one loop."""
+    groups: list[list[Generic]] = []
+    for generic in generics:
+        before = groups[-1] if groups else []
+        alike = all(g.extents == generic.extents for g in before)
+        if before and alike and _agree([*before, generic], generic.rank):
+            groups[-1].append(generic)
+        else:
+            groups.append([generic])
+    return groups
+
+
 def _leading(generic: Generic) -> int:
     return generic.reductions.index(True) if any(generic.reductions) else generic.rank
 
@@ -146,7 +159,7 @@ def vector_length(generic: Generic) -> int:
     """How many neighbours along the last loop one thread does at once, with accesses of at most 16
     bytes; 1 where rows, types or what the body does forbid it."""
     last = generic.rank - 1
-    if not generic.rank or _has_positions(generic):
+    if not generic.rank:
         return 1
     found = accesses(generic)
     if any(generic.reductions):  # of a reduction what it reads; its result is one element
