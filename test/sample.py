@@ -107,7 +107,7 @@ def row(
     value_only: bool = False,
     smooth: bool = True,
     widen: bool = True,
-    vmap: bool = True,
+    vmap: bool | None = None,
     jax_jvp: bool = True,
     rtol: float = 0.0,
     note: str = "",
@@ -121,7 +121,7 @@ def row(
     value_only  neither derivatives nor batches: the rules do not depend on what the row varies.
     smooth   whether derivatives are to be compared with finite differences.
     widen    whether the sample also makes sense in double precision.
-    vmap     whether to batch it.
+    vmap     whether to batch it: by default all but what is value_only.
     jax_jvp  whether JAX's derivative is right (it is not everywhere).
     rtol     a tolerance in place of the one that goes with the dtype.
     """
@@ -133,6 +133,6 @@ def row(
     ROWS.append(
         Sample(
             operator.attrgetter(primitive + "_p")(lax), call or apply, specs, numpy, not value_only, smooth,
-            widen, vmap and not value_only, jax_jvp, rtol, note,
+            widen, not value_only if vmap is None else vmap, jax_jvp, rtol, note,
         )
     )  # fmt: skip

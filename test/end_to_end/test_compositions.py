@@ -51,7 +51,84 @@ def _dots(m, x, y):
     return m.checkpoint(lambda a, b: m.np.tanh(a @ W) * m.np.sin(b @ W), policy=policy)(x, y)
 
 
+def _scan_in_cond(m, x, y):
+    def steps(a, b):
+        return m.lax.scan(lambda c, r: (m.np.sin(c * r) + 0.3 * b, c * c), a, m.np.stack([b, a, a * b]))
+
+    def taken(a, b):
+        c, ys = steps(a, b)
+        return c * ys[2]
+
+    return m.lax.cond(m.np.sum(x) > -1, taken, lambda a, b: m.np.cos(a) * b, x, y)
+
+
+def _complex(m, x, y):
+    z = m.lax.complex(x, y) * (0.6 + 0.2j)
+    w = m.np.exp(1j * z) / (2 + z * m.np.conj(z))
+    return m.np.real(w) + m.np.imag(w * z) + m.np.abs(z + 2) * 0.1
+
+
+def _integers(m, x, y):
+    k = m.np.asarray(m.np.floor(x * 4), int)
+    bits = (k ^ 5) & 3
+    table = m.np.stack([y, y * y, m.np.sin(y), 1 - y])
+    return m.np.take_along_axis(table, bits[None], 0)[0] * (k % 3)
+
+
+def _solve(m, x, y):
+    a = x[..., :, None] * y[..., None, :] * 0.1 + 2 * m.np.eye(3) + W * 0.1
+    return m.np.linalg.solve(a, (x - y)[..., None])[..., 0] + m.np.linalg.slogdet(a)[1][..., None]
+
+
+def _cholesky(m, x, y):
+    a = x[..., :, None] * x[..., None, :] * 0.3 + 2 * m.np.eye(3)
+    return (m.np.linalg.cholesky(a) @ y[..., None])[..., 0]
+
+
+def _scatter(m, x, y):
+    at = m.np.array([2, 0, 2])
+    return x.at[..., at].add(y).at[..., at[:2]].multiply(1.5 + x[..., :2]).at[..., 1].max(y[..., 0])
+
+
+def _static(m, x, y):
+    power = m.jit(lambda a, n, *, scale: scale * a**n, static_argnums=1, static_argnames="scale")
+    inner = m.jit(lambda a, b: power(a, 2, scale=0.5) + m.jit(m.np.sin, inline=True)(b))
+    return inner(x, y) * power(y, 3, scale=0.1)
+
+
+def _reduced(m, x, y):
+    both = m.np.stack([x, y, x * y])
+    total = m.lax.reduce_window(both, np.float64(0), m.lax.add, (2, *[1] * x.ndim), (1,) * both.ndim, "VALID")
+    return m.np.prod(1 + total * 0.3, 0) + m.lax.cummax(both, 0)[1] * 0.2
+
+
+def _root(m, x, y):
+    f = lambda v: v**3 + v - x * 0.5 - y  # noqa: E731
+    solve = lambda f, start: m.lax.fori_loop(  # noqa: E731
+        0, 30, lambda _, v: v - f(v) / (3 * v * v + 1), start)
+    return m.lax.custom_root(f, m.np.zeros_like(x + y), solve, lambda g, b: b / g(m.np.ones_like(b)))
+
+
 STEPS: dict[str, Callable[..., Any]] = {
+    "scan_in_cond": _scan_in_cond,
+    "complex": _complex,
+    "integers": _integers,
+    "solve": _solve,
+    "cholesky": _cholesky,
+    "scatter": _scatter,
+    "static": _static,
+    "reduced": _reduced,
+    "root": lambda m, x, y: _root(m, x, y),
+    "top_k": lambda m, x, y: m.lax.top_k(x * y, 3)[0] + m.np.sort(y, -1)[..., ::-1],
+    "argsort": lambda m, x, y: m.np.take_along_axis(x, m.np.argsort(y, -1), -1) * 0.7,
+    "convolve": lambda m, x, y: m.np.fft.irfft(m.np.fft.rfft(x, axis=-1) * m.np.fft.rfft(y, axis=-1), 3, axis=-1),
+    "associative": lambda m, x, y: m.lax.associative_scan(lambda a, b: a * b + 0.1 * b, x, axis=-1) + y,
+    "logsumexp": lambda m, x, y: x - 0.5 * m.np.log(m.np.sum(m.np.exp(x + y), -1, keepdims=True)),
+    "vmapped": lambda m, x, y: m.vmap(lambda a, b: m.np.sin(a) * b, -1, -1)(x, y) + m.vmap(
+        lambda a: a - m.lax.pmean(a, "k"), -1, -1, axis_name="k")(x),
+    "gradient": lambda m, x, y: m.grad(lambda v: m.np.sum(m.np.sin(v) * y))(x),
+    "jacobian": lambda m, x, y: m.np.sum(m.jacfwd(lambda v: v * v * y)(x), tuple(range(x.ndim))),
+    "mapped": lambda m, x, y: m.lax.map(lambda r: m.np.tanh(r[0]) * r[1], (m.np.stack([x, y]), m.np.stack([y, x])))[0],
     "sin": lambda m, x, y: m.np.sin(x),
     "tanh": lambda m, x, y: m.np.tanh(x) * 1.5,
     "exp": lambda m, x, y: m.np.exp(-(x**2)),
@@ -162,6 +239,7 @@ def _steps(names: list[str]) -> Any:
 @settings(max_examples=examples(30))
 @example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
 @example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
+@example([("scan_in_cond", 0, 0)], ["grad", "grad", "grad"])
 def test_compiled_compositions(steps, transforms):
     agree(steps, [*transforms, "jit"])
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from primitive_samples import ROWS
+from sample import Sample
+from sample_functions import has_derivative
 
 from lamina import lax
-from lamina.core import OWED, Primitive
+from lamina.core import NO_OPERANDS, NOT_DIFFERENTIABLE, OWED, Primitive
 from lamina.tools import gen_docs
 
 REPO = Path(__file__).resolve().parents[2]
@@ -40,3 +42,15 @@ def test_no_lowering_is_owed() -> None:
 @pytest.mark.parametrize("page", gen_docs.PAGES)
 def test_generated_pages_are_fresh(page: str) -> None:
     assert (REPO / "docs" / page).read_text() == gen_docs.PAGES[page](), "run `make docs`"
+
+
+def test_every_rule_of_a_primitive_has_a_row() -> None:
+    """The generic tests see its derivatives, if it has any, and its batches."""
+    found: dict[Primitive, list[Sample]] = {}
+    for sample in ROWS:
+        found.setdefault(sample.primitive, []).append(sample)
+    every = [p for _, family in FIRST_ORDER for p in family]
+    differentiable = [p for p in every if p.jvp not in (NOT_DIFFERENTIABLE, OWED)]
+    assert not [p for p in differentiable if not any(map(has_derivative, found[p]))]
+    batched = [p for p in every if p.batching is not NO_OPERANDS]
+    assert not [p for p in batched if not any(s.vmap for s in found[p])]
