@@ -1,5 +1,6 @@
 """Random compositions of transformations over random small programs give what JAX gives."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,8 @@ def _cholesky(m, x, y):
 
 def _scatter(m, x, y):
     at = m.np.array([2, 0, 2])
-    return x.at[..., at].add(y).at[..., at[:2]].multiply(1.5 + x[..., :2]).at[..., 1].max(y[..., 0])
+    x = x.at[..., at].add(y).at[..., at[:2]].multiply(1.5 + x[..., :2], unique_indices=True)
+    return x.at[..., 1].set(y[..., 0])
 
 
 def _static(m, x, y):
@@ -236,7 +238,7 @@ def _steps(names: list[str]) -> Any:
 
 
 @given(_steps([*STEPS]), st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(20))
 @example([("scan", 0, 0), ("cond", 1, 0)], ["grad", "vmap", "jit"])
 @example([("sort", 0, 0), ("fori", 1, 0)], ["hvp", "jit"])
 @example([("scan_in_cond", 0, 0)], ["grad", "grad", "grad"])
@@ -267,9 +269,12 @@ def test_eager_compositions(steps, transforms):
 
 
 def test_every_step_under_every_transformation():
-    """Each pair once, several steps in one program to save compilations."""
+    """Each pair, several steps in one program to save compilations. By default a
+    quarter of the pairs; all with LAMINA_TEST_EXAMPLES."""
     names = sorted(STEPS)
     for k, transform in enumerate(sorted(ALL)):
-        for at in range(0, len(names), 6):
+        for n, at in enumerate(range(0, len(names), 6)):
+            if (n + k) % 4 and "LAMINA_TEST_EXAMPLES" not in os.environ:
+                continue
             part = names[at : at + 6]
             agree([(n, 0, i + k) for i, n in enumerate(part)], [transform, "jit"])

@@ -1,0 +1,53 @@
+"""lamina.experimental: Taylor mode against JAX, differential equations against their solutions."""
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental import jet as jax_jet
+
+import lamina
+import lamina.numpy as jnp
+from lamina.experimental.jet import jet
+from lamina.experimental.ode import odeint
+
+
+def test_jet() -> None:
+    def f(m):
+        return lambda x, y: {"a": m.sin(x) * y, "b": x**3}
+
+    at = (0.5, np.array([2.0, 1.0], np.float32))
+    series = ((1.0, 0.5, 0.25), (np.ones(2, np.float32), np.zeros(2, np.float32), at[1]))
+    for scaled in (True, False):
+        got = lamina.jit(lambda *a, s=scaled: jet(f(jnp), *a, factorial_scaled=s))(at, series)
+        want = jax_jet.jet(f(jax.numpy), at, series, factorial_scaled=scaled)
+        for a, b in zip(lamina.tree.leaves(got), jax.tree.leaves(want), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+    with pytest.raises(ValueError, match="inconsistent lengths"):
+        jet(f(jnp), at, ((1.0,), series[1]))
+
+
+def test_odeint_and_its_gradients() -> None:
+    """y' = -k y n + c, with exact solutions, by y0, the times and k; integers are arguments too."""
+    times = np.array([0.0, 0.5, 1.5], np.float32)
+    c = np.float32(0.3)
+
+    def exact(m, y0, t, k):
+        return {"y": (y0 - c / (2 * k)) * m.exp(-2 * k * (t - t[0]))[:, None] + c / (2 * k)}
+
+    def solve(y0, t, k):
+        def field(y, t, k, n):
+            return {"y": -k["k"] * y["y"] * n + c}
+
+        return odeint(field, {"y": y0}, t, {"k": k}, 2, rtol=1e-6, atol=1e-6)
+
+    y0, k = np.array([1.0, -2.0], np.float32), np.float32(0.8)
+    weight = np.array([[1.0, 2], [3, -1], [2, 2]], np.float32)
+    both = lamina.jit(lamina.value_and_grad(
+        lambda *a: jnp.sum(solve(*a)["y"] * weight), argnums=(0, 1, 2)))  # fmt: skip
+    theirs = jax.value_and_grad(
+        lambda *a: jax.numpy.sum(exact(jax.numpy, *a)["y"] * weight), argnums=(0, 1, 2)
+    )
+    for a, b in zip(lamina.tree.leaves(both(y0, times, k)), jax.tree.leaves(theirs(y0, times, k))):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+    with pytest.raises(TypeError, match="must be arrays or scalars"):
+        odeint(lambda y, t, s: y, 1.0, times, "text")
