@@ -75,6 +75,11 @@ for _position in ("a", "b"):
     row(f"betainc_grad_{_position}", _POSITIVE, _POSITIVE, f32(3, low=0.1, high=0.9),
         value_only=True, vmap=True, rtol=1e-2,
         call=lambda lib, *xs, at=_position: _betainc_grad(lib, at, *xs))
+    row(f"betainc_grad_{_position}", f32(3, low=0.1, high=0.9), rtol=1e-2, jax_jvp=False,
+        call=lambda lib, x, at=_position: _betainc_grad(
+            lib, at, lib.full_like(x, 1.3), lib.full_like(x, 0.8), x))
+row("igamma_grad_a", _POSITIVE, rtol=1e-4, jax_jvp=False,
+    call=lambda lib, x: lib.igamma_grad_a(lib.full_like(x, 1.5), x))
 row("bessel_i0e", f32(5, low=-20, high=20), numpy=scipy.special.i0e, rtol=2e-5)
 row("bessel_i1e", f32(5, low=-20, high=20), numpy=scipy.special.i1e, rtol=2e-5)
 row("sign", i32(5), numpy=np.sign)
