@@ -88,6 +88,13 @@ def test_one_kernel(name: str) -> None:
     assert len(found) == 1, main
 
 
+def test_random_numbers_are_made_in_one_pass() -> None:
+    """What is before it derives the key's words."""
+    found, main = kernels(lambda key: lamina.random.normal(key, (64000,)), lamina.random.key(0))
+    assert len(found) <= 3, main
+    assert "64000xui32>" not in main
+
+
 @pytest.mark.parametrize("name", FEW)
 def test_rows_stay_in_cache(name: str) -> None:
     count, *program = FEW[name]

@@ -1,0 +1,53 @@
+"""Each class of kernel becomes vector code as wide as the machine's: none falls to scalar code."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.target import Target
+from lamina.dialects.context import context, parse
+from lamina.dialects.vendors import ir
+
+OF, ROWS = "tensor<4096xf32>", "tensor<64x512xf32>"
+
+
+def unary(op: str) -> tuple[str, str]:
+    return f"(%x: {OF}) -> {OF}", f"%r = stablehlo.{op} %x : {OF}\n return %r : {OF}"
+
+
+def reduction(axis: int) -> tuple[str, str]:
+    result = f"tensor<{(512, 64)[axis]}xf32>"
+    return f"(%x: {ROWS}) -> {result}", f"""
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [{axis}]
+        : ({ROWS}, tensor<f32>) -> {result}
+      return %r : {result}"""
+
+
+DOUBLE = ("cbrt", "sine", "sine and cosine")
+KERNELS = {
+    **{op: unary(op) for op in ("exponential", "log", "tanh", "logistic", "rsqrt")},
+    "row sum": reduction(1),
+    "column sum": reduction(0),
+    # computed in f64
+    "cbrt": unary("cbrt"),
+    "sine": unary("sine"),
+    "sine and cosine": (
+        f"(%x: {OF}) -> {OF}",
+        f"%s = stablehlo.sine %x : {OF}\n %c = stablehlo.cosine %x : {OF}\n"
+        f" %r = stablehlo.add %s, %c : {OF}\n return %r : {OF}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_vectors_fill_the_machine_s(name: str) -> None:
+    signature, body = KERNELS[name]
+    target = Target.host()
+    with context(), ir.Location.unknown():
+        module = parse(f"func.func private @k{signature} {{\n {body}\n}}")
+        made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+    of, width = ("double", 64) if name in DOUBLE else ("float", 32)
+    assert f"<{target.vector_bits // width} x {of}>" in made.texts["llvm"]
+    assert not any(name.startswith(("exp", "log", "tanh", "sin", "cos")) for name in made.imports)
