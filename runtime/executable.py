@@ -31,6 +31,10 @@ _TRANSCENDENTALS_PER_SECOND = 1e9
 # need no linking.
 _MOST_LOADED_BYTES = 256 << 20
 
+# Each program is some five mappings of memory, of which Linux gives a process 65,530; LLVM ends the
+# process when it gets none.
+_MOST_LOADED_PROGRAMS = 2048
+
 _GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
 
 _lock = threading.Lock()
@@ -75,7 +79,10 @@ def load(
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = sum(map(len, artifact.objects.values()))
-        while sum(_code_bytes.values()) > _MOST_LOADED_BYTES:
+        while (
+            len(_loaded) > _MOST_LOADED_PROGRAMS
+            or sum(_code_bytes.values()) > _MOST_LOADED_BYTES
+        ):
             oldest, _ = _loaded.popitem(last=False)
             del _code_bytes[oldest]
     return executable

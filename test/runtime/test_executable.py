@@ -331,6 +331,12 @@ def test_equal_artifacts_are_loaded_once(monkeypatch):
     data = artifact(ADD_ONE, [F4], [F4])
     assert load(data) is load(Artifact.from_bytes(data.to_bytes()))
     assert load(artifact(ADD_ONE, [F4], [F4], name="other")) is not load(data)
+    with monkeypatch.context() as few:
+        few.setattr(executable_module, "_MOST_LOADED_PROGRAMS", 1)
+        assert load(artifact(ADD_ONE, [F4], [F4], name="the last")) is load(
+            artifact(ADD_ONE, [F4], [F4], name="the last")
+        )
+        assert len(executable_module._loaded) == 1
     monkeypatch.setattr(executable_module, "_MOST_LOADED_BYTES", 0)
     assert load(artifact(ADD_ONE, [F4], [F4], name="not kept")).name == "not kept"
     assert not executable_module._loaded
