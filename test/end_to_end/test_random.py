@@ -83,7 +83,7 @@ def test_seed_errors():
         with pytest.raises(kind, match=text):
             random.PRNGKey(seed)
     with pytest.raises(ValueError, match="unrecognized PRNG implementation"):
-        random.key(0, impl="rbg")
+        random.key(0, impl="no such")
 
 
 def test_fold_in():
