@@ -106,11 +106,10 @@ def test_every_barrier_and_wait_is_needed(op: str) -> None:
 
 def test_the_widest_spills_nothing() -> None:
     arrays = [lamina.ShapeDtypeStruct((4, 2048, 8, 128), _BF16)] * 3
-    for arch in ("sm_80", "sm_100a"):
-        program = Program(_attention(is_causal=True), *arrays, arch=arch)
-        assert list(program.kernels) == ["fused_attention_0"]
-        for used in _kernel(program)[1].cubin(program.target)[1].values():
-            assert used.spill_loads == used.stack_bytes == 0 and used.shared_bytes <= 48 << 10
+    program = Program(_attention(is_causal=True), *arrays, arch="sm_80")
+    assert list(program.kernels) == ["fused_attention_0"]
+    for used in _kernel(program)[1].cubin(program.target)[1].values():
+        assert used.spill_loads == used.stack_bytes == 0 and used.shared_bytes <= 48 << 10
 
 
 def test_without_tensor_cores_scores_are_in_memory() -> None:
