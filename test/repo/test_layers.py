@@ -63,3 +63,19 @@ def test_nobody_outside_vendors_names_the_mlir_wheel():
             if any(module.split(".")[0] == "torch_mlir" for module in modules):
                 found.append(name)
     assert set(found) == {"lamina.dialects.vendors"}
+
+
+def test_interpreters_are_small_and_know_no_primitive():
+    """Each is one file under 400 lines that names no primitive: rules stand with primitives."""
+    shown = {"ad.py": {"add_any_p", "add_jaxvals_p"}}  # a name of JAX's, for libraries
+    for path in (REPO / "frontend/lamina/interpreters").glob("*.py"):
+        text = path.read_text()
+        assert text.count("\n") < 400, path.name
+        names = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.alias)):
+                name = getattr(node, "id", None) or getattr(node, "attr", None) or node.name
+                names |= {name} if name.endswith("_p") else set()
+            elif isinstance(node, ast.Compare) and "primitive.name" in ast.unparse(node):
+                names.add(ast.unparse(node))
+        assert names <= shown.get(path.name, set()), f"{path.name}: {names}"
