@@ -86,12 +86,12 @@ def compile_module(
         workers.prepare()
     with instrumentation.compiling(name) as watch:
         work = working_copy(module)
-        run_optimize(work, watch)
+        run_optimize(work, watch, target.kind)
         signature = _signature(work)
         counted = cost.Counter(work).main()
         run_fuse(work, watch, target.kind)
         counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
-        run_plan(work, watch)
+        run_plan(work, watch, target.kind)
         built = _BACKENDS[target.kind](work, target, store)
 
     manifest = {

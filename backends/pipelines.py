@@ -66,10 +66,13 @@ STABLEHLO_FUSE = (
     "stablehlo-fuse",
 )
 
-# The same for GPUs: kernels of our own do matrix products, in any layout, and batches of matrices.
+# The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,
+# and batches of matrices; loops are the driver's, which launches the kernels of each step.
+CUDA_INPUT = ("stablehlo-expand-lanes{form=select}", *STABLEHLO_INPUT[1:])
 _NOT_ON_GPUS = (
     "stablehlo-chunk-attention",
     "stablehlo-lay-out-contractions",
+    "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )
 CUDA_FUSE = (
@@ -240,6 +243,7 @@ ALL_PIPELINES = {
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,
+    "cuda-input": CUDA_INPUT,
     "cuda-fuse": CUDA_FUSE,
     "cuda-prepare": CUDA_KERNEL_PREPARE,
     "cuda-gpu": CUDA_KERNEL_GPU,

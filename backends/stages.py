@@ -19,6 +19,7 @@ from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     CUDA_FUSE,
+    CUDA_INPUT,
     STABLEHLO_FUSE,
     STABLEHLO_INPUT,
     STABLEHLO_OPTIMIZE,
@@ -89,17 +90,19 @@ def specialized(
     return copy
 
 
-def run_optimize(module: ir.Module, watch: Instrumentation) -> None:
-    """Form 1 to form 2: one function, no more ops than the program needs, sizes known."""
+def run_optimize(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
+    """Form 1 to form 2: one function, no more ops than the program needs, sizes known. `kind` is
+    the target's."""
     _dump(watch, "stablehlo", module)
-    _pipeline(STABLEHLO_INPUT).run(module)
+    first = CUDA_INPUT if kind == "cuda" else STABLEHLO_INPUT
+    _pipeline(first).run(module)
     text = module.operation.get_asm(large_elements_limit=8)
     needed = tuple(passes for pattern, passes in STABLEHLO_PREPARE if re.search(pattern, text))
     for passes in needed:
         _pipeline((passes,)).run(module)
     _pipeline(STABLEHLO_OPTIMIZE).run(module)
     note_trip_counts(module)
-    _dump(watch, "optimized", module, (*STABLEHLO_INPUT, *needed, *STABLEHLO_OPTIMIZE))
+    _dump(watch, "optimized", module, (*first, *needed, *STABLEHLO_OPTIMIZE))
 
 
 def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
@@ -109,7 +112,7 @@ def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> No
     _dump(watch, "fused", module, passes)
 
 
-def run_plan(module: ir.Module, watch: Instrumentation) -> None:
+def run_plan(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
     """Form 3 to form 4: every value has its place in memory."""
     _pipeline(STABLEHLO_PLAN).run(module)
     _dump(watch, "planned", module, STABLEHLO_PLAN)
@@ -171,13 +174,12 @@ class Stages:
         module = working_copy(parse(self.artifact.manifest["stablehlo"]))
         with instrumentation.off():
             watch = Instrumentation()
-            fuse = functools.partial(run_fuse, kind=self._target.kind)
             for run, form in (
                 (run_optimize, "optimized"),
-                (fuse, "fused"),
+                (run_fuse, "fused"),
                 (run_plan, "planned"),
             ):
-                run(module, watch)
+                run(module, watch, self._target.kind)
                 if form == stage:
                     break
         return module

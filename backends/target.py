@@ -62,6 +62,26 @@ class Target:
             raise TargetError(f"unknown target {text!r}: this build knows 'cpu' and 'cuda:sm_90a'")
         return Target.host()
 
+    @staticmethod
+    def of_capability(major: int, minor: int) -> Target:
+        """The target for a GPU of this compute capability; for one that is newer than those known
+        here, the nearest before it, whose PTX the driver compiles.
+
+        Raises TargetError for one that is too old.
+        """
+        best: tuple[int, int, bool] | None = None
+        for name in CUDA_ARCHITECTURES:
+            digits = name.removeprefix("sm_").rstrip("a")
+            known = (int(digits[:-1]), int(digits[-1]))
+            exact = name.endswith("a")  # its code runs on no other architecture
+            if known <= (major, minor) and (not exact or known == (major, minor)):
+                best = max(best or (0, 0, False), (*known, exact))
+        if best is None:
+            raise TargetError(
+                f"a GPU of compute capability {major}.{minor} is too old: 7.5 is the least"
+            )
+        return Target("cuda", f"sm_{best[0]}{best[1]}{'a' if best[2] else ''}")
+
     def describe(self) -> dict[str, Any]:
         """The fields, for an artifact's manifest."""
         return asdict(self)

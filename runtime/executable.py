@@ -19,7 +19,7 @@ import numpy as np
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
-from lamina.runtime.cuda import CudaProgram
+from lamina.runtime.cuda import CudaProgram, load_on
 
 # What the estimate takes a core to do in a second. It decides whether the first calls are queued or
 # run at once; after those it is known how long they take.
@@ -54,28 +54,34 @@ HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any]]
 
 
 def load(
-    artifact: Artifact, callbacks: Sequence[HostCallback] = ()
+    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: int | None = None
 ) -> _runtime.Executable | CudaProgram:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
     callbacks  the functions that the code calls by their positions here.
+    device     the number of the GPU, for a program for one; without it, such a program is loaded
+               when it is called.
 
     Equal artifacts without callbacks give the same Executable while it is among those used last.
 
     Raises:
         LoadError: a symbol it imports is unknown, or the objects do not link.
     """
-    if artifact.manifest.get("target", {}).get("kind") == "cuda":
-        return CudaProgram(artifact)
+    on_gpu = artifact.manifest.get("target", {}).get("kind") == "cuda"
+    if on_gpu and device is None:
+        return CudaProgram(artifact, lambda number: load(artifact, (), number))
     if callbacks:
         return _link(artifact, callbacks)
-    digest = artifact.digest()
+    digest = artifact.digest() + (b"" if device is None else b"%d" % device)
     with _lock:
         held = _loaded.get(digest)
         if held is not None:
             _loaded.move_to_end(digest)
             return held
-    executable = _link(artifact, ())
+    if on_gpu:
+        executable = load_on(artifact, device or 0, _spec, _seconds(artifact))
+    else:
+        executable = _link(artifact, ())
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = sum(map(len, artifact.objects.values()))
@@ -99,11 +105,23 @@ def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Exe
         outputs=[_spec(value) for value in outputs],
         aliases=[value.get("alias_of") for value in outputs],
         arena_bytes=manifest["arena_bytes"],
-        seconds=estimated_seconds(manifest.get("cost", {})),
+        seconds=_seconds(artifact),
         code=code,
         manifest=manifest,
         callbacks=callbacks,
     )
+
+
+def _seconds(artifact: Artifact) -> float:
+    return estimated_seconds(artifact.manifest.get("cost", {}))
+
+
+def forget_devices() -> None:
+    """Drops the programs kept for GPUs: their driver is another one from now on."""
+    with _lock:
+        for digest, held in list(_loaded.items()):
+            if held.manifest.get("target", {}).get("kind") == "cuda":
+                del _loaded[digest], _code_bytes[digest]
 
 
 def estimated_seconds(cost: dict[str, float]) -> float:

@@ -9,6 +9,7 @@ different blocks).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,6 +44,25 @@ def run(text: str, arguments: Sequence[np.ndarray]) -> Counter[str]:
             launch.run()
             conflicts += launch.conflicts
     return conflicts
+
+
+@functools.cache
+def _functions(text: str) -> dict[str, Any]:
+    (device,) = [
+        op.operation for op in parse(text).body.operations if op.operation.name == "gpu.module"
+    ]
+    functions = [op.operation for op in device.regions[0].blocks[0].operations]
+    return {f.attributes["sym_name"].value: f for f in functions}
+
+
+def kernel(text: str, name: str) -> Any:
+    """The `gpu.func` of this name in a module."""
+    return _functions(text)[name]
+
+
+def launch(text: str, name: str, arguments: Sequence[np.ndarray]) -> None:
+    """Runs one kernel of a module on all that it takes, scratch memory included."""
+    _Launch(kernel(text, name), _functions(text), arguments).run()
 
 
 class _Memory:

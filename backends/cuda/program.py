@@ -1,15 +1,20 @@
-"""A planned program for a GPU: PTX and a cubin for each kernel, and what to launch, in order."""
+"""A planned program for a GPU: PTX and a cubin for each kernel, and the plan of what to launch."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
+import numpy as np
+
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
+from lamina.backends.cuda.launch_plan import launch_plan
 from lamina.backends.target import Target
+from lamina.dialects.context import context, parse
+from lamina.dialects.types import tensor_type
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
+from lamina.runtime.cuda import CONSTANTS
 from lamina.runtime.store import Store
 
 
@@ -18,14 +23,21 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
 
     Raises CompileError naming the op that can't be compiled, CudaUnavailable without nvJitLink.
     """
-    _check_control_flow(planned)
     kernels: dict[str, CudaKernel] = {}
     symbols: dict[str, str] = {}
     for name, function in kernels_of(planned).items():
         kernel = compile_kernel(function, target)
         kernels[kernel.symbol] = kernel
         symbols[name] = kernel.symbol
-    objects: dict[str, bytes] = {}
+
+    def fill_kernel(element: np.ndarray, count: int) -> str:
+        made = _fill_kernel(element, count, target)
+        kernels[made.symbol] = made
+        return made.symbol
+
+    with planned.context:
+        plan = launch_plan(planned, symbols, fill_kernel)
+    objects: dict[str, bytes] = {CONSTANTS: plan.constants} if plan.constants else {}
     described = {}
     for symbol, kernel in kernels.items():
         code, resources = kernel.cubin(target)
@@ -40,14 +52,28 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
             ],
         }
     scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
-    return BuiltProgram(objects, symbols, scratch, {"device_kernels": described})
-
-
-def _check_control_flow(planned: ir.Module) -> None:
     main = ir.SymbolTable(planned.operation)["main"].operation
-    for op in main.regions[0].blocks[0].operations:
-        if op.operation.name.startswith("scf."):
-            raise CompileError.at(
-                op.operation, "the CUDA backend has no control flow yet",
-                hint="compile this function for 'cpu'",
-            )  # fmt: skip
+    manifest = {
+        "device_kernels": described,
+        "launch_plan": plan.steps,
+        "scratch": main.attributes["lamina.arena_bytes"].value,
+    }
+    return BuiltProgram(objects, symbols, scratch, manifest)
+
+
+def _fill_kernel(element: np.ndarray, count: int, target: Target) -> CudaKernel:
+    """The kernel that writes an element `count` times."""
+    with context(), ir.Location.unknown():
+        of = tensor_type((count,), element.dtype)
+    parts = element.view(element.real.dtype) if element.dtype.kind == "c" else element
+    written = [
+        f"0x{part.tobytes()[::-1].hex().upper()}" if part.dtype.kind == "f" else str(int(part))
+        for part in parts
+    ]
+    value = f"({', '.join(written)})" if len(written) > 1 else written[0]
+    text = f"""func.func @fill() -> {of} attributes {{lamina.kind = "loop", lamina.reason = ""}} {{
+      %0 = stablehlo.constant dense<{value}> : {of}
+      return %0 : {of}
+    }}"""
+    module = parse(text)
+    return compile_kernel(module.body.operations[0].operation, target)

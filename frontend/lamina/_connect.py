@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from lamina import config, errors, runtime
-from lamina.array import Array
+from lamina.array import Array, Device
 from lamina.core import trace
 from lamina.core.avals import ShapedArray
 from lamina.interpreters.evaluation import EvalTrace
@@ -34,6 +34,8 @@ def _settings_changed(scope: str) -> None:
 
 def _default_device_changed(scope: str) -> None:
     device = config.default_device.value
+    if device is None and config.platforms.value[0] == "cuda":
+        device = Device("cuda", 0)
     if device is None and not _default_device_set:
         return
     _default_device_set.add(scope)  # once set, it may have to be taken back

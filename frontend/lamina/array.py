@@ -15,12 +15,12 @@ import numpy as np
 
 from lamina import runtime
 
-_DLPACK_CPU = 1
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
 
 @dataclass(frozen=True)
 class Device:
-    """Where arrays live and compiled code runs."""
+    """Where arrays live and compiled code runs: part of the CPU, or a GPU ("cuda")."""
 
     platform: str
     id: int
@@ -30,7 +30,11 @@ class Device:
     local_hardware_id = None
 
     def memory_stats(self) -> dict[str, int]:
-        """Bytes that arrays hold, on all devices together: they share the memory."""
+        """Bytes in use and to be had. CPU devices share one memory: it is that of all together."""
+        if self.platform == "cuda":
+            found = runtime.cuda_device(self.id)
+            total, free = found["total_bytes"], found["free_bytes"]
+            return {"bytes_in_use": total - free, "bytes_limit": total}
         pool = runtime.pool_stats()
         return {"bytes_in_use": pool["live_bytes"], "bytes_reserved": pool["cached_bytes"]}
 
@@ -40,7 +44,15 @@ class Device:
     @property
     def device_kind(self) -> str:
         """What the hardware calls itself; the platform where that says enough."""
-        return self.platform
+        return runtime.cuda_device(self.id)["name"] if self.platform == "cuda" else self.platform
+
+    @property
+    def compute_capability(self) -> str:
+        """Of a GPU, such as "9.0"."""
+        if self.platform != "cuda":
+            raise AttributeError(f"{self!r} has no compute_capability: it is no GPU")
+        major, minor = runtime.cuda_device(self.id)["capability"]
+        return f"{major}.{minor}"
 
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
@@ -66,7 +78,8 @@ class Array(runtime.ArrayBase):
     """An immutable n-dimensional array.
 
     Results of compiled functions are futures: shape and dtype are known at once, anything that
-    reads elements waits. `numpy.asarray(x)` shares the memory, read-only.
+    reads elements waits. `numpy.asarray(x)` shares the memory, read-only, where that is the
+    host's, and has a copy of what a GPU holds.
     """
 
     __slots__ = ()
@@ -92,21 +105,29 @@ class Array(runtime.ArrayBase):
         copy: bool | None = None,
     ) -> Any:
         """A DLPack capsule on the array's memory (or on a copy, where `copy` is true)."""
-        if stream is not None:
+        mine = self.__dlpack_device__()
+        wanted = mine if dl_device is None else tuple(dl_device)
+        if stream is not None and mine[0] == _DLPACK_CPU:
             raise BufferError("[__dlpack__] an array on the CPU has no stream")
-        if dl_device is not None and tuple(dl_device) != (_DLPACK_CPU, 0):
-            raise BufferError(f"[__dlpack__] an array on the CPU cannot go to device {dl_device}")
         array = self.copy() if copy else self
+        if wanted != mine:
+            if wanted != (_DLPACK_CPU, 0) or copy is False:
+                where = "the CPU" if mine[0] == _DLPACK_CPU else str(self.device)
+                raise BufferError(f"[__dlpack__] an array on {where} cannot go to device {wanted}")
+            array = runtime.to_host(self)
         return runtime.to_dlpack(array, versioned=max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CPU, 0)
+        number = self.device_number
+        return (_DLPACK_CPU, 0) if number is None else (_DLPACK_CUDA, number)
 
     def __reduce__(self) -> tuple[Any, ...]:  # on the default device, as JAX's
         return from_numpy, (np.array(self.numpy_view()), self.weak_type)
 
     def copy(self) -> Array:
         """An array with equal content in memory of its own."""
+        if self.device_number is not None:
+            return runtime.place_array(runtime.copy_on_device(self), self.placement)
         return from_numpy(self.numpy_view(), self.weak_type)
 
     def __copy__(self) -> Array:
@@ -137,8 +158,11 @@ class Array(runtime.ArrayBase):
     def __iter__(self) -> Iterator[Array]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        view, weak = self.numpy_view(), self.weak_type
-        return (from_numpy(view[i, ...], weak) for i in range(len(view)))
+        view, weak, number = self.numpy_view(), self.weak_type, self.device_number
+        rows = (from_numpy(view[i, ...], weak) for i in range(len(view)))
+        if number is None:
+            return rows
+        return (runtime.place_array(runtime.to_device(x, number), self.placement) for x in rows)
 
     def __bool__(self) -> bool:
         if self.size == 0:
@@ -216,8 +240,13 @@ class Array(runtime.ArrayBase):
         if placement is None:
             from lamina.sharding import SingleDeviceSharding
 
-            return SingleDeviceSharding(CPU)
+            return SingleDeviceSharding(self._home)
         return getattr(placement, "of_uncommitted", placement)
+
+    @property
+    def _home(self) -> Device:
+        number = self.device_number
+        return CPU if number is None else Device("cuda", number)
 
     @property
     def device(self) -> Any:
@@ -227,7 +256,7 @@ class Array(runtime.ArrayBase):
 
     def devices(self) -> set[Device]:
         """The devices that hold a part of the array."""
-        return {CPU} if self.placement is None else self.sharding.device_set
+        return {self._home} if self.placement is None else self.sharding.device_set
 
     @property
     def committed(self) -> bool:
@@ -271,7 +300,8 @@ class Array(runtime.ArrayBase):
         return self.addressable_shards[index].data
 
     def copy_to_host_async(self) -> None:
-        """Does nothing: the memory is the host's."""
+        """Begins the copy that `numpy.asarray` waits for; nothing where the memory is the host's."""
+        runtime.begin_host_copy(self)
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes of the array's memory."""
@@ -295,18 +325,22 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     """An array on the memory of another library's array, through DLPack.
 
     Shares the memory where that is dense and row-major, unless `copy` is true; a later write by
-    the other library then changes the array. Raises BufferError for memory that is not the CPU's,
-    for types that arrays do not have, and where `copy=False` cannot be.
+    the other library then changes the array. Raises BufferError for memory that is neither the
+    CPU's nor a GPU's, for types that arrays do not have, and where `copy=False` cannot be.
     """
-    kind, _ = x.__dlpack_device__()
-    if kind != _DLPACK_CPU:
-        raise BufferError(f"[from_dlpack] the array is on DLPack device type {kind}, not the CPU")
-    if device is not None and device.platform != "cpu":
-        raise BufferError(f"[from_dlpack] the array is on the CPU, not on {device}")
+    kind, number = x.__dlpack_device__()
+    if kind not in (_DLPACK_CPU, _DLPACK_CUDA):
+        raise BufferError(
+            f"[from_dlpack] the array is on DLPack device type {kind}, neither the CPU nor a GPU"
+        )
+    there = CPU if kind == _DLPACK_CPU else Device("cuda", number)
+    if device is not None and (device.platform != there.platform or device.id != there.id != 0):
+        raise BufferError(f"[from_dlpack] the array is on {there}, not on {device}")
+    on = {} if kind == _DLPACK_CPU else {"stream": runtime.cuda_stream(number)}
     try:
-        capsule = x.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0), **on)
     except TypeError:  # a producer from before DLPack 1.0
-        capsule = x.__dlpack__()
+        capsule = x.__dlpack__(**on)
     array = runtime.from_dlpack(capsule)
     shared = not array.buffer.owned
     if copy is False and not shared:

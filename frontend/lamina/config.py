@@ -258,6 +258,20 @@ num_cpu_devices = Option(
     "How many virtual devices the CPU is; by default one.",
     parse=int,
 )
+def _platforms(text: str) -> tuple[str, ...]:
+    names = tuple("cuda" if w == "gpu" else w for w in text.replace(",", " ").split())
+    for name in names:
+        if name not in ("cpu", "cuda"):
+            raise ValueError(f"expected cpu, cuda or both; got {name!r}")
+    return names or ("cpu", "cuda")
+
+
+platforms: Option[tuple[str, ...]] = Option(
+    "platforms",
+    ("cpu", "cuda"),
+    "The platforms that may be used, the default one first: cpu, cuda or both.",
+    parse=_platforms,
+)
 default_device: Option[Any] = Option(
     "default_device",
     None,

@@ -1,6 +1,8 @@
-"""The devices: N virtual ones on this machine's CPU. Each is a thread where programs run on several.
+"""The devices: N virtual ones on this machine's CPU, and its GPUs ("cuda").
 
-Their number is the setting num_cpu_devices (LAMINA_NUM_CPU_DEVICES). All share one memory.
+The CPU's share one memory; each is a thread where programs run on several. Their number is the
+setting num_cpu_devices (LAMINA_NUM_CPU_DEVICES). Which platforms are used, and which is the
+default, says the setting platforms (LAMINA_PLATFORMS).
 """
 
 from __future__ import annotations
@@ -20,9 +22,16 @@ def _device(index: int) -> Device:
     return Device("cpu", index)
 
 
+@functools.cache
+def _gpu(index: int) -> Device:
+    return Device("cuda", index)
+
+
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices. Raises RuntimeError for a backend that is not there."""
-    _check_backend(backend)
+    """The devices of a backend ("cpu", "cuda"), by default of the default one. Raises RuntimeError
+    for a backend that is not there."""
+    if _checked_backend(backend) == "cuda":
+        return [_gpu(i) for i in range(_gpu_count(backend))]
     return [_device(i) for i in range(max(1, config.num_cpu_devices.value))]
 
 
@@ -47,37 +56,58 @@ def local_device_count(backend: str | None = None) -> int:
 
 def process_count(backend: str | None = None) -> int:
     """The number of processes that work together: 1."""
-    _check_backend(backend)
+    _checked_backend(backend)
     return 1
 
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process: 0."""
-    _check_backend(backend)
+    _checked_backend(backend)
     return 0
 
 
 def default_backend() -> str:
     """The platform of the first device."""
-    return "cpu"
+    return config.platforms.value[0]
 
 
-def _check_backend(backend: str | None) -> None:
-    if backend not in (None, "cpu"):
-        raise RuntimeError(
-            f"Unknown backend: {backend!r} requested, but no platforms that are instances of "
-            f"{backend} are present. Platforms present are: cpu{_about(backend)}"
+def default_device() -> Device | None:
+    """The GPU that new arrays and programs without arguments on a device go to; None for the CPU."""
+    device = config.default_device.value
+    if isinstance(device, str):
+        device = devices(device)[0]
+    if device is None and config.platforms.value[0] == "cuda":
+        device = _gpu(0)
+    return device if device is not None and device.platform == "cuda" else None
+
+
+def _checked_backend(backend: str | None) -> str:
+    """The platform of this name; RuntimeError where it is not one that may be used."""
+    platforms = config.platforms.value
+    name = {None: platforms[0], "gpu": "cuda"}.get(backend, backend)
+    if name not in platforms:
+        excluded = name in ("cpu", "cuda")
+        raise _absent(backend, f" (LAMINA_PLATFORMS leaves {name} out)" if excluded else "")
+    return str(name)
+
+
+def _gpu_count(backend: str | None) -> int:
+    from lamina.runtime.cuda import device_count, missing
+
+    why = missing()
+    if why:
+        raise _absent(
+            backend or "cuda",
+            f". For CUDA, {why}. Programs can be compiled for GPUs ahead of time: "
+            "jit(f).lower(*args).compile(target='cuda:sm_90a')",
         )
+    return device_count()
 
 
-def _about(backend: str | None) -> str:
-    if backend not in ("cuda", "gpu"):
-        return ""
-    from lamina.runtime.cuda import missing
-
-    return (
-        f". For CUDA, {missing()}. Programs can be compiled for GPUs ahead of time: "
-        "jit(f).lower(*args).compile(target='cuda:sm_90a')"
+def _absent(backend: str | None, why: str) -> RuntimeError:
+    return RuntimeError(
+        f"Unknown backend: {backend!r} requested, but no platforms that are instances of "
+        f"{backend} are present. Platforms present are: cpu{why}"
     )
 
 
@@ -125,7 +155,11 @@ def device_get(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Does nothing: the memory is the host's. Gives x."""
+    """Begins the copies to the host of a pytree's arrays on GPUs, so that `device_get` need not wait
+    as long. Gives x."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, Array):
+            leaf.copy_to_host_async()
     return x
 
 

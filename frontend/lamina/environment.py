@@ -24,9 +24,11 @@ def typeof(x: Any) -> Any:
 
 def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays that are not deleted, of all programs and threads."""
-    if platform not in (None, "cpu"):
-        return []
-    return [x for x in gc.get_objects() if type(x) is Array and not x.is_deleted()]
+    found = [x for x in gc.get_objects() if type(x) is Array and not x.is_deleted()]
+    if platform is None:
+        return found
+    name = "cuda" if platform == "gpu" else platform
+    return [x for x in found if any(d.platform == name for d in x.devices())]
 
 
 def clear_caches() -> None:

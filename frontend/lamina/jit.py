@@ -37,6 +37,8 @@ class JitOptions:
     inline: bool
     in_shardings: Any = None
     out_shardings: Any = None
+    device: Any = None
+    target: Any = None
 
     @property
     def name(self) -> str:
@@ -62,6 +64,7 @@ def jit(
     backend: str | None = None,
     compiler_options: dict[str, Any] | None = None,
     control_flow: str | None = None,
+    target: Any = None,
 ) -> Any:
     """The same function, compiled: traced when called with new shapes, dtypes or static values.
 
@@ -74,8 +77,9 @@ def jit(
     inline           within another traced function: write out the body instead of a call.
     in_shardings     a pytree prefix of the positional arguments: where each is put first.
     out_shardings    a pytree prefix of the result: where each array of it is put.
-    device           where the results are put, as by out_shardings.
-    backend          "cpu" or None.
+    device           what to run on, a Device; by default where the arguments are.
+    backend          the same by the platform's name, "cpu" or "cuda".
+    target           what to compile for, such as "cuda:sm_90a"; it runs on the first such device.
     compiler_options  names that begin with xla_ do nothing but warn; others raise ValueError.
     control_flow     "python": if, while, for and the like may depend on traced values; see autograph.
 
@@ -98,6 +102,7 @@ def jit(
             backend=backend,
             compiler_options=compiler_options,
             control_flow=control_flow,
+            target=target,
         )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
@@ -107,8 +112,14 @@ def jit(
     ):
         if found:
             raise TypeError(f"Expected a function, got a {kind} function: {fun}")
-    if backend not in (None, "cpu"):
-        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu'].")
+    if backend not in (None, "cpu", "cuda", "gpu"):
+        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'cuda'].")
+    if backend is not None and device is not None:
+        raise ValueError("can't specify both a device and a backend for jit")
+    if isinstance(target, str):
+        from lamina.backends.target import Target
+
+        target = Target.parse(target)
     stages.check_compiler_options(compiler_options)
     if device is not None:
         if in_shardings is not None or out_shardings is not None:
@@ -116,9 +127,10 @@ def jit(
                 "If backend or device is specified on jit, then in_shardings and out_shardings "
                 "should not be specified."
             )
-        from lamina.sharding import SingleDeviceSharding
+        if getattr(device, "platform", "cpu") == "cpu":
+            from lamina.sharding import SingleDeviceSharding
 
-        out_shardings = SingleDeviceSharding(device)
+            out_shardings = SingleDeviceSharding(device)
     if control_flow not in (None, "lax", "python"):
         raise ValueError(f'jit: control_flow is "python" or "lax" (None), got {control_flow!r}')
     if control_flow == "python":
@@ -142,6 +154,8 @@ def jit(
         inline,
         in_shardings,
         out_shardings,
+        backend if device is None else device,
+        target,
     )
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.
@@ -215,7 +229,8 @@ class TracedCall:
     result_paths: tuple[str, ...]
     name: str
     keep_unused: bool
-    program: Any = None  # the programs.Program, once compiled
+    programs: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    """The programs.Program for each device and target, once compiled."""
 
 
 _jitted: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -405,12 +420,12 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if options.in_shardings is not None:
             args = _placed_arguments(options, args)
         traced, leaves = trace_call(options, args, kwargs)
-        entry = _program(traced).entry(traced.out_tree)
+        entry = _program(traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
     if (
-        any(isinstance(x, Array) and x.placement is not None for x in leaves)
+        any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints
         or options.out_shardings is not None
         or not isinstance(entry, (FastPathEntry, KeyEntry))
@@ -463,17 +478,44 @@ def _call_placed(
     return out
 
 
-def _program(traced: TracedCall) -> programs.Program:
-    if traced.program is None:
-        traced.program = programs.compile_program(
+def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[Any, Any]:
+    """The GPU that runs a call, None for the CPU, and what it is compiled for; arguments that belong
+    on a GPU are put there."""
+    from lamina import placement
+
+    device, target = options.device, options.target
+    if device is None and target is not None:
+        device = target.kind
+    if isinstance(device, str) and device != "cpu":
+        from lamina.devices import devices
+
+        device = devices(device)[0]
+    if device is not None:
+        gpu = None if device == "cpu" or device.platform == "cpu" else device
+    else:
+        gpu = placement.device_of(leaves)
+    if gpu is not None:
+        names = traced.arg_names
+        placement.settle(
+            leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", options.name
+        )
+    return gpu, target if target is not None and target.kind == "cuda" else None
+
+
+def _program(traced: TracedCall, device: Any, target: Any) -> programs.Program:
+    program = traced.programs.get((device, target))
+    if program is None:
+        program = traced.programs[device, target] = programs.compile_program(
             traced.closed,
             traced.name,
             donated=traced.donated,
             keep_unused=traced.keep_unused,
             arg_names=traced.arg_names,
             result_paths=traced.result_paths,
+            device=device,
+            target=target,
         )
-    return traced.program
+    return program
 
 
 def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -519,6 +561,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
         traced.result_paths,
         options.static_argnums,
         options.static_argnames,
+        options.target,
     )
 
 

@@ -114,7 +114,8 @@ class KeyArray:
         return self
 
     def copy_to_host_async(self) -> None:
-        """Does nothing: the memory is the host's."""
+        """As of an array."""
+        self._held.copy_to_host_async()
 
 
 class KeyEntry:

@@ -44,6 +44,46 @@ def uncommitted(device: Any) -> Sharding | None:
     return Uncommitted(device)
 
 
+# ---- which device runs a program -----------------------------------------------------------------
+def device_of(leaves: Sequence[Any]) -> Device | None:
+    """The GPU that a program on these arguments runs on; None for the CPU.
+
+    It is where somebody put an argument, else where one lies, else the default device.
+    """
+    from lamina.devices import default_device
+
+    found: Device | None = None
+    for x in leaves:
+        array = x._held if type(x) is KeyArray else x
+        if not isinstance(array, Array):
+            continue
+        placement = array.placement
+        if placement is not None:
+            device = placement.device_list[0]
+            if array.committed:
+                return device if device.platform == "cuda" else None
+            if device.platform == "cuda":
+                found = found or device
+        if array.device_number is not None:
+            found = found or Device("cuda", array.device_number)
+    return found or default_device()
+
+
+def is_pythons(x: Any) -> bool:
+    """Whether the fast path leaves calls with this argument to Python: it is placed, and in the
+    host's memory."""
+    return isinstance(x, Array) and x.placement is not None and x.device_number is None
+
+
+def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> None:
+    """Let the arguments of a program for a GPU that belong on one lie there. Raises ValueError where
+    two were put on different devices."""
+    common_devices(leaves, names, function)
+    for x in leaves:
+        if is_pythons(x) and x.placement.device_list[0].platform == "cuda":
+            runtime.move_to_device(x, x.placement.device_list[0].id)
+
+
 def as_sharding(device: Any) -> Sharding:
     """A Device or a Sharding as a Sharding; TypeError for anything else."""
     if isinstance(device, Device):
@@ -97,12 +137,22 @@ def constrain(x: Any, sharding: Sharding) -> Any:
 
 def put(array: Array, sharding: Sharding) -> Array:
     """The array under a sharding. No content moves before the shards are asked for."""
+    on_gpu = sharding.device_list[0].platform == "cuda"
     if isinstance(sharding, NamedSharding):
+        if on_gpu:
+            raise ValueError(
+                "arrays can't be split over GPUs yet: place them on one, as in "
+                "device_put(x, lamina.devices('cuda')[0])"
+            )
         check_divides(sharding, array.shape, "One of device_put args")
-    if array.placement == sharding:
+    if array.placement == sharding and (array.device_number is not None) == on_gpu:
         return array
     if array.shards is not None:
         array.block_until_ready()  # gathers: the shards of the new sharding are cut from the whole
+    if on_gpu:
+        array = runtime.to_device(array, sharding.device_list[0].id)
+    elif array.device_number is not None:
+        array = runtime.to_host(array)
     return runtime.place_array(array, sharding)
 
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from lamina.program_plan import Plan
 
 
-def program_key(plan: Plan) -> str | None:
+def program_key(plan: Plan, target: Any = None) -> str | None:
     """A digest of everything that decides the machine code: the jaxpr with its constants, what is
-    donated, the settings, the target and lamina itself. None if something in it has no text form.
+    donated, the settings, the target (by default this machine's processor) and lamina itself. None
+    if something in it has no text form.
     """
     from lamina.backends.target import Target
 
@@ -32,7 +33,7 @@ def program_key(plan: Plan) -> str | None:
             data = part if isinstance(part, bytes) else str(part).encode()
             digest.update(len(data).to_bytes(8, "little") + data)
 
-    add(fingerprint(), Target.host(), config.trace_key(), plan.name)
+    add(fingerprint(), target or Target.host(), config.trace_key(), plan.name)
     add(jaxpr_text(plan.closed.jaxpr, width=1 << 30))
     for value, hoisted in zip(plan.closed.consts, plan.hoisted, strict=True):
         if hoisted:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina import config, value_checks
-from lamina.array import Array
+from lamina.array import Device
 from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
@@ -32,11 +32,13 @@ class Program:
     plan: Plan
     executable: Any
     compilation: Compilation | None
+    device: Device | None = None  # the GPU it is loaded on
 
     def entry(self, out_tree: tree.PyTreeDef) -> Any:
-        """What the call fast path runs; for several devices, a function of the leaves."""
+        """What the call fast path runs; for several devices, a function of the leaves, and so for
+        programs that are loaded on a GPU when they are called."""
         if isinstance(self.executable, CudaProgram):
-            return self.executable
+            return functools.partial(self._load_and_call, out_tree)
         if self.plan.local is not None:
             from lamina.sharding.execution import DeviceProgram
 
@@ -48,12 +50,26 @@ class Program:
         entry = FastPathEntry(
             self.executable,
             self.plan.kept,
-            tuple(_as_array(c) for c in self.plan.const_args),
+            tuple(self._constant(c) for c in self.plan.const_args),
             out_tree=template,
             weak_types=self.plan.weak_types,
             outputs=self.plan.outputs,
         )
         return KeyEntry(entry) if self.plan.reads_keys else entry
+
+    def _constant(self, value: Any) -> Any:
+        array = _as_array(value)
+        if self.device is None:
+            return array
+        from lamina.runtime import to_device
+
+        return to_device(array, self.device.id)
+
+    def _load_and_call(self, out_tree: tree.PyTreeDef, leaves: Sequence[Any]) -> Any:
+        if isinstance(self.executable, CudaProgram):
+            self.executable = self.executable.executable()
+            self.device = Device("cuda", 0)
+        return self.entry(out_tree)(leaves)
 
 
 def _as_array(value: Any) -> Any:
@@ -89,22 +105,40 @@ def compile_program(
     keep_unused: bool = False,
     arg_names: Sequence[str] = (),
     result_paths: Sequence[str] = (),
+    device: Any = None,
+    target: Any = None,
 ) -> Program:
-    """Compiles a jaxpr for the host, or finds it in the disk store."""
+    """Compiles a jaxpr for the host or for a GPU (`device`, for `target` where that is given), or
+    finds it in the disk store."""
     with garbage.held_off():
-        return build(plan_program(closed, name, donated, keep_unused, arg_names, result_paths))
+        plan = plan_program(closed, name, donated, keep_unused, arg_names, result_paths)
+        if device is not None and plan.local is not None:
+            raise ValueError(f"{name}: programs for several devices run on CPU devices only")
+        return build(plan, target=target, device=device)
 
 
-def build(plan: Plan, module: Any = None, target: Any = None) -> Program:
-    """Compiles a plan, or its module as given, for a target: by default this machine."""
+def _target_of(device: Any) -> Any:
+    """What is compiled for on a GPU."""
+    from lamina.backends.target import Target
+    from lamina.runtime import cuda_device
+
+    return Target.of_capability(*cuda_device(device.id)["capability"])
+
+
+def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None) -> Program:
+    """Compiles a plan, or its module as given, for a target: by default this machine, or the GPU
+    that it is loaded on."""
     from lamina.runtime.artifact import Artifact, ArtifactError
     from lamina.runtime.executable import load
     from lamina.runtime.store import default_store
 
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
         return Program(plan, lambda args: [], None)
-    store = default_store() if target is None and module is None else None
-    key = program_key(plan) if store is not None else None
+    if device is not None and target is None:
+        target = _target_of(device)
+    number = None if device is None else device.id
+    store = default_store() if module is None else None
+    key = program_key(plan, target) if store is not None else None
     if store is not None and key is not None:
         data = store.get("alias", key)
         if data is not None:
@@ -114,7 +148,8 @@ def build(plan: Plan, module: Any = None, target: Any = None) -> Program:
                 artifact = None
             if artifact is not None:
                 _log("cache", f"{plan.name}: found in {store.directory}")
-                return Program(plan, load(artifact), _compilation_of(artifact))
+                executable = load(artifact, (), number)
+                return Program(plan, executable, _compilation_of(artifact), device)
     from lamina.backends.compile import compile_module
 
     compilation = compile_module(
@@ -127,7 +162,8 @@ def build(plan: Plan, module: Any = None, target: Any = None) -> Program:
     )
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
-    return Program(plan, load(compilation.artifact, plan.callbacks), compilation)
+    executable = load(compilation.artifact, plan.callbacks, number)
+    return Program(plan, executable, compilation, device)
 
 
 def _compilation_of(artifact: Any) -> Any:
@@ -142,9 +178,19 @@ def _log(topic: str, text: str) -> None:
 
 
 @cache_on_jaxpr
-def _jaxpr_entry(closed: ClosedJaxpr, name: str) -> FastPathEntry:
+def _jaxpr_entry(closed: ClosedJaxpr, name: str, device: Any) -> FastPathEntry:
     out_tree = tree.structure([0] * len(closed.jaxpr.outvars))
-    return compile_program(closed, name).entry(out_tree)
+    return compile_program(closed, name, device=device).entry(out_tree)
+
+
+def _device_of(args: Sequence[Any], name: str) -> Any:
+    """The GPU that runs a program on these operands, which are put there; None for the CPU."""
+    from lamina import placement
+
+    device = placement.device_of(args)
+    if device is not None:
+        placement.settle(args, lambda i: f"operand {i}", name)
+    return device
 
 
 def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
@@ -154,7 +200,7 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             from lamina.interpreters.staging import raise_leaked
 
             raise_leaked(x)
-    entry = _jaxpr_entry(closed, name)
+    entry = _jaxpr_entry(closed, name, _device_of(args, name))
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
     return entry(args)
@@ -167,8 +213,9 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     of_keys: dict[Any, Any] = {}  # what the fast path does not read
 
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        device = _device_of(args, primitive.name)
         signature = tuple(map(get_aval, args)) if of_keys else ()
-        if signature in of_keys:
+        if signature in of_keys and device is None:
             return of_keys[signature](args), None
         for x in args:
             if isinstance(x, Tracer):
@@ -182,16 +229,17 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
 
         closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
-        entry = compile_program(closed, primitive.name).entry(tree.structure(out))
+        program = compile_program(closed, primitive.name, device=device)
+        entry = program.entry(tree.structure(out))
         if value_checks.active():
             return value_checks.checked_primitive(primitive, params, entry, list(args)), None
-        if any(isinstance(x, Array) and x.placement is not None for x in args):
-            from lamina import placement
+        from lamina import placement
 
+        if any(map(placement.is_pythons, args)):
             found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
             result = entry(list(args))
             return placement.place_results(found, placement.by_shape(args), result), None
-        if isinstance(entry, KeyEntry):
+        if isinstance(entry, KeyEntry) and device is None:
             of_keys[tuple(map(get_aval, args))] = entry
         return entry(list(args)), entry
 

@@ -72,7 +72,7 @@ class LoadedStableHLO:
         from lamina.runtime import Executable, run_on_devices, to_array
 
         if not isinstance(self._executable, Executable):
-            return self._executable()
+            raise ValueError(f"{self.name} is for a GPU: only CPU devices run a program together")
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
         arrays = [[x if isinstance(x, Array) else to_array(x) for x in row] for row in checked]
         return run_on_devices(self._executable, arrays)

@@ -78,7 +78,9 @@ class Traced:
         result_paths: Sequence[str],
         static_argnums: Sequence[int],
         static_argnames: Sequence[str],
+        target: Any = None,
     ) -> None:
+        self.target = target
         self.jaxpr, self.fun_name = jaxpr, fun_name
         self.in_tree, self.out_tree = in_tree, out_tree
         self._donated, self._keep_unused = tuple(donated), keep_unused
@@ -172,6 +174,7 @@ class Lowered:
         """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default this
         machine)."""
         check_compiler_options(compiler_options)
+        target = self._traced.target if target is None else target
         if target is None:
             return Compiled(build(self._plan), self._traced)
         from lamina.backends.target import Target

@@ -1,6 +1,8 @@
 // array.cpp -- see array.h.
 #include "array.h"
 
+#include "cuda_array.h"
+
 #include <structmember.h>
 
 #include <cstdio>
@@ -83,6 +85,10 @@ int set_shards(PyObject* self, PyObject* value, void*) {
   Py_XSETREF(cast(self)->shards, value == Py_None ? nullptr : Py_XNewRef(value));
   return 0;
 }
+PyObject* get_device_number(PyObject* self, void*) {
+  const int number = device_number(cast(self)->buffer);
+  return number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(number);
+}
 PyObject* get_buffer_handle(PyObject* self, void*) {
   if (!check_alive(cast(self))) return nullptr;
   return make_buffer_handle(Ref<Buffer>::share(cast(self)->buffer));
@@ -101,6 +107,8 @@ PyGetSetDef array_getset[] = {
      nullptr},
     {"placement", get_sharding, nullptr, "The sharding it was given, or None.", nullptr},
     {"shards", get_shards, set_shards, "Its parts, an Array for each device, or None.", nullptr},
+    {"device_number", get_device_number, nullptr, "Of the GPU whose memory it is in, or None.",
+     nullptr},
     {"buffer", get_buffer_handle, nullptr, "Handle that keeps the memory alive.", nullptr},
     {nullptr}};
 
@@ -185,7 +193,10 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_NoMemory();
     return -1;
   }
-  exported->buffer = Ref<Buffer>::share(array->buffer);
+  if (!(exported->buffer = on_host(array->buffer))) {
+    delete exported;
+    return -1;
+  }
   view->itemsize = static_cast<Py_ssize_t>(itemsize_of(array->dtype));
   view->len = view->itemsize;
   for (int i = array->ndim; i-- > 0;) {
@@ -193,7 +204,7 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
     exported->strides[i] = view->len;
     view->len *= array->dims[i];
   }
-  view->buf = array->buffer->data();
+  view->buf = exported->buffer->data();
   view->obj = Py_NewRef(self);
   view->readonly = 1;
   view->ndim = array->ndim;
@@ -375,12 +386,14 @@ bool wait_for_array(const ArrayObject* array) {
 PyObject* numpy_view(ArrayObject* array) {
   npy_intp dims[kMaxRank];
   for (int i = 0; i < array->ndim; ++i) dims[i] = array->dims[i];
+  Ref<Buffer> buffer = on_host(array->buffer);
+  if (!buffer) return nullptr;
   PyArray_Descr* descr = descr_of(array->dtype);
   Py_INCREF(descr);
   PyObject* view = PyArray_NewFromDescr(&PyArray_Type, descr, array->ndim, dims, nullptr,
-                                        array->buffer->data(), NPY_ARRAY_CARRAY_RO, nullptr);
+                                        buffer->data(), NPY_ARRAY_CARRAY_RO, nullptr);
   if (view == nullptr) return nullptr;
-  PyObject* handle = make_buffer_handle(Ref<Buffer>::share(array->buffer));
+  PyObject* handle = make_buffer_handle(std::move(buffer));
   if (handle == nullptr ||
       PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(view), handle) != 0) {
     Py_DECREF(view);

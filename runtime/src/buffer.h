@@ -9,6 +9,11 @@
 
 namespace lamina {
 
+namespace cuda {
+class Device;
+struct Memory;
+}  // namespace cuda
+
 // Thrown where memory is refused; bytes is what was asked for.
 struct OutOfMemory : std::runtime_error {
   explicit OutOfMemory(size_t bytes);
@@ -36,6 +41,8 @@ class Buffer {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   bool pooled() const { return drop_ == nullptr; }
+  // What there is to know of memory of a GPU, whose data() the host can't read; null for others.
+  cuda::Memory* device_memory() const { return device_memory_; }
   bool aligned_to(size_t alignment) const {
     return reinterpret_cast<uintptr_t>(data_) % alignment == 0;
   }
@@ -47,6 +54,7 @@ class Buffer {
 
  private:
   friend class Pool;
+  friend class cuda::Device;
   Buffer() = default;
   void destroy();
 
@@ -60,6 +68,7 @@ class Buffer {
     Buffer* next_free_;
   };
   void (*drop_)(void*) = nullptr;
+  cuda::Memory* device_memory_ = nullptr;
 };
 static_assert(sizeof(Buffer) <= Buffer::kAlignment, "the header must fit before the data");
 

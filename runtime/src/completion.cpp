@@ -1,9 +1,40 @@
 // completion.cpp -- see completion.h.
 #include "completion.h"
 
+#include <time.h>
+
+#include <mutex>
+
 #include "platform.h"
 
 namespace lamina {
+namespace {
+
+constexpr int64_t kSpinNs = 100'000, kSleepNs = 20'000;
+
+std::mutex asking;  // of the step from pending to over, which several threads may see
+
+}  // namespace
+
+Completion* Completion::of(std::unique_ptr<Completable> asked) {
+  auto* completion = new Completion;
+  completion->asked_ = std::move(asked);
+  return completion;
+}
+
+bool Completion::ask() const {
+  Error error;
+  if (!asked_->over(&error)) return false;
+  auto* self = const_cast<Completion*>(this);
+  const std::lock_guard guard(asking);
+  if (state_.load(std::memory_order_acquire) != kPending) return true;
+  if (error.empty()) {
+    self->finish();
+  } else {
+    self->fail(std::move(error));
+  }
+  return true;
+}
 
 void Completion::finish() {
   state_.store(kDone, std::memory_order_release);
@@ -18,6 +49,18 @@ void Completion::fail(Error error) {
 }
 
 void Completion::wait(int64_t timeout_ns) const {
+  if (asked_ != nullptr) {
+    const int64_t start = now_ns();
+    for (int64_t waited = 0; !done() && waited < timeout_ns; waited = now_ns() - start) {
+      const timespec pause{0, kSleepNs};
+      if (waited < kSpinNs) {
+        cpu_relax();
+      } else {
+        nanosleep(&pause, nullptr);
+      }
+    }
+    return;
+  }
   if (!done()) futex_wait(state_, kPending, timeout_ns);
 }
 

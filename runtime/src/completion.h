@@ -20,16 +20,28 @@ struct Error {
   bool take_report() const { return !reported || !reported->exchange(true); }
 };
 
+// Something else than a thread of ours that completes, such as work on a GPU.
+class Completable {
+ public:
+  virtual ~Completable() = default;
+  // Whether it is over, with its error if it failed. Called from any thread until it has said so.
+  virtual bool over(Error* error) = 0;
+};
+
 // The moment at which a dispatched call has filled its results, shared by all of them.
 class Completion {
  public:
   static Completion* create() { return new Completion; }
+  // One that nobody finishes: it asks whenever somebody wants to know.
+  static Completion* of(std::unique_ptr<Completable> asked);
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  bool done() const { return state_.load(std::memory_order_acquire) != kPending; }
+  bool done() const {
+    return state_.load(std::memory_order_acquire) != kPending || (asked_ != nullptr && ask());
+  }
   bool failed() const { return state_.load(std::memory_order_acquire) == kFailed; }
   // Only where failed().
   const Error& error() const { return error_; }
@@ -38,14 +50,17 @@ class Completion {
   void fail(Error error);
   // Sleeps until done, at most timeout_ns.
   void wait(int64_t timeout_ns) const;
+  const Completable* asked() const { return asked_.get(); }
 
  private:
   static constexpr uint32_t kPending = 0, kDone = 1, kFailed = 2;
   Completion() = default;
   ~Completion() = default;
+  bool ask() const;
   std::atomic<uint32_t> refs_{1};
   std::atomic<uint32_t> state_{kPending};
   Error error_;
+  std::unique_ptr<Completable> asked_;
 };
 
 // An owning pointer to a Buffer or a Completion.

@@ -1,6 +1,9 @@
 // dlpack.cpp -- see dlpack.h. The structs are DLPack's C ABI, versions 0.8 and 1.x.
 #include "dlpack.h"
 
+#include "cuda_array.h"
+#include "cuda_device.h"
+
 #include <cstring>
 #include <memory>
 #include <new>
@@ -12,7 +15,7 @@ struct DLDevice {
   int32_t type;
   int32_t id;
 };
-constexpr int32_t kCpu = 1;
+constexpr int32_t kCpu = 1, kCuda = 2;
 
 struct DLDataType {
   uint8_t code;
@@ -132,7 +135,9 @@ PyObject* export_tensor(ArrayObject* array, const DLDataType& type, const char* 
   }
   managed->context = sizes;
   managed->deleter = drop_exported<Managed>;
-  managed->tensor = {array->buffer->data(), {kCpu, 0}, array->ndim, type, sizes->shape,
+  const int number = device_number(array->buffer);
+  const DLDevice device = number < 0 ? DLDevice{kCpu, 0} : DLDevice{kCuda, number};
+  managed->tensor = {array->buffer->data(), device, array->ndim, type, sizes->shape,
                      sizes->strides,        0};
   PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* unused) {
     // A consumer renames the capsule: only an unconsumed one still owns its tensor.
@@ -197,8 +202,9 @@ PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_na
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (managed == nullptr) return nullptr;
   const DLTensor& tensor = managed->tensor;
-  if (tensor.device.type != kCpu) {
-    PyErr_Format(PyExc_BufferError, "[from_dlpack] the tensor is on device type %d, not on the CPU",
+  if (tensor.device.type != kCpu && tensor.device.type != kCuda) {
+    PyErr_Format(PyExc_BufferError,
+                 "[from_dlpack] the tensor is on device type %d, neither on the CPU nor on a GPU",
                  tensor.device.type);
     return nullptr;
   }
@@ -211,8 +217,23 @@ PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_na
   }
   void* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   Ref<Buffer> buffer;
-  if (is_dense(tensor)) {
-    const int64_t bytes = checked_bytes(dtype, tensor.shape, tensor.ndim);
+  const int64_t bytes = checked_bytes(dtype, tensor.shape, tensor.ndim);
+  if (tensor.device.type == kCuda) {
+    if (!is_dense(tensor)) {
+      PyErr_SetString(PyExc_BufferError,
+                      "[from_dlpack] a tensor on a GPU must be dense and row-major: make it "
+                      "contiguous first");
+      return nullptr;
+    }
+    try {
+      buffer = cuda::Device::get(tensor.device.id)
+                   .wrap(reinterpret_cast<uintptr_t>(data), static_cast<size_t>(bytes),
+                         drop_imported<Managed>, managed);
+    } catch (...) {
+      set_device_error();
+      return nullptr;
+    }
+  } else if (is_dense(tensor)) {
     buffer = Ref<Buffer>::steal(
         Buffer::wrap(data, static_cast<size_t>(bytes), drop_imported<Managed>, managed));
   } else {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "cuda_array.h"
+#include "cuda_program.h"
+
 namespace lamina {
 
 PyTypeObject* executable_type = nullptr;
@@ -86,20 +89,22 @@ bool read_callbacks(PyObject* sequence, HostCallbacks* callbacks) {
 }
 
 PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"name",     "entry",       "inputs",  "outputs",
-                                      "aliases",  "arena_bytes", "seconds", "code",
-                                      "manifest", "callbacks",   nullptr};
+  static const char* const names[] = {"name",     "entry",       "inputs",         "outputs",
+                                      "aliases",  "arena_bytes", "seconds",        "code",
+                                      "manifest", "callbacks",   "device_program", nullptr};
   const char* name;
   unsigned long long entry;
-  PyObject *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr;
+  PyObject *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr,
+                                                          *device_program = nullptr;
   Py_ssize_t arena_bytes;
   double seconds;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO|O", const_cast<char**>(names), &name,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO|OO", const_cast<char**>(names), &name,
                                    &entry, &inputs, &outputs, &aliases, &arena_bytes, &seconds,
-                                   &code, &manifest, &callbacks)) {
+                                   &code, &manifest, &callbacks, &device_program)) {
     return nullptr;
   }
-  if (entry == 0 || arena_bytes < 0) {
+  if (device_program == Py_None) device_program = nullptr;
+  if ((entry == 0 && device_program == nullptr) || arena_bytes < 0) {
     PyErr_SetString(PyExc_ValueError, "an executable needs an entry and a size for its arena");
     return nullptr;
   }
@@ -130,6 +135,14 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   cast(self)->code = Py_NewRef(code);
   cast(self)->manifest = Py_NewRef(manifest);
   if (!host->all.empty()) cast(self)->callbacks = host.release();
+  if (device_program != nullptr) {
+    void* loaded = PyCapsule_GetPointer(device_program, kDeviceProgram);
+    if (loaded == nullptr || PyCapsule_SetDestructor(device_program, nullptr) != 0) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    cast(self)->device_program = static_cast<cuda::Program*>(loaded);
+  }
   return self;
 }
 
@@ -138,6 +151,7 @@ void executable_dealloc(PyObject* self) {
   delete cast(self)->output_shapes;
   delete cast(self)->program;
   delete cast(self)->callbacks;
+  delete cast(self)->device_program;
   Py_XDECREF(cast(self)->code);
   Py_XDECREF(cast(self)->manifest);
   PyTypeObject* type = Py_TYPE(self);
@@ -173,10 +187,11 @@ PyObject* executable_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!check_input(cast(self), i, leaves[i])) return nullptr;
   }
   std::vector<Ref<Buffer>> results;
+  const Owned placement = placement_of_results(cast(self), leaves.data(), count);
   if (!execute(cast(self), leaves.data(), count, &results)) return nullptr;
   Owned list(PyList_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t r = 0; list && r < results.size(); ++r) {
-    PyObject* array = wrap_output(cast(self), r, std::move(results[r]), false);
+    PyObject* array = wrap_output(cast(self), r, std::move(results[r]), false, placement.get());
     if (array == nullptr) return nullptr;
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(r), array);
   }
@@ -253,11 +268,27 @@ bool init_executable(PyObject* module) {
 }
 
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
-                      bool weak_type) {
+                      bool weak_type, PyObject* placement) {
   const ArraySpec& spec = executable->program->outputs[index];
-  return make_array(std::move(buffer), spec.dtype, spec.dims.data(),
-                    static_cast<int>(spec.dims.size()), weak_type,
-                    (*executable->output_shapes)[index].get());
+  PyObject* array = make_array(std::move(buffer), spec.dtype, spec.dims.data(),
+                               static_cast<int>(spec.dims.size()), weak_type,
+                               (*executable->output_shapes)[index].get());
+  if (array != nullptr && executable->device_program != nullptr) {
+    Py_XSETREF(reinterpret_cast<ArrayObject*>(array)->sharding, Py_XNewRef(placement));
+  }
+  return array;
+}
+
+Owned placement_of_results(const ExecutableObject* executable, const Leaf* leaves, size_t count) {
+  if (executable->device_program == nullptr) return {};
+  for (size_t i = 0; i < count; ++i) {
+    if (leaves[i].kind != LeafKind::kArray) continue;
+    const auto* array = reinterpret_cast<ArrayObject*>(leaves[i].object);
+    if (array->sharding != nullptr && device_number(array->buffer) >= 0) {
+      return Owned::share(array->sharding);
+    }
+  }
+  return {};
 }
 
 bool check_input(const ExecutableObject* executable, size_t index, const Leaf& leaf) {

@@ -10,17 +10,25 @@
 
 namespace lamina {
 
+namespace cuda {
+struct Program;
+}
+
 struct ExecutableObject {
   PyObject_HEAD Program* program;
   std::vector<Owned>* output_shapes;  // tuples, shared by the arrays of all calls
   PyObject* code;                     // keeps the machine code loaded
   PyObject* manifest;
-  HostCallbacks* callbacks;  // null for programs without
+  HostCallbacks* callbacks;       // null for programs without
+  cuda::Program* device_program;  // null for programs for the CPU
   PyObject* weak_references;
   uint64_t calls;
 };
 
 extern PyTypeObject* executable_type;
+
+// The name of capsules with a cuda::Program, which an Executable takes over.
+inline constexpr const char* kDeviceProgram = "lamina.device_program";
 
 bool init_executable(PyObject* module);
 
@@ -37,9 +45,13 @@ bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
 // holds a sequence of arrays for each device; gives a list of lists. Returns when all are done.
 PyObject* execute_team(ExecutableObject* executable, PyObject* arguments);
 
-// Output `index` as an Array.
+// Output `index` as an Array. `placement` is the sharding of results on a GPU, or null.
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
-                      bool weak_type);
+                      bool weak_type, PyObject* placement = nullptr);
+
+// The sharding that results of a call on a GPU have: that of an argument there which somebody
+// placed. Null for none, and for programs for the CPU.
+Owned placement_of_results(const ExecutableObject* executable, const Leaf* leaves, size_t count);
 
 // Whether the leaf is what input `index` takes; sets TypeError where not.
 bool check_input(const ExecutableObject* executable, size_t index, const Leaf& leaf);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "callback.h"
+#include "cuda_array.h"
 #include "dispatch.h"
 #include "executable.h"
 
@@ -79,6 +80,9 @@ class Run {
         pointers_[i] = data;
       } else {
         if (!(buffers_[i] = leaf_buffer(leaf))) return false;
+        if (device_number(buffers_[i].get()) >= 0) {
+          if (!(buffers_[i] = on_host(buffers_[i].get()))) return false;
+        }
         if (!buffers_[i]->aligned_to(program_.inputs[i].alignment) && !realign(i)) return false;
         pointers_[i] = buffers_[i]->data();
       }
@@ -101,7 +105,9 @@ class Run {
   // The Array gives its memory up for a result where nobody else can see it: one reference is the
   // array's, one is ours.
   bool can_take_over(size_t i) const {
-    return leaves_[i].kind == LeafKind::kArray && buffers_[i]->pooled() && buffers_[i]->refs() == 2;
+    return leaves_[i].kind == LeafKind::kArray && buffers_[i]->pooled() &&
+           buffers_[i]->refs() == 2 &&
+           reinterpret_cast<ArrayObject*>(leaves_[i].object)->buffer == buffers_[i].get();
   }
 
   bool make_results() {
@@ -194,6 +200,9 @@ bool set_async(bool enabled) { return async.exchange(enabled); }
 
 bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
              std::vector<Ref<Buffer>>* results) {
+  if (executable->device_program != nullptr) {
+    return execute_on_device(executable, leaves, count, results);
+  }
   return Run(executable, leaves, count, results).execute();
 }
 

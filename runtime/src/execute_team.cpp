@@ -1,6 +1,7 @@
 // execute_team.cpp -- one call of an executable on several devices.
 #include <algorithm>
 #include <cstring>
+#include "cuda_array.h"
 
 #include "collective.h"
 #include "executable.h"
@@ -52,7 +53,8 @@ bool take_arguments(const ExecutableObject* executable, PyObject* arrays, Device
     }
     auto* array = reinterpret_cast<ArrayObject*>(item);
     if (!check_input(executable, i, leaf) || !wait_for_array(array)) return false;
-    Ref<Buffer> buffer = Ref<Buffer>::share(array->buffer);
+    Ref<Buffer> buffer = on_host(array->buffer);
+    if (!buffer) return false;
     if (!buffer->aligned_to(program.inputs[i].alignment)) {
       const ArraySpec& spec = program.inputs[i];
       Ref<Buffer> copy =

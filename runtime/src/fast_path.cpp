@@ -257,11 +257,13 @@ PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint
   }
   if (ExecutableObject* executable = native(plan)) {
     std::vector<Ref<Buffer>> results;
+    const Owned placement = placement_of_results(executable, operands.data(), operands.size());
     if (!execute(executable, operands.data(), operands.size(), &results)) return nullptr;
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (plan.outputs[i] < 0) continue;
       const auto r = static_cast<size_t>(plan.outputs[i]);
-      outputs[i] = Owned(wrap_output(executable, r, results[r], plan.weak_types[i]));
+      outputs[i] =
+          Owned(wrap_output(executable, r, results[r], plan.weak_types[i], placement.get()));
       if (!outputs[i]) return nullptr;
     }
     return plan.tree.build(outputs);

@@ -23,10 +23,13 @@ struct Leaf {
 // fit its weak type.
 bool classify(PyObject* object, bool x64, Leaf* leaf);
 
-// Whether somebody placed the array that the leaf is: such calls are Python's to serve.
+// Whether somebody placed the array that the leaf is: such calls are Python's to serve. What lies
+// on a GPU runs there whoever put it there: that is part of the signature.
 inline bool is_placed(const Leaf& leaf) {
-  return leaf.kind == LeafKind::kArray &&
-         reinterpret_cast<const ArrayObject*>(leaf.object)->sharding != nullptr;
+  if (leaf.kind != LeafKind::kArray) return false;
+  const auto* array = reinterpret_cast<const ArrayObject*>(leaf.object);
+  return array->sharding != nullptr &&
+         (array->buffer == nullptr || array->buffer->device_memory() == nullptr);
 }
 
 // The most bytes write_scalar writes.

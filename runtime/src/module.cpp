@@ -9,6 +9,7 @@
 #include "callback.h"
 #include "collective.h"
 #include "compiled_function.h"
+#include "cuda_module.h"
 #include "dispatch.h"
 #include "dlpack.h"
 #include "executable.h"
@@ -244,4 +245,5 @@ NB_MODULE(_runtime, m) {
         init_executable(m.ptr()) && init_fast_path(m.ptr()) && init_compiled_function(m.ptr()));
   define_arrays(m);
   define_state(m);
+  define_cuda(m);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cuda_array.h"
+
 namespace lamina {
 namespace {
 
@@ -191,9 +193,12 @@ bool CallScanner::static_value(PyObject* value) {
 }
 
 void CallScanner::leaf_words(const Leaf& leaf) {
-  signature_.words.push_back(kLeaf | static_cast<uint64_t>(leaf.dtype) << 8 |
-                             static_cast<uint64_t>(leaf.weak_type) << 16 |
-                             static_cast<uint64_t>(leaf.ndim) << 24);
+  const int device = leaf.kind == LeafKind::kArray
+                         ? device_number(reinterpret_cast<ArrayObject*>(leaf.object)->buffer)
+                         : -1;
+  signature_.words.push_back(
+      kLeaf | static_cast<uint64_t>(leaf.dtype) << 8 | static_cast<uint64_t>(leaf.weak_type) << 16 |
+      static_cast<uint64_t>(leaf.ndim) << 24 | static_cast<uint64_t>(device + 1) << 32);
   for (int i = 0; i < leaf.ndim; ++i) {
     signature_.words.push_back(static_cast<uint64_t>(leaf.dims[i]));
   }

@@ -1,0 +1,305 @@
+// cuda_module.cpp -- see cuda_module.h.
+#include "numpy_api.h"
+
+#include "cuda_module.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "cuda_array.h"
+#include "cuda_program.h"
+#include "executable.h"
+
+namespace nb = nanobind;
+
+namespace lamina {
+namespace {
+
+using cuda::Device;
+
+// Lets an exception about CUDA out as the Python error it stands for.
+template <typename Work>
+auto translated(const Work& work) {
+  try {
+    return work();
+  } catch (const nb::python_error&) {
+    throw;
+  } catch (const nb::cast_error&) {
+    throw;
+  } catch (...) {
+    set_device_error();
+    throw nb::python_error();
+  }
+}
+
+ArrayObject* as_array(nb::handle object) {
+  if (!is_array(object.ptr())) {
+    PyErr_Format(PyExc_TypeError, "expected an Array, got a %s", Py_TYPE(object.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  return reinterpret_cast<ArrayObject*>(object.ptr());
+}
+
+ArrayObject* as_live_array(nb::handle object) {
+  ArrayObject* array = as_array(object);
+  if (!check_alive(array)) throw nb::python_error();
+  return array;
+}
+
+void raise_if(bool failed) {
+  if (failed) throw nb::python_error();
+}
+
+// --- Devices -------------------------------------------------------------------------------------
+
+nb::dict describe_device(int number) {
+  return translated([number] {
+    Device& device = Device::get(number);
+    size_t free = 0, total = 0;
+    device.memory_info(&free, &total);
+    nb::dict found;
+    found["name"] = device.name();
+    found["capability"] = nb::make_tuple(device.major(), device.minor());
+    found["free_bytes"] = free;
+    found["total_bytes"] = total;
+    found["driver"] = cuda::driver().version;
+    found["graphs"] = cuda::driver().has_graphs;
+    found["conditional_nodes"] = cuda::driver().has_conditionals;
+    return found;
+  });
+}
+
+void replace_driver(nb::object functions) {
+  if (functions.is_none()) return cuda::replace_driver(nullptr);
+  std::unordered_map<std::string, uintptr_t> table;
+  for (const auto& [symbol, address] : nb::cast<nb::dict>(functions)) {
+    table[nb::cast<std::string>(symbol)] = nb::cast<uintptr_t>(address);
+  }
+  cuda::replace_driver(&table);
+}
+
+// --- Programs ------------------------------------------------------------------------------------
+
+void read_three(nb::handle from, unsigned* to) {
+  size_t i = 0;
+  for (const nb::handle size : nb::cast<nb::sequence>(from)) {
+    if (i < 3) to[i++] = nb::cast<unsigned>(size);
+  }
+}
+
+cuda::Place read_place(nb::handle from) {
+  const auto pair = nb::cast<nb::sequence>(from);
+  const auto space = nb::cast<std::string>(pair[0]);
+  const auto where = nb::cast<uint64_t>(pair[1]);
+  if (space == "argument") return {cuda::Space::kArgument, where};
+  if (space == "result") return {cuda::Space::kResult, where};
+  if (space == "arena") return {cuda::Space::kArena, where};
+  if (space == "constant") return {cuda::Space::kConstant, where};
+  throw nb::value_error("a launch plan names an unknown space");
+}
+
+std::vector<cuda::Step> read_steps(nb::handle from, nb::dict kernels, cuda::Program* program);
+
+cuda::Step read_step(nb::dict from, nb::dict kernels, cuda::Program* program) {
+  cuda::Step step;
+  const auto text = [&from](const char* key) {
+    return from.contains(key) ? nb::cast<std::string>(from[key]) : std::string();
+  };
+  const auto steps = [&](const char* key) { return read_steps(from[key], kernels, program); };
+  step.name = text("name");
+  step.at = text("at");
+  if (from.contains("launch")) {
+    step.kind = cuda::Step::kLaunch;
+    step.kernel = nb::cast<size_t>(kernels[from["launch"]]);
+    for (const nb::handle place : nb::cast<nb::sequence>(from["buffers"])) {
+      step.places.push_back(read_place(place));
+    }
+    program->launches += program->kernels[step.kernel].launches.size();
+  } else if (from.contains("copy")) {
+    step.kind = cuda::Step::kCopy;
+    for (const nb::handle place : nb::cast<nb::sequence>(from["copy"])) {
+      step.places.push_back(read_place(place));
+    }
+    step.bytes = nb::cast<size_t>(from["bytes"]);
+    ++program->launches;
+  } else if (from.contains("fill")) {
+    step.kind = cuda::Step::kFill;
+    step.places.push_back(read_place(from["fill"]));
+    step.bytes = nb::cast<size_t>(from["bytes"]);
+    const auto element = nb::cast<std::string>(from["element"]);
+    step.element_bytes = static_cast<unsigned>(element.size() / 2);
+    for (unsigned i = 0; i < step.element_bytes; ++i) {
+      step.element |= static_cast<unsigned>(std::stoul(element.substr(2 * i, 2), nullptr, 16))
+                      << (8 * i);
+    }
+    ++program->launches;
+  } else if (from.contains("if")) {
+    step.kind = cuda::Step::kIf;
+    step.places.push_back(read_place(from["if"]));
+    step.bytes = 1;
+    step.bodies = {steps("then"), steps("else")};
+    program->decides = true;
+  } else if (from.contains("switch")) {
+    step.kind = cuda::Step::kSwitch;
+    step.places.push_back(read_place(from["switch"]));
+    step.bytes = nb::cast<size_t>(from["bytes"]);
+    for (const nb::handle body : nb::cast<nb::sequence>(from["cases"])) {
+      step.bodies.push_back(read_steps(body, kernels, program));
+    }
+    step.bodies.push_back(steps("default"));
+    program->decides = true;
+  } else if (from.contains("while")) {
+    step.kind = cuda::Step::kWhile;
+    step.places.push_back(read_place(from["while"]));
+    step.bytes = 1;
+    step.bodies = {steps("condition"), steps("body")};
+    program->decides = true;
+  } else {
+    throw nb::value_error("a launch plan has an unknown step");
+  }
+  return step;
+}
+
+std::vector<cuda::Step> read_steps(nb::handle from, nb::dict kernels, cuda::Program* program) {
+  std::vector<cuda::Step> steps;
+  for (const nb::handle step : nb::cast<nb::sequence>(from)) {
+    steps.push_back(read_step(nb::cast<nb::dict>(step), kernels, program));
+  }
+  return steps;
+}
+
+// What runs on this architecture as it is; else the PTX, which the driver compiles.
+cuda::Handle load_module(nb::bytes cubin, nb::bytes ptx, const std::string& symbol) {
+  const cuda::Driver& driver = cuda::driver();
+  cuda::Handle module = nullptr;
+  const std::string what = "for kernel " + symbol;
+  cuda::Result code = driver.module_load(&module, cubin.c_str());
+  if (code == cuda::kNoBinary) code = driver.module_load(&module, ptx.c_str());
+  cuda::check(code, "cuModuleLoadData", [&] { return what; });
+  return module;
+}
+
+void load_kernel(nb::handle from, cuda::Program* program) {
+  const auto row = nb::cast<nb::dict>(from);
+  const auto symbol = nb::cast<std::string>(row["symbol"]);
+  program->modules.push_back(
+      load_module(nb::cast<nb::bytes>(row["cubin"]), nb::cast<nb::bytes>(row["ptx"]), symbol));
+  cuda::Kernel kernel;
+  for (const nb::handle each : nb::cast<nb::sequence>(row["launches"])) {
+    const auto described = nb::cast<nb::dict>(each);
+    cuda::Launch launch;
+    launch.name = nb::cast<std::string>(described["name"]);
+    read_three(described["grid"], launch.grid);
+    read_three(described["block"], launch.block);
+    const auto what = [&] { return "for kernel " + launch.name; };
+    cuda::check(cuda::driver().module_function(&launch.function, program->modules.back(),
+                                               launch.name.c_str()),
+                "cuModuleGetFunction", what);
+    if (described.contains("dynamic_shared_bytes")) {
+      launch.shared_bytes = nb::cast<unsigned>(described["dynamic_shared_bytes"]);
+      cuda::check(cuda::driver().function_set(launch.function, cuda::kDynamicShared,
+                                              static_cast<int>(launch.shared_bytes)),
+                  "cuFuncSetAttribute", what);
+    }
+    kernel.launches.push_back(std::move(launch));
+  }
+  program->kernels.push_back(std::move(kernel));
+}
+
+nb::object device_program(int number, std::string name, nb::sequence kernels, nb::sequence steps,
+                          nb::bytes constants, size_t arena_bytes, uint64_t scratch,
+                          bool synchronous, bool graphs) {
+  return translated([&] {
+    auto program = std::make_unique<cuda::Program>();
+    program->generation = cuda::driver_generation();
+    program->device = &Device::get(number);
+    program->device->enter();
+    program->name = name;
+    program->arena_bytes = arena_bytes;
+    program->scratch = scratch;
+    program->synchronous = synchronous;
+    program->use_graphs = graphs;
+    nb::dict numbers;
+    for (const nb::handle row : kernels) {
+      numbers[nb::cast<nb::dict>(row)["symbol"]] = program->kernels.size();
+      load_kernel(row, program.get());
+    }
+    if (constants.size() > 0) {
+      program->constants = program->device->upload(constants.c_str(), constants.size());
+    }
+    program->steps = read_steps(steps, numbers, program.get());
+    PyObject* capsule = PyCapsule_New(program.get(), kDeviceProgram, [](PyObject* unused) {
+      delete static_cast<cuda::Program*>(PyCapsule_GetPointer(unused, kDeviceProgram));
+    });
+    raise_if(capsule == nullptr);
+    program.release();
+    return nb::steal(capsule);
+  });
+}
+
+}  // namespace
+
+void define_cuda(nb::module_& m) {
+  m.def(
+      "cuda_device_count", [] { return translated([] { return Device::count(); }); },
+      "How many GPUs there are. RuntimeError says what is missing where there can be none.");
+  m.def("cuda_device", describe_device, nb::arg("number"), "What a GPU is, and its memory.");
+  m.def(
+      "cuda_stream",
+      [](int number) {
+        return translated(
+            [number] { return reinterpret_cast<uintptr_t>(Device::get(number).compute()); });
+      },
+      nb::arg("number"), "The stream that a GPU's programs run on.");
+  m.def("cuda_shut_down", Device::shut_down, nb::call_guard<nb::gil_scoped_release>(),
+        "Waits for all GPUs and uses none from then on.");
+  m.def("replace_cuda_driver", replace_driver, nb::arg("functions").none(),
+        "Takes {symbol: address} for NVIDIA's driver; None for the machine's own. For tests.");
+  m.def("device_program", device_program, nb::arg("device"), nb::arg("name"), nb::arg("kernels"),
+        nb::arg("steps"), nb::arg("constants"), nb::arg("arena_bytes"), nb::arg("scratch"),
+        nb::arg("synchronous"), nb::arg("graphs"),
+        "Loads a program on a GPU, for an Executable to take over.");
+  m.def(
+      "to_device",
+      [](nb::handle object, int number) {
+        ArrayObject* array = as_live_array(object);
+        Ref<Buffer> buffer = to_device(array->buffer, number);
+        raise_if(!buffer);
+        PyObject* made = make_array(std::move(buffer), array->dtype, array->dims, array->ndim,
+                                    array->weak_type, array->shape);
+        raise_if(made == nullptr);
+        return nb::steal(made);
+      },
+      nb::arg("array"), nb::arg("number"), "The array in the memory of a GPU.");
+  m.def(
+      "to_host",
+      [](nb::handle object) {
+        ArrayObject* array = as_live_array(object);
+        Ref<Buffer> buffer = on_host(array->buffer);
+        raise_if(!buffer);
+        PyObject* made = make_array(std::move(buffer), array->dtype, array->dims, array->ndim,
+                                    array->weak_type, array->shape);
+        raise_if(made == nullptr);
+        return nb::steal(made);
+      },
+      nb::arg("array"), "The array in the memory of the host.");
+  m.def(
+      "move_to_device",
+      [](nb::handle object, int number) { raise_if(!move_to_device(as_array(object), number)); },
+      nb::arg("array"), nb::arg("number"), "Lets this array be in the memory of a GPU.");
+  m.def(
+      "copy_on_device",
+      [](nb::handle object) {
+        PyObject* made = copy_on_device(as_live_array(object));
+        raise_if(made == nullptr);
+        return nb::steal(made);
+      },
+      nb::arg("array"), "A copy of an array on a GPU, there too.");
+  m.def(
+      "begin_host_copy",
+      [](nb::handle object) { raise_if(!begin_host_copy(as_live_array(object)->buffer)); },
+      nb::arg("array"), "Begins the copy to the host that numpy_view waits for.");
+}
+
+}  // namespace lamina

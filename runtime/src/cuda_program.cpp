@@ -1,0 +1,144 @@
+// cuda_program.cpp -- see cuda_program.h.
+#include "cuda_program.h"
+
+#include <cstring>
+
+namespace lamina::cuda {
+namespace {
+
+constexpr size_t kFewLaunches = 3;  // are as fast one by one as in a graph
+constexpr size_t kMostGraphs = 4;
+
+// Issues steps one by one on the device's stream.
+class Issuer {
+ public:
+  Issuer(Program& program, const Addresses& addresses)
+      : program_(program), addresses_(addresses), stream_(program.device->compute()) {}
+
+  void run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      run(step);
+      if (program_.synchronous) {
+        check(cuda_.stream_synchronize(stream_), "the GPU's work", [&] { return about(step); });
+      }
+    }
+  }
+
+ private:
+  void run(const Step& step) {
+    switch (step.kind) {
+      case Step::kLaunch:
+        return launch(step);
+      case Step::kCopy:
+        return check(cuda_.copy_on_device(addresses_.of(step.places[1]),
+                                          addresses_.of(step.places[0]), step.bytes, stream_),
+                     "cuMemcpyDtoDAsync");
+      case Step::kFill:
+        return fill(step);
+      case Step::kIf:
+        return run(step.bodies[decide(step) != 0 ? 0 : 1]);
+      case Step::kSwitch: {
+        const auto cases = static_cast<int64_t>(step.bodies.size()) - 1;
+        const int64_t index = decide(step);
+        return run(step.bodies[static_cast<size_t>(index < 0 || index > cases ? cases : index)]);
+      }
+      case Step::kWhile:
+        for (run(step.bodies[0]); decide(step) != 0; run(step.bodies[0])) run(step.bodies[1]);
+        return;
+    }
+  }
+
+  void launch(const Step& step) {
+    Parameters parameters(step, addresses_, program_.scratch);
+    for (const Launch& one : program_.kernels[step.kernel].launches) {
+      check(cuda_.launch(one.function, one.grid[0], one.grid[1], one.grid[2], one.block[0],
+                         one.block[1], one.block[2], one.shared_bytes, stream_, parameters.get(),
+                         nullptr),
+            "cuLaunchKernel", [&] { return about(step); });
+    }
+  }
+
+  void fill(const Step& step) {
+    const Address target = addresses_.of(step.places[0]);
+    const size_t count = step.bytes / step.element_bytes;
+    const Result code =
+        step.element_bytes == 1
+            ? cuda_.set_8(target, static_cast<unsigned char>(step.element), count, stream_)
+        : step.element_bytes == 2
+            ? cuda_.set_16(target, static_cast<unsigned short>(step.element), count, stream_)
+            : cuda_.set_32(target, step.element, count, stream_);
+    check(code, "cuMemsetAsync");
+  }
+
+  // What decides, which everything issued so far may compute: waits for it.
+  int64_t decide(const Step& step) {
+    unsigned char bytes[8] = {};
+    check(cuda_.copy_to_host(bytes, addresses_.of(step.places[0]), step.bytes, stream_),
+          "cuMemcpyDtoHAsync", [&] { return about(step); });
+    check(cuda_.stream_synchronize(stream_), "the GPU's work", [&] { return about(step); });
+    if (step.kind != Step::kSwitch) return bytes[0];
+    int32_t narrow;
+    int64_t wide;
+    std::memcpy(&narrow, bytes, sizeof narrow);
+    std::memcpy(&wide, bytes, sizeof wide);
+    return step.bytes == sizeof wide ? wide : narrow;
+  }
+
+  Program& program_;
+  const Addresses& addresses_;
+  Handle stream_;
+  const Driver& cuda_ = driver();
+};
+
+}  // namespace
+
+std::string about(const Step& step) {
+  static const char* const kinds[] = {"kernel", "copy", "fill", "if", "switch", "while"};
+  std::string text = std::string("of ") + kinds[step.kind];
+  if (!step.name.empty()) text += " " + step.name;
+  if (!step.at.empty()) text += " at " + step.at;
+  return text;
+}
+
+Parameters::Parameters(const Step& step, const Addresses& addresses, uint64_t scratch) {
+  values_.reserve(step.places.size() + 1);
+  for (const Place& place : step.places) values_.push_back(addresses.of(place));
+  values_.push_back(addresses.arena + scratch);
+  for (Address& value : values_) pointers_.push_back(&value);
+}
+
+Program::~Program() {
+  if (generation != driver_generation()) return;
+  try {
+    device->enter();
+    graphs.clear();
+    // Unloading waits for what runs.
+    for (const Handle module : modules) driver().module_unload(module);
+  } catch (const std::exception&) {
+  }
+}
+
+void Program::issue(const Addresses& addresses) {
+  ++runs;
+  const Driver& cuda = driver();
+  // A program that is called once is not worth a graph, unless its loops would wait for the host.
+  const bool worth = decides ? cuda.has_conditionals && device->set_condition() != nullptr
+                             : cuda.has_graphs && launches > kFewLaunches && runs > 1;
+  if (!worth || !use_graphs || synchronous) return Issuer(*this, addresses).run(steps);
+  auto found = graphs.begin();
+  while (found != graphs.end() && !(found->addresses() == addresses)) ++found;
+  if (found != graphs.end()) {
+    graphs.splice(graphs.begin(), graphs, found);
+  } else {
+    const bool full = graphs.size() >= kMostGraphs;
+    if (full && !decides && graphs.back().update(*this, addresses)) {
+      graphs.splice(graphs.begin(), graphs, std::prev(graphs.end()));
+    } else {
+      if (full) graphs.pop_back();
+      graphs.emplace_front(*this, addresses);
+    }
+  }
+  graphs.front().launch(device->compute());
+}
+
+}  // namespace lamina::cuda

@@ -1,0 +1,138 @@
+// cuda_program.h -- a program for a GPU: its loaded kernels and the plan of what to launch.
+// The plan is described in backends/cuda/launch_plan.py.
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "cuda_device.h"
+
+namespace lamina::cuda {
+
+struct Launch {
+  Handle function = nullptr;
+  std::string name;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
+};
+
+// What is launched for one kernel of the program, in order, on the same buffers.
+struct Kernel {
+  std::vector<Launch> launches;
+};
+
+enum class Space : uint8_t { kArgument, kResult, kArena, kConstant };
+
+struct Place {
+  Space space;
+  uint64_t where;  // a number, or an offset
+};
+
+struct Step {
+  enum Kind : uint8_t { kLaunch, kCopy, kFill, kIf, kSwitch, kWhile } kind = kLaunch;
+  size_t kernel = 0;
+  std::vector<Place> places;  // a kernel's buffers; source and target; target; what decides
+  size_t bytes = 0;           // of a copy, a fill, what a switch reads
+  unsigned element = 0, element_bytes = 0;
+  // then, else; the cases and then the default; condition, body
+  std::vector<std::vector<Step>> bodies;
+  std::string name, at;  // for errors
+};
+
+// Where the buffers of one call are.
+struct Addresses {
+  std::vector<Address> arguments, results;
+  Address arena = 0, constants = 0;
+
+  Address of(const Place& place) const {
+    switch (place.space) {
+      case Space::kArgument:
+        return arguments[place.where];
+      case Space::kResult:
+        return results[place.where];
+      case Space::kArena:
+        return arena + place.where;
+      default:
+        return constants + place.where;
+    }
+  }
+  bool operator==(const Addresses&) const = default;
+};
+
+// "of kernel fused_add_0 at model.py:12 in f".
+std::string about(const Step& step);
+
+// The addresses a launch of a kernel is given, and pointers to them as the driver wants them.
+class Parameters {
+ public:
+  Parameters(const Step& step, const Addresses& addresses, uint64_t scratch);
+  void** get() { return pointers_.data(); }
+
+ private:
+  std::vector<Address> values_;
+  std::vector<void*> pointers_;
+};
+
+class Graph;
+
+struct Program {
+  Device* device = nullptr;
+  uint64_t generation = 0;  // of the driver, when it was loaded
+  std::string name;
+  std::vector<Handle> modules;
+  std::vector<Kernel> kernels;
+  std::vector<Step> steps;
+  Ref<Buffer> constants;
+  size_t arena_bytes = 0, scratch = 0;
+  size_t launches = 0;       // in `steps`, those in loops once
+  bool decides = false;      // whether there is control flow in it
+  bool synchronous = false;  // wait after each step, so that errors name it
+  bool use_graphs = true;
+  uint64_t runs = 0;
+  std::list<Graph> graphs;  // those used last come first
+
+  Program() = default;
+  Program(const Program&) = delete;
+  ~Program();
+
+  // Issues one run on the device's stream. Call with its issue_mutex held, after enter(). Throws
+  // CudaError.
+  void issue(const Addresses& addresses);
+};
+
+// A program as a graph that the driver launches at once, for one set of addresses.
+class Graph {
+ public:
+  // Throws CudaError.
+  Graph(Program& program, const Addresses& addresses);
+  Graph(Graph&& other) noexcept;
+  ~Graph();
+
+  const Addresses& addresses() const { return addresses_; }
+  // Lets it work at other addresses. False where that can't be: make a new one.
+  bool update(Program& program, const Addresses& addresses);
+  void launch(Handle stream);
+
+ private:
+  struct Node {
+    const Step* step;
+    const Launch* launch;
+    Handle node;
+  };
+  void add(Handle graph, const std::vector<Step>& steps, Handle* last);
+  void add_launches(Handle graph, const Step& step, Handle* last);
+  void add_branches(Handle graph, const Step& step, Handle* last);
+  void add_while(Handle graph, const Step& step, Handle* last);
+  ConditionalHandle make_handle(Handle graph);
+  // Sets the handle to whether what decides is within low..high, or outside.
+  void add_decision(Handle graph, const Step& step, ConditionalHandle handle, int64_t low,
+                    int64_t high, bool outside, Handle* last);
+  Handle add_conditional(Handle graph, int type, ConditionalHandle handle, Handle* last);
+
+  Program* program_;
+  Addresses addresses_;
+  Handle graph_ = nullptr, exec_ = nullptr;
+  std::vector<Node> nodes_;  // with addresses of arguments, results or the arena
+};
+
+}  // namespace lamina::cuda
