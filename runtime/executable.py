@@ -69,19 +69,24 @@ def load(
     """
     on_gpu = artifact.manifest.get("target", {}).get("kind") == "cuda"
     if on_gpu and device is None:
-        return CudaProgram(artifact, lambda number: load(artifact, (), number))
+        return CudaProgram(artifact, lambda number: _loaded_on(artifact, number))
     if callbacks:
         return _link(artifact, callbacks)
+    return _loaded_on(artifact, device if on_gpu else None)
+
+
+def _loaded_on(artifact: Artifact, device: int | None) -> _runtime.Executable:
+    """The program, from among those used last or loaded now: on this GPU, or (None) on the CPU."""
     digest = artifact.digest() + (b"" if device is None else b"%d" % device)
     with _lock:
         held = _loaded.get(digest)
         if held is not None:
             _loaded.move_to_end(digest)
             return held
-    if on_gpu:
-        executable = load_on(artifact, device or 0, _spec, _seconds(artifact))
-    else:
+    if device is None:
         executable = _link(artifact, ())
+    else:
+        executable = load_on(artifact, device, _spec, _seconds(artifact))
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = sum(map(len, artifact.objects.values()))

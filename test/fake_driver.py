@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import simt
 
-from lamina import runtime
+import lamina
 from lamina.backends.cuda import program as cuda_program
 from lamina.dialects.vendors import ir
 from lamina.runtime import _runtime
@@ -143,7 +143,7 @@ class FakeDriver:
                     return code
                 try:
                     return function(self, *args) or 0
-                except BaseException as error:  # noqa: BLE001: C code is below
+                except BaseException as error:  # C code is below
                     self.faults.append(error)
                     self.broken = ILLEGAL_ADDRESS
                     return self.broken
@@ -520,8 +520,12 @@ _replaced: list[FakeDriver] = []  # callbacks that code may still hold are never
 
 
 @contextlib.contextmanager
-def installed(driver: FakeDriver) -> Iterator[FakeDriver]:
-    """Programs and arrays use this driver; at the end, kernels must have done nothing forbidden."""
+def installed(driver: FakeDriver, cache: str | None = None) -> Iterator[FakeDriver]:
+    """Programs and arrays use this driver; at the end, kernels must have done nothing forbidden.
+
+    Every program is compiled, unless there is a folder as cache: then `driver.kernels` must know
+    those found there.
+    """
     compile_kernel = cuda_program.compile_kernel
 
     def noted(*args: Any, **kwargs: Any) -> Any:
@@ -532,16 +536,21 @@ def installed(driver: FakeDriver) -> Iterator[FakeDriver]:
 
     _replaced.append(driver)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAMINA_CACHE", "0")
+        patch.setenv("LAMINA_CACHE", "0" if cache is None else "1")
+        patch.setenv("LAMINA_CACHE_DIR", cache or "")
         patch.setattr(cuda_program, "compile_kernel", noted)
-        forget_devices()
+        _forget()
         _runtime.replace_cuda_driver(driver.table())
         try:
             yield driver
-            runtime.wait_all()
             driver.drain()
+        finally:
             if driver.faults:
                 raise driver.faults[0]
-        finally:
-            forget_devices()
+            _forget()
             _runtime.replace_cuda_driver(None)
+
+
+def _forget() -> None:
+    lamina.clear_caches()
+    forget_devices()

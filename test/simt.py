@@ -48,11 +48,10 @@ def run(text: str, arguments: Sequence[np.ndarray]) -> Counter[str]:
 
 @functools.cache
 def _functions(text: str) -> dict[str, Any]:
-    (device,) = [
-        op.operation for op in parse(text).body.operations if op.operation.name == "gpu.module"
-    ]
+    module = parse(text)
+    (device,) = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     functions = [op.operation for op in device.regions[0].blocks[0].operations]
-    return {f.attributes["sym_name"].value: f for f in functions}
+    return {"module": module, **{f.attributes["sym_name"].value: f for f in functions}}
 
 
 def kernel(text: str, name: str) -> Any:
@@ -432,6 +431,7 @@ def _compare_floats(op: Any, a: Any, b: Any) -> Any:
 
 
 _OPS: dict[str, Callable[..., Any]] = {
+    "arith.remsi": np.fmod,
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply,
     "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply,
     "arith.divf": np.divide, "arith.negf": np.negative, "arith.remf": np.fmod,

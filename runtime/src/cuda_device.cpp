@@ -29,7 +29,7 @@ class Event : public Completable {
   Handle handle() const { return event_; }
 
   bool over(Error* error) override {
-    if (closed) return true;
+    if (!device_->usable()) return true;
     try {
       device_->enter();
       const Result code = driver().event_query(event_);
@@ -114,7 +114,7 @@ void Device::shut_down() {
   closed = true;
 }
 
-Device::Device(int number) : number_(number), process_(getpid()) {
+Device::Device(int number) : generation_(driver_generation()), number_(number), process_(getpid()) {
   const Driver& cuda = driver();
   const auto context = [number] { return "for device cuda:" + std::to_string(number); };
   DeviceId id = 0;
@@ -132,6 +132,10 @@ Device::Device(int number) : number_(number), process_(getpid()) {
   check(cuda.pool_default(&pool_, id), "cuDeviceGetDefaultMemPool", context);
   uint64_t keep_all = UINT64_MAX;
   check(cuda.pool_set(pool_, kReleaseThreshold, &keep_all), "cuMemPoolSetAttribute", context);
+}
+
+bool Device::usable() const {
+  return !closed && process_ == getpid() && generation_ == driver_generation();
 }
 
 void Device::enter() {
@@ -208,7 +212,7 @@ void Device::drop_memory(void* context) {
     return;
   }
   Device* device = memory->device;
-  if (closed || device->process_ != getpid()) return;
+  if (!device->usable()) return;
   try {
     device->enter();
     device->order_after(*memory, device->compute_);
@@ -245,7 +249,6 @@ Handle Device::take_event() {
 }
 
 void Device::give_event(Handle event) {
-  if (closed) return;
   const std::lock_guard guard(lock_);
   events_.push_back(event);
 }
@@ -332,7 +335,7 @@ void Device::give_pinned(void* block, size_t bytes) {
 
 void Device::drop_pinned(void* context) {
   const std::unique_ptr<Pinned> pinned(static_cast<Pinned*>(context));
-  if (closed || pinned->device->process_ != getpid()) return;
+  if (!pinned->device->usable()) return;
   while (pinned->filled && !pinned->filled->done()) pinned->filled->wait(1'000'000);
   pinned->device->give_pinned(pinned->block, pinned->bytes);
 }

@@ -51,6 +51,9 @@ class Device {
   const std::string& name() const { return name_; }
   int major() const { return major_; }
   int minor() const { return minor_; }
+  // False where there is nothing left to give back: the process ends, it is a forked child, or the
+  // driver is another one.
+  bool usable() const;
   Handle context() const { return context_; }
   Handle compute() const { return compute_; }
   void memory_info(size_t* free, size_t* total);
@@ -100,6 +103,7 @@ class Device {
   bool give_arena_back();
   void wait_for_oldest_staging();
 
+  uint64_t generation_;
   int number_, process_, major_ = 0, minor_ = 0;
   std::string name_;
   Handle context_ = nullptr, pool_ = nullptr;

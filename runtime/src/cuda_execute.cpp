@@ -149,7 +149,8 @@ class DeviceRun {
       }
     }
     if (!failure) return true;
-    results_.clear();  // gives memory back before there is an error that this could get in the way of
+    results_
+        .clear();  // gives memory back before there is an error that this could get in the way of
     buffers_.clear();
     try {
       std::rethrow_exception(failure);

@@ -123,6 +123,7 @@ Graph::Graph(Graph&& other) noexcept
       nodes_(std::move(other.nodes_)) {}
 
 Graph::~Graph() {
+  if (!program_->device->usable()) return;
   if (exec_ != nullptr) driver().graph_exec_destroy(exec_);
   if (graph_ != nullptr) driver().graph_destroy(graph_);
 }

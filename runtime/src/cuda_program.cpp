@@ -108,7 +108,7 @@ Parameters::Parameters(const Step& step, const Addresses& addresses, uint64_t sc
 }
 
 Program::~Program() {
-  if (generation != driver_generation()) return;
+  if (!device->usable()) return;
   try {
     device->enter();
     graphs.clear();

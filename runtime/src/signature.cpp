@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "cuda_array.h"
+#include "cuda_driver.h"
 
 namespace lamina {
 namespace {
@@ -82,7 +83,8 @@ bool CallScanner::scan(PyObject* const* args, Py_ssize_t positional, PyObject* k
   const Config config = current_config();
   x64_ = config.x64;
   const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
-  signature_.words.push_back(config.epoch << 1 | static_cast<uint64_t>(config.x64));
+  signature_.words.push_back(cuda::driver_generation() << 40 | config.epoch << 1 |
+                             static_cast<uint64_t>(config.x64));
   signature_.words.push_back(counted(kCall, positional));
   signature_.words.push_back(static_cast<uint64_t>(keywords));
   for (Py_ssize_t i = 0; i < positional; ++i) {
@@ -247,7 +249,7 @@ class Canonicalizer {
     const uint64_t count = word >> 8;
     switch (word & 0xff) {
       case kLeaf:
-        word_ += word >> 24;
+        word_ += (word >> 24 & 0xff);
         order->push_back(leaf_++);
         return true;
       case kStatic:
