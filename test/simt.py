@@ -431,7 +431,6 @@ def _compare_floats(op: Any, a: Any, b: Any) -> Any:
 
 
 _OPS: dict[str, Callable[..., Any]] = {
-    "arith.remsi": np.fmod,
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply,
     "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply,
     "arith.divf": np.divide, "arith.negf": np.negative, "arith.remf": np.fmod,
