@@ -11,7 +11,7 @@ NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test pytest lit lint format typecheck docs bench wheel-smoke clean
+.PHONY: help setup build demo test pytest lit lint format typecheck docs bench gpu-check wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -63,6 +63,10 @@ docs: $(VENV)/made-for-test  ## generate the tables of docs/ from the code
 
 bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matmul" for a part
 	$(BIN)/python -m benchmarks --json out/benchmarks.json --chart out/benchmarks.png $(BENCH)
+
+gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: samples, demo and rates, to out/gpu.json
+	@mkdir -p out
+	$(BIN)/python benchmarks/gpu_check.py out/gpu.json
 
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere
