@@ -94,6 +94,7 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
     assert True not in answered
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX, imported by other tests, warns
 def test_no_workers_for_small_programs_nor_in_forks(one_worker) -> None:
     with workers.Batch([("k", "")] * (workers.LEAST_KERNELS - 1), Target.host()) as batch:
         assert batch not in workers._batches

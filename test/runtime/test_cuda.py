@@ -295,7 +295,7 @@ def test_targets_of_capabilities() -> None:
         Target.of_capability(7, 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX, imported by other tests, warns
 def test_a_forked_child_is_told() -> None:
     with fake_driver.installed(FakeDriver()):
         x = lamina.device_put(_X, _gpu())
