@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.constants import array_of, dense, is_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -104,7 +104,7 @@ class Job:
             buffer = kernel.arguments[self._places[root]]
         if shape is not None:
             wanted = ir.MemRefType.get(list(shape), wanted.element_type)
-        return Array(buffer if buffer.type == wanted else _reshaped(buffer, wanted))
+        return Array(reshaped(buffer, wanted))
 
     def constant(self, value: np.ndarray) -> Constant:
         """A new array that kernels read."""
@@ -158,7 +158,7 @@ class Job:
             )
         array = self.named(self._constants[value])
         wanted = ir.MemRefType.get(shape, element)
-        return array if array.type == wanted else Array(_reshaped(array.buffer, wanted))
+        return array if array.type == wanted else Array(reshaped(array.buffer, wanted))
 
 
 @dataclass(frozen=True)
@@ -198,22 +198,6 @@ def _root(value: ir.Value) -> ir.Value:
     while not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.reshape":
         value = value.owner.operation.operands[0]
     return value
-
-
-def _reshaped(buffer: ir.Value, wanted: ir.MemRefType) -> ir.Value:
-    shape = list(wanted.shape)
-    strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
-    return ir.Operation.create(
-        "memref.reinterpret_cast",
-        results=[wanted],
-        operands=[buffer],
-        attributes={
-            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-            "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-            "static_strides": ir.DenseI64ArrayAttr.get(strides),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        },
-    ).result
 
 
 def _inout(function: ir.Operation) -> dict[int, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
+from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import ir
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.plan import (
@@ -126,10 +126,10 @@ class Writer:
                 read = ir.Operation.create(
                     "memref.get_global", results=[own], attributes={"name": name}
                 )
-                made = _as_type(read.result, memref)
+                made = reshaped(read.result, memref)
             else:
                 first = 0 if slot.space == "argument" else arguments
-                made = _as_type(block.arguments[first + slot.index], memref)
+                made = reshaped(block.arguments[first + slot.index], memref)
             self.views[slot, of] = made
 
     def _slot(self, value: int | tuple[str, int]) -> Slot:
@@ -308,25 +308,6 @@ def _spans(spans: set[tuple[int, int]]) -> str:
     shown = [f"{first}..{last}" for first, last in sorted(spans)[:4]]
     more = len(spans) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _as_type(buffer: ir.Value, wanted: ir.MemRefType) -> ir.Value:
-    """The same buffer under another shape (element types and sizes are equal)."""
-    if buffer.type == wanted:
-        return buffer
-    shape = list(wanted.shape)
-    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    return ir.Operation.create(
-        "memref.reinterpret_cast",
-        results=[wanted],
-        operands=[buffer],
-        attributes={
-            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-            "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-            "static_strides": ir.DenseI64ArrayAttr.get(strides),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        },
-    ).result
 
 
 def _printed_value(constant: ir.Operation) -> str:
