@@ -17,7 +17,13 @@ STABLEHLO_INPUT = (
 STABLEHLO_PREPARE = (
     (r"!quant\.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
-    (r"stablehlo\.(unary_einsum)", "func.func(stablehlo-legalize-deprecated-ops)"),
+    (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
+    (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
+    # After what makes products of others, before what moves and folds them.
+    (
+        r"stablehlo\.(dot|dot_general|convolution|(unary_)?einsum)\b.*[x<]ui?\d",
+        "stablehlo-widen-unsigned-operands",
+    ),
     # What several devices, or effects in order, are where there is one device and no effect.
     (r"!stablehlo\.token", "stablehlo-drop-tokens"),
     (

@@ -60,6 +60,27 @@ def test_deprecated_ops():
     np.testing.assert_array_equal(out, X.T)
 
 
+def test_unsigned_operands_are_widened_without_a_sign():
+    text = """
+    func.func @main(%x: tensor<1x2x1xui8>, %v: tensor<2xui8>, %s: tensor<2xi8>)
+        -> (tensor<1x2x1xi32>, tensor<i32>, tensor<i64>, tensor<ui32>) {
+      %w = stablehlo.constant dense<200> : tensor<1x1x1xui8>
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}
+        {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+        : (tensor<1x2x1xui8>, tensor<1x1x1xui8>) -> tensor<1x2x1xi32>
+      %1 = stablehlo.dot %v, %v : (tensor<2xui8>, tensor<2xui8>) -> tensor<i32>
+      %2 = stablehlo.dot_general %v, %s, contracting_dims = [0] x [0]
+        : (tensor<2xui8>, tensor<2xi8>) -> tensor<i64>
+      %3 = "stablehlo.einsum"(%v, %v) {einsum_config = "a,a->"}
+        : (tensor<2xui8>, tensor<2xui8>) -> tensor<ui32>
+      return %0, %1, %2, %3 : tensor<1x2x1xi32>, tensor<i32>, tensor<i64>, tensor<ui32>
+    }"""
+    v, s = np.uint8([200, 3]), np.int8([-9, 2])
+    out = lamina.compile_stablehlo(text)(v.reshape(1, 2, 1), v, s)
+    wanted = [[[[40000], [600]]], 40009, -1794, 40009]
+    assert [np.asarray(x).tolist() for x in out] == wanted
+
+
 ONE_DEVICE = {
     "all_reduce": '%r = "stablehlo.all_reduce"(%x) ({\n^bb0(%a: tensor<f32>, %b: tensor<f32>):\n'
     "%c = stablehlo.add %a, %b : tensor<f32>\nstablehlo.return %c : tensor<f32>\n})"

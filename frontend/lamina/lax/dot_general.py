@@ -215,10 +215,6 @@ def _lowering(ctx: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, precision
     (lc, rc), (lb, rb) = dimension_numbers
     names = None if precision is None else tuple(p.name for p in precision)
     dtype = ctx.avals_out[0].dtype
-    kinds = [aval.dtype for aval in ctx.avals_in]
-    if dtypes.is_integer(dtype) and any(dtypes.is_unsigned(k) and k != dtype for k in kinds):
-        # Widened here, without a sign: within the product that would be taken for one.
-        lhs, rhs = (hlo.convert(x, dtype) if k != dtype else x for x, k in zip((lhs, rhs), kinds))
     return hlo.dot_general(lhs, rhs, lb, rb, lc, rc, dtype, names)
 
 
