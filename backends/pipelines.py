@@ -136,6 +136,7 @@ CPU_KERNEL_LINALG = (
     "linalg-inline-scalar-generics",
     "func.func(linalg-fuse-elementwise-ops)",
     "func.func(linalg-generalize-named-ops)",
+    "linalg-inline-extracted",
     "canonicalize",
     "cse",
     "linalg-reassociate-reductions",

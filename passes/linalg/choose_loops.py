@@ -72,11 +72,15 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     rank = generic.rank
     if not rank:
         return ()
-    parallel = [d for d in range(rank) if not generic.reductions[d]]
+    # Dimensions of one element go last, where they vanish: in front, tasks are numbered by them.
+    parallel = sorted(
+        (d for d in range(rank) if not generic.reductions[d]), key=lambda d: generic.extents[d] == 1
+    )
     reduced = [d for d in range(rank) if generic.reductions[d]]
     inner = _innermost(generic)
     if not reduced:
-        order = [d for d in parallel if d != inner] + [inner]
+        order = [d for d in parallel if d != inner and generic.extents[d] != 1] + [inner]
+        order += [d for d in parallel if d != inner and generic.extents[d] == 1]
         strided = _strided_fastest(generic, inner)
         if (
             strided is not None

@@ -151,7 +151,7 @@ class Grouping:
             return Place(place.domain, (*place.path, fuse_ops.map_key(op.op)))
         if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
             return ON_INNER
-        return None
+        return place if op.picks and number == 1 else None
 
     # Visiting one op
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from lamina.dialects.constants import is_splat
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.collective import KINDS as COLLECTIVES
 from lamina.passes.stablehlo.facts import (
     CHEAP,
@@ -48,7 +48,7 @@ class Seen:
 
     __slots__ = (
         "_key", "_library", "_library_products", "cheap", "elementwise", "joins_loops", "mapped",
-        "name", "op", "operands", "shape", "stays_in_main",
+        "name", "op", "operands", "picks", "shape", "stays_in_main",
     )  # fmt: skip
 
     def __init__(self, op: ir.Operation, library_products: bool = True) -> None:
@@ -59,6 +59,7 @@ class Seen:
         self.shape = shape_of_result(op)
         self.elementwise = is_elementwise(op)
         self.mapped = name in MAPPED
+        self.picks = name == "stablehlo.gather" and picks_elements(op)
         self.joins_loops = self.elementwise or self.mapped or name in LEAVES
         self.stays_in_main = stays_in_main(op)
         self.cheap = is_cheap(op)
@@ -92,6 +93,13 @@ def is_elementwise(op: ir.Operation) -> bool:
         return False
     shape = op.results[0].type.shape
     return len(op.results) == 1 and all(v.type.shape == shape for v in op.operands)
+
+
+def picks_elements(gather: ir.Operation) -> bool:
+    """Whether each element of a gather's result needs that element of the indices."""
+    numbers = stablehlo_ext.GatherDimensionNumbers(gather.attributes["dimension_numbers"])
+    indices = gather.operands[1].type.shape
+    return numbers.index_vector_dim == len(indices) and not list(numbers.offset_dims)
 
 
 def joins_loops(op: ir.Operation) -> bool:

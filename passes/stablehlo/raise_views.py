@@ -6,7 +6,8 @@
                                                           %3 = stablehlo.multiply %2, %1
 
 A reshape of an array in memory is free, and a slice of one is only a smaller reading; between two
-element-wise ops either would cut a kernel in two. Moves one only past ops that nobody else reads,
+element-wise ops either would cut a kernel in two; so would the one between the indices of a gather
+and their vectors of one index each, which is left out. Moves one only past ops that nobody else reads,
 and only if it ends at arrays in memory, constants, or broadcasts that can be made in the new shape.
 Leaves alone what cannot move the whole way.
 
@@ -20,12 +21,13 @@ from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
     ints,
+    is_unused,
     splat_of,
 )
 from lamina.passes.stablehlo.reassociation import grouped_dimensions
@@ -44,11 +46,18 @@ class RaiseViews(Pass):
         for block in region.blocks:
             ops = [inner.operation for inner in block.operations]
             # Users first. What is erased on the way is element-wise, so these stay good to walk.
-            for op in reversed([op for op in ops if op.name in _CHECKS or len(op.regions)]):
+            for op in reversed([op for op in ops if op.name in _LOOKED_AT or len(op.regions)]):
                 for nested in op.regions:
                     self._region(nested)
                 kind = op.name
-                if kind in _CHECKS and self._raise(op):
+                if kind == "stablehlo.gather":
+                    view = _plain_indices(op)
+                    if view is None:
+                        continue
+                    op, kind = view, view.name
+                if is_unused(op) and kind in _CHECKS:
+                    op.erase()
+                elif kind in _CHECKS and self._raise(op):
                     self.count(kind.split(".")[1])
 
     def _raise(self, view: ir.Operation) -> bool:
@@ -76,6 +85,32 @@ class RaiseViews(Pass):
         for op in (view, *reversed(members)):
             op.erase()
         return True
+
+
+def _plain_indices(gather: ir.Operation) -> ir.Operation | None:
+    """Let a gather of single elements take its indices in the shape of its result, where they are
+    vectors of one; the reshape that gives them that shape, unless what they are made of has it."""
+    operand, indices = gather.operands
+    shape = list(indices.type.shape)
+    numbers = stablehlo_ext.GatherDimensionNumbers(gather.attributes["dimension_numbers"])
+    vector = numbers.index_vector_dim
+    if vector != len(shape) - 1 or shape[vector] != 1 or list(numbers.offset_dims):
+        return None
+    producer = defining(indices)
+    if producer is not None and producer.name == "stablehlo.reshape":
+        indices = producer.operands[0]
+    view = None
+    if list(indices.type.shape) != shape[:-1]:
+        with ir.InsertionPoint(gather), gather.location:
+            indices = hlo.reshape(indices, shape[:-1])
+            view = indices.owner.operation
+    gather.operands[1] = indices
+    gather.attributes["dimension_numbers"] = stablehlo_ext.GatherDimensionNumbers.get(
+        list(numbers.offset_dims), list(numbers.collapsed_slice_dims),
+        list(numbers.operand_batching_dims), list(numbers.start_indices_batching_dims),
+        list(numbers.start_index_map), vector,
+    )  # fmt: skip
+    return view
 
 
 def _ops_above(view: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]] | None:
@@ -205,3 +240,4 @@ _MOVES: dict[str, Callable[[ir.Operation, ir.Value], ir.Value]] = {
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
 }
+_LOOKED_AT = frozenset((*_CHECKS, "stablehlo.gather"))

@@ -9,7 +9,8 @@ from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
 
-OF, ROWS = "tensor<4096xf32>", "tensor<64x512xf32>"
+OF, ROWS, COLUMN = "tensor<4096xf32>", "tensor<64x512xf32>", "tensor<1048576x1xf32>"
+INDICES = "tensor<4096xi32>"
 
 
 def unary(op: str) -> tuple[str, str]:
@@ -30,6 +31,18 @@ KERNELS = {
     **{op: unary(op) for op in ("exponential", "log", "tanh", "logistic", "rsqrt")},
     "row sum": reduction(1),
     "column sum": reduction(0),
+    "gather": (  # its indices are computed where they are needed
+        f"(%x: {OF}, %i: {INDICES}) -> {OF}",
+        f"""%j = stablehlo.add %i, %i : {INDICES}
+          %r = "stablehlo.gather"(%x, %j) <{{dimension_numbers = #stablehlo.gather<
+            collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+            slice_sizes = array<i64: 1>}}> : ({OF}, {INDICES}) -> {OF}
+          return %r : {OF}""",
+    ),
+    "one column": (  # its long dimension is the innermost loop
+        f"(%x: {COLUMN}) -> {COLUMN}",
+        f"%r = stablehlo.add %x, %x : {COLUMN}\n return %r : {COLUMN}",
+    ),
     # computed in f64
     "cbrt": unary("cbrt"),
     "sine": unary("sine"),
@@ -50,4 +63,5 @@ def test_vectors_fill_the_machine_s(name: str) -> None:
         made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
     of, width = ("double", 64) if name in DOUBLE else ("float", 32)
     assert f"<{target.vector_bits // width} x {of}>" in made.texts["llvm"]
+    assert "masked.scatter" not in made.texts["llvm"]
     assert not any(name.startswith(("exp", "log", "tanh", "sin", "cos")) for name in made.imports)

@@ -62,3 +62,24 @@ func.func @slice_of_iota(%x: tensor<8xi32>) -> tensor<2xi32> {
   %2 = stablehlo.slice %1 [1:3] : (tensor<8xi32>) -> tensor<2xi32>
   return %2 : tensor<2xi32>
 }
+
+// Indices take the result's shape.
+// CHECK-LABEL: func.func @indices
+func.func @indices(%x: tensor<9xf32>, %i: tensor<4x5xi32>) -> tensor<4x5xf32> {
+  // CHECK-NEXT: %[[I:.*]] = stablehlo.add %arg1, %arg1 : tensor<4x5xi32>
+  // CHECK-NEXT: "stablehlo.gather"(%arg0, %[[I]]) {{.*}}index_vector_dim = 2
+  %0 = stablehlo.add %i, %i : tensor<4x5xi32>
+  %1 = stablehlo.reshape %0 : (tensor<4x5xi32>) -> tensor<4x5x1xi32>
+  %2 = "stablehlo.gather"(%x, %1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4x5x1xi32>) -> tensor<4x5xf32>
+  return %2 : tensor<4x5xf32>
+}
+
+// CHECK-LABEL: func.func @vectors_of_one
+func.func @vectors_of_one(%x: tensor<9xf32>, %i: tensor<4x1xi32>) -> tensor<4xf32> {
+  // CHECK-NEXT: %[[I:.*]] = stablehlo.reshape %arg1 : (tensor<4x1xi32>) -> tensor<4xi32>
+  // CHECK-NEXT: %[[S:.*]] = stablehlo.add %[[I]], %[[I]] : tensor<4xi32>
+  // CHECK-NEXT: "stablehlo.gather"(%arg0, %[[S]])
+  %0 = stablehlo.add %i, %i : tensor<4x1xi32>
+  %1 = "stablehlo.gather"(%x, %0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4x1xi32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

@@ -1,0 +1,57 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-inline-extracted,canonicalize | FileCheck %s
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (j)>
+
+// CHECK-LABEL: func.func @indices
+// CHECK-SAME: (%[[X:.*]]: tensor<9xf32>, %[[I:.*]]: tensor<4x5xi32>, %[[O:.*]]: tensor<5xi32>)
+// CHECK: linalg.generic
+// CHECK-DAG: %[[R:.*]] = linalg.index 0
+// CHECK-DAG: %[[C:.*]] = linalg.index 1
+// CHECK-DAG: %[[A:.*]] = tensor.extract %[[I]][%[[R]], %[[C]]]
+// CHECK-DAG: %[[B:.*]] = tensor.extract %[[O]][%[[C]]]
+// CHECK: %[[S:.*]] = arith.addi %[[A]], %[[B]]
+// CHECK: %[[AT:.*]] = arith.index_cast %[[S]]
+// CHECK: tensor.extract %[[X]][%[[AT]]]
+// CHECK-NOT: linalg.generic
+func.func @indices(%x: tensor<9xf32>, %i: tensor<4x5xi32>, %o: tensor<5xi32>) -> tensor<4x5xf32> {
+  %0 = tensor.empty() : tensor<4x5xi32>
+  %1 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%i, %o : tensor<4x5xi32>, tensor<5xi32>) outs(%0 : tensor<4x5xi32>) {
+  ^bb0(%a: i32, %b: i32, %out: i32):
+    %5 = arith.addi %a, %b : i32
+    linalg.yield %5 : i32
+  } -> tensor<4x5xi32>
+  %2 = tensor.empty() : tensor<4x5xf32>
+  %3 = linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel"]} outs(%2 : tensor<4x5xf32>) {
+  ^bb0(%out: f32):
+    %5 = linalg.index 0 : index
+    %6 = linalg.index 1 : index
+    %7 = tensor.extract %1[%5, %6] : tensor<4x5xi32>
+    %8 = arith.index_cast %7 : i32 to index
+    %9 = tensor.extract %x[%8] : tensor<9xf32>
+    linalg.yield %9 : f32
+  } -> tensor<4x5xf32>
+  return %3 : tensor<4x5xf32>
+}
+
+// The indices are a result, too.
+// CHECK-LABEL: func.func @stored
+// CHECK-COUNT-2: linalg.generic
+func.func @stored(%x: tensor<9xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %0 = tensor.empty() : tensor<4xi32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%0 : tensor<4xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %5 = arith.addi %a, %a : i32
+    linalg.yield %5 : i32
+  } -> tensor<4xi32>
+  %2 = tensor.empty() : tensor<4xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%2 : tensor<4xf32>) {
+  ^bb0(%out: f32):
+    %5 = linalg.index 0 : index
+    %6 = tensor.extract %1[%5] : tensor<4xi32>
+    %7 = arith.index_cast %6 : i32 to index
+    %8 = tensor.extract %x[%7] : tensor<9xf32>
+    linalg.yield %8 : f32
+  } -> tensor<4xf32>
+  return %3, %1 : tensor<4xf32>, tensor<4xi32>
+}
