@@ -16,9 +16,9 @@ from typing import Any
 from lamina.backends import cost, workers
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.program import build_program as build_for_cpu
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.program import build_program as build_for_cuda
 from lamina.backends.pipelines import ALL_PIPELINES
+from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.stages import (
     Stages,
     run_fuse,
@@ -164,7 +164,7 @@ def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
 
 
 def _memory(planned: ir.Module, signature: _Signature, built: BuiltProgram) -> dict[str, Any]:
-    main = ir.SymbolTable(planned.operation)["main"].operation
+    main = main_of(planned)
     arena = main.attributes["lamina.arena_bytes"].value + built.scratch_bytes
     types = main.attributes["function_type"].value.inputs
     sizes = [math.prod(of.shape) * dtype_of(of).itemsize for of in list(types)[:-1]]
@@ -207,7 +207,7 @@ def _kernel_rows(planned: ir.Module, symbols: dict[str, str]) -> list[dict[str, 
             calls[op.attributes["callee"].value] += 1
         return ir.WalkResult.ADVANCE
 
-    ir.SymbolTable(planned.operation)["main"].operation.walk(count)
+    main_of(planned).walk(count)
     rows = []
     for name, function in kernels_of(planned).items():
         attributes = function.attributes

@@ -10,15 +10,9 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from lamina.backends.cpu.kernel import (
-    KernelObject,
-    LoweredKernel,
-    emit_kernel,
-    lower_kernel,
-    symbol_of,
-    text_without_name,
-)
-from lamina.backends.cpu.program_text import is_scalar
+from lamina.backends.cpu.kernel import KernelObject, LoweredKernel, emit_kernel, lower_kernel
+from lamina.backends.kernel_source import symbol_of, text_without_name
+from lamina.backends.planned import is_scalar
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.backends.workers import Batch

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from lamina.backends.cost import note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
-from lamina.backends.cpu.program_text import is_scalar, kernels_of
 from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
@@ -26,6 +25,7 @@ from lamina.backends.pipelines import (
     STABLEHLO_PLAN,
     STABLEHLO_PREPARE,
 )
+from lamina.backends.planned import is_scalar, kernels_of
 from lamina.backends.target import Target
 from lamina.dialects.context import parse
 from lamina.dialects.serialize import to_bytecode, to_text

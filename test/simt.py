@@ -105,7 +105,7 @@ class _Launch:
         self.threads, self.blocks = math.prod(self.block_size), math.prod(self.grid_size)
         self.lane = np.arange(self.threads * self.blocks)
         self.block = self.lane // self.threads
-        self.epoch = 0
+        self.epoch = np.zeros(self.blocks, np.int64)
         self.copies = simt_mma.Copies()
         self.conflicts: Counter[str] = Counter()
         self.values: dict[Any, Any] = {}
@@ -146,8 +146,8 @@ class _Launch:
             case "gpu.block_id":
                 return [self._along(op, self.block, self.grid_size)]
             case "gpu.barrier":
-                self._everyone(op, mask)
-                self.epoch += 1
+                self._everyone(op, mask, self.threads)
+                self.epoch += mask[:: self.threads]
                 return []
             case "gpu.shuffle":
                 return self._shuffle(op, operands, mask)
@@ -191,8 +191,10 @@ class _Launch:
         axis = "xyz".index(str(op.attributes["dimension"]).rstrip(">").rsplit(" ", 1)[1])
         return flat // math.prod(sizes[:axis]) % sizes[axis]
 
-    def _everyone(self, op: Any, mask: np.ndarray) -> None:
-        if not mask.all():
+    def _everyone(self, op: Any, mask: np.ndarray, group: int = 0) -> None:
+        """Refuses what not all threads reach, or of some groups of neighbours not all."""
+        groups = mask.reshape(-1, group or mask.size)
+        if (groups.any(axis=1) != groups.all(axis=1)).any():
             raise SimtError(f"{op.name} in {self.function.attributes['sym_name']}: "
                             f"threads {np.flatnonzero(~mask)[:4]} do not get there")  # fmt: skip
 
@@ -314,14 +316,15 @@ class _Launch:
         lane = np.full_like(lane, -2) if by_warp else lane
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
                     memory.write_epoch[at], lane, block)  # fmt: skip
-        same = (memory.read_epoch[at] == self.epoch) & (memory.reader[at] != -1)
+        epoch = self.epoch[block]
+        same = (memory.read_epoch[at] == epoch) & (memory.reader[at] != -1)
         memory.reader[at] = np.where(same & (memory.reader[at] != lane), -2, lane)
         several = (memory.reader[at] != lane) & (memory.reader[at] != -2)
         memory.reader[at[several]] = -2
         known = memory.read_block[at]
         memory.read_block[at] = np.where((known == -1) | (known == block), block, -2)
         memory.read_block[at[(memory.read_block[at] != block)]] = -2
-        memory.read_epoch[at] = self.epoch
+        memory.read_epoch[at] = epoch
         return view.data[place]
 
     def _touched(self, view: _View, place: np.ndarray, mask: np.ndarray) -> tuple[Any, Any, Any]:
@@ -332,8 +335,9 @@ class _Launch:
         self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray
     ) -> None:
         memory = view.memory
-        at, lane, _ = self._claim(op, view, place, mask, pending=False)
-        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, -1
+        at, lane, block = self._claim(op, view, place, mask, pending=False)
+        memory.writer[at], memory.write_epoch[at] = lane, self.epoch[block]
+        memory.atomic[at] = -1
         view.data[place[mask]] = np.broadcast_to(value, self.lane.shape)[mask]
 
     def _claim(
@@ -369,11 +373,12 @@ class _Launch:
         for thread in np.flatnonzero(mask):
             old = before[thread] = memory.data[place[thread]]
             memory.data[place[thread]] = _ATOMICS[kind](old, value[thread])
-        memory.writer[at], memory.write_epoch[at], memory.atomic[at] = lane, self.epoch, kind
+        memory.writer[at], memory.write_epoch[at] = lane, self.epoch[block]
+        memory.atomic[at] = kind
         return before
 
     def _check(self, op: Any, who: Any, their_block: Any, when: Any, lane: Any, block: Any) -> None:
-        others = (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch))
+        others = (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch[block]))
         if others.any():
             first = np.flatnonzero(others)[0]
             raise SimtError(f"race: {op} by thread {lane[first]} after thread {who[first]} "

@@ -14,8 +14,8 @@ import numpy as np
 import simt
 
 import lamina
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
+from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
 from lamina.dialects.constants import array_in

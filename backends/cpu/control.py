@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 
-from lamina.backends.cpu.generate import generate, run_pipeline
+from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
-from lamina.backends.cpu.program_text import ProgramText, is_scalar, kernels_of
+from lamina.backends.cpu.program_text import ProgramText
+from lamina.backends.lowering import run_pipeline
 from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
+from lamina.backends.planned import is_scalar, kernels_of
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry, entry_imports
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.kernels import compiled_kernels
+from lamina.backends.planned import kernels_of
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.runtime.store import Store

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.cpu.scalar_text import ScalarText
-from lamina.dialects import constants
+from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
@@ -37,18 +37,12 @@ class ProgramText:
             and kernel.attributes["lamina.library"].value == PYTHON_CALLBACK
         }
         """Kernels after which the program ends, at label `failed`, if one says so."""
-        self.globals: dict[str, ir.Operation] = {}
-        for op in planned.body.operations:
-            operation = op.operation
-            if operation.name == "memref.global":
-                self.globals[operation.attributes["sym_name"].value] = operation
-            elif operation.name == "func.func" and op.attributes["sym_name"].value == "main":
-                self.main = operation
+        self.main = main_of(planned)
+        self.constants = Constants(planned)
         self.header = [
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         ]
-        self.data: dict[str, np.ndarray] = {}
         self.declared: set[str] = set()
         self.emitted: set[str] = set()
         self.lines: list[str] = []
@@ -183,8 +177,8 @@ class ProgramText:
         if size == 0:
             return
         name = self.global_of.get(source)
-        if name is not None and not any(self._array(name).strides):
-            self._fill(self._array(name), size, self._pointer(target))
+        if name is not None and not any(self.constants.array(name).strides):
+            self._fill(self.constants.array(name), size, self._pointer(target))
             return
         read = self._pointer(source)
         self._memcpy(self._pointer(target), read, size)
@@ -225,15 +219,8 @@ class ProgramText:
             end = self._line(f"getelementptr i8, ptr {target}, i64 {size - rest}")
             self._memcpy(end, f"@{pattern}", rest)
 
-    def _array(self, name: str) -> np.ndarray:
-        if name not in self.data:
-            op = self.globals[name]
-            of = op.attributes["type"].value
-            self.data[name] = constants.array_in(op, "initial_value", of)
-        return self.data[name]
-
     def _global(self, name: str) -> str:
-        self._define(name, self._array(name).tobytes())
+        self._define(name, self.constants.array(name).tobytes())
         return f"@{name}"
 
     def _define(self, name: str, data: bytes) -> None:
@@ -290,20 +277,6 @@ class ProgramText:
                 self._block(block)
             self._branch(labels[-1])
         self._begin(labels[-1])
-
-
-def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
-    """Name -> function for the kernels of a planned module."""
-    for op in planned.body.operations:
-        if op.operation.name == "builtin.module":
-            inner = op.operation.regions[0].blocks[0].operations
-            return {f.attributes["sym_name"].value: f.operation for f in inner}
-    return {}
-
-
-def is_scalar(kernel: ir.Operation | None) -> bool:
-    """Whether a kernel is a few instructions that its callers do themselves."""
-    return kernel is not None and ir.StringAttr(kernel.attributes["lamina.kind"]).value == "scalar"
 
 
 def _bytes(of: ir.Type) -> int:

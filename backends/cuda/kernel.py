@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from lamina.backends.cpu.generate import (
+from lamina.backends.cuda.cubin import Resources, assemble
+from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
+from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
+from lamina.backends.lowering import (
     check_shapes,
     check_translatable,
     lower_to_linalg,
     preparing,
     run_pipeline,
 )
-from lamina.backends.cpu.kernel import module_of, symbol_of, text_without_name
-from lamina.backends.cuda.cubin import Resources, assemble
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
 from lamina.backends.pipelines import (
     CUDA_KERNEL_GPU,
     CUDA_KERNEL_LLVM,

@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina.backends.cpu.program_text import kernels_of
-from lamina.dialects import constants
+from lamina.backends.planned import Constants, kernels_of, main_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
@@ -66,17 +65,10 @@ class _Writer:
         fill_kernel: Callable[[np.ndarray, int], str],
     ) -> None:
         self.symbols, self.fill_kernel = symbols, fill_kernel
-        self.kernels = kernels_of(planned)
-        self.globals: dict[str, ir.Operation] = {}
-        for view in planned.body.operations:
-            op = view.operation
-            if op.name == "memref.global":
-                self.globals[op.attributes["sym_name"].value] = op
-            elif op.name == "func.func" and op.attributes["sym_name"].value == "main":
-                self.main = op
+        self.kernels, self.main = kernels_of(planned), main_of(planned)
+        self.constants = Constants(planned)
         self.data = bytearray()
         self.placed: dict[str, int] = {}
-        self.arrays: dict[str, np.ndarray] = {}
         self.places: dict[ir.Value, Place] = {}
         self.offsets: dict[ir.Value, int] = {}
         self.scalars: dict[ir.Value, ir.Value] = {}  # what decides, and the buffer it is read from
@@ -145,7 +137,7 @@ class _Writer:
             return []
         space, name = self.places[source]
         if space == "constant":
-            array = self._array(name)
+            array = self.constants.array(name)
             if not any(array.strides):
                 return [self._fill(array.reshape(-1)[:1], size, target)]
         return [{"copy": [self._place(source), self._place(target)], "bytes": size}]
@@ -162,19 +154,12 @@ class _Writer:
         space, where = self.places[value]
         return [space, self._constant(where)] if space == "constant" else [space, where]
 
-    def _array(self, name: str) -> np.ndarray:
-        if name not in self.arrays:
-            op = self.globals[name]
-            of = op.attributes["type"].value
-            self.arrays[name] = constants.array_in(op, "initial_value", of)
-        return self.arrays[name]
-
     def _constant(self, name: str) -> int:
         """The offset of a constant in the program's data, where it is put now if it is not there."""
         if name not in self.placed:
             self.data += bytes(-len(self.data) % _ALIGNMENT)
             self.placed[name] = len(self.data)
-            self.data += self._array(name).tobytes()
+            self.data += self.constants.array(name).tobytes()
         return self.placed[name]
 
     # Control flow

@@ -7,9 +7,9 @@ from dataclasses import asdict
 import numpy as np
 
 from lamina.backends.built import BuiltProgram
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.cuda.launch_plan import launch_plan
+from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import tensor_type
@@ -52,7 +52,7 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
             ],
         }
     scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
-    main = ir.SymbolTable(planned.operation)["main"].operation
+    main = main_of(planned)
     manifest = {
         "device_kernels": described,
         "launch_plan": plan.steps,

@@ -27,9 +27,16 @@ from lamina.passes.gpu.scalars import (
     thread,
     when,
 )
-from lamina.passes.gpu.solvers import Matrix, complex_number, share, size, threads_for
+from lamina.passes.gpu.solvers import (
+    Matrix,
+    complex_number,
+    copy_matrix,
+    share,
+    size,
+    threads_for,
+)
 
-_SEARCHERS = 32  # threads that look for a pivot or add up a column
+SEARCHERS = 32  # threads that look for a pivot or add up a column
 
 
 def write_lu(job: Job) -> None:
@@ -45,14 +52,10 @@ def write_lu(job: Job) -> None:
         given, lu = (Matrix(job.array(kernel, v), at) for v in (op.operands[0], op.results[0]))
         pivots, order = (job.array(kernel, v) for v in list(op.results)[1:])
         real = size(constant(0, op.operands[0].type.element_type)).type
-        sizes = job.shared(kernel, [_SEARCHERS], real)
-        rows = job.shared(kernel, [_SEARCHERS], word)
+        sizes = job.shared(kernel, [SEARCHERS], real)
+        rows = job.shared(kernel, [SEARCHERS], word)
 
-        def fill(item: Scalar) -> None:
-            i, j = split(item, [m, n])
-            lu[i, j] = given[i, j]
-
-        share(m * n, threads, fill)
+        copy_matrix(given, lu, [m, n], threads)
 
         def name(i: Scalar) -> None:
             order[[*at, i]] = i.to(word)
@@ -98,9 +101,9 @@ def _largest(lu: Matrix, k: Scalar, m: int, sizes: Array, rows: Array, word: ir.
         mine = size(lu[i, k])
         return [choose(mine > best, mine, best), choose(mine > best, i, row)]
 
-    with when(thread() < _SEARCHERS):
+    with when(thread() < SEARCHERS):
         none = constant(-1, sizes.element)
-        best, row = fold(k + thread(), m, [none, k], look, _SEARCHERS)
+        best, row = fold(k + thread(), m, [none, k], look, SEARCHERS)
         sizes[thread()] = best
         rows[thread()] = row.to(word)
     synchronize()
@@ -110,7 +113,7 @@ def _largest(lu: Matrix, k: Scalar, m: int, sizes: Array, rows: Array, word: ir.
         wins = (theirs > best) | (theirs.equals(best) & (where < row))
         return [choose(wins, theirs, best), choose(wins, where, row)]
 
-    return fold(0, _SEARCHERS, [constant(-1, sizes.element), k], compare)[1]
+    return fold(0, SEARCHERS, [constant(-1, sizes.element), k], compare)[1]
 
 
 def write_permutation(job: Job) -> None:
@@ -150,13 +153,9 @@ def write_qr(job: Job) -> None:
         given, r = (Matrix(job.array(kernel, v), at) for v in (op.operands[0], op.results[0]))
         taus = job.array(kernel, op.results[1])
         real = constant(0, op.operands[0].type.element_type).real.type
-        sums = job.shared(kernel, [_SEARCHERS], real)
+        sums = job.shared(kernel, [SEARCHERS], real)
 
-        def fill(item: Scalar) -> None:
-            i, j = split(item, [m, n])
-            r[i, j] = given[i, j]
-
-        share(m * n, threads, fill)
+        copy_matrix(given, r, [m, n], threads)
         synchronize()
         with loop(0, min(m, n)) as k:
             tau = reflect(r, k, k, m, sums, threads)
@@ -178,15 +177,15 @@ def reflect(r: Matrix, k: Scalar, first: Scalar, m: int, sums: Array, threads: i
     The reflector's first element is 1, which is not stored (Golub, Van Loan, Matrix Computations,
     5.1; LAPACK's larfg).
     """
-    with when(thread() < _SEARCHERS):
+    with when(thread() < SEARCHERS):
         zero = constant(0, sums.element)
         (part,) = fold(
-            first + 1 + thread(), m, [zero], lambda i, s: [s + r[i, k].norm()], _SEARCHERS
+            first + 1 + thread(), m, [zero], lambda i, s: [s + r[i, k].norm()], SEARCHERS
         )
         sums[thread()] = part
     alpha = r[first, k]
     synchronize()
-    (rest,) = fold(0, _SEARCHERS, [constant(0, sums.element)], lambda t, s: [s + sums[t]])
+    (rest,) = fold(0, SEARCHERS, [constant(0, sums.element)], lambda t, s: [s + sums[t]])
     trivial = rest.equals(0)
     if alpha.is_complex:
         trivial = trivial & alpha.imag.equals(0)
@@ -223,12 +222,14 @@ def apply_left(
         c[i, column] = c[i, column] - v[i, k] * step
 
 
-def _apply_right(v: Matrix, k: Scalar, n: int, tau: Scalar, c: Matrix, row: Scalar) -> None:
-    """A row of c times (1 - tau v v^H)."""
-    (dot,) = fold(k + 1, n, [c[row, k]], lambda j, s: [s + c[row, j] * v[j, k]])
+def apply_right(
+    v: Matrix, k: Scalar, first: Scalar, n: int, tau: Scalar, c: Matrix, row: Scalar
+) -> None:
+    """A row of c times (1 - tau v v^H), v being a reflector in column k from row `first` on."""
+    (dot,) = fold(first + 1, n, [c[row, first]], lambda j, s: [s + c[row, j] * v[j, k]])
     step = tau * dot
-    c[row, k] = c[row, k] - step
-    with loop(k + 1, n) as j:
+    c[row, first] = c[row, first] - step
+    with loop(first + 1, n) as j:
         c[row, j] = c[row, j] - step * v[j, k].conjugate()
 
 
@@ -283,7 +284,7 @@ def write_reflected(job: Job) -> None:
                 if left:
                     apply_left(reflectors, k, k, rows, tau, c, line)
                 else:
-                    _apply_right(reflectors, k, rows, tau, c, line)
+                    apply_right(reflectors, k, k, rows, tau, c, line)
 
         return one
 
@@ -302,13 +303,9 @@ def write_hessenberg(job: Job) -> None:
         given, h = (Matrix(job.array(kernel, v), at) for v in (op.operands[0], op.results[0]))
         taus = job.array(kernel, op.results[1])
         real = constant(0, op.operands[0].type.element_type).real.type
-        sums = job.shared(kernel, [_SEARCHERS], real)
+        sums = job.shared(kernel, [SEARCHERS], real)
 
-        def fill(item: Scalar) -> None:
-            i, j = split(item, [n, n])
-            h[i, j] = given[i, j]
-
-        share(n * n, threads, fill)
+        copy_matrix(given, h, [n, n], threads)
         synchronize()
         with loop(0, n - 1) as k:
             first = k + 1
@@ -317,13 +314,7 @@ def write_hessenberg(job: Job) -> None:
                 taus[[*at, k]] = tau
 
             def from_right(row: Scalar) -> None:
-                (dot,) = fold(
-                    first + 1, n, [h[row, first]], lambda j, s: [s + h[row, j] * h[j, k]]
-                )
-                step = tau * dot
-                h[row, first] = h[row, first] - step
-                with loop(first + 1, n) as j:
-                    h[row, j] = h[row, j] - step * h[j, k].conjugate()
+                apply_right(h, k, first, n, tau, h, row)
 
             def from_left(column: Scalar) -> None:
                 apply_left(h, k, first, n, tau.conjugate(), h, first + column)
@@ -334,4 +325,3 @@ def write_hessenberg(job: Job) -> None:
             synchronize()
 
     job.launch(math.prod(batch), threads, emit)
-

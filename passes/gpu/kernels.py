@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -15,6 +15,7 @@ from lamina.passes.memref.place_temporaries import element_bytes
 SCRATCH = "lamina.scratch_bytes"
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
+GLOBAL_ALIGNMENT = 16
 _ALIGNMENT = 256
 _MOST_BLOCKS = 2**31 - 1
 
@@ -106,6 +107,14 @@ class Kernels:
         """The name of a new array that all kernels read."""
         name = f"{self.name}_constant_{self.constants}"
         self.constants += 1
+        self.global_(name, type_, value, {"constant": ir.UnitAttr.get()})
+        return name
+
+    def global_(
+        self, name: str, type_: ir.MemRefType, value: ir.Attribute,
+        more: Mapping[str, ir.Attribute] = {},
+    ) -> None:  # fmt: skip
+        """A buffer for all kernels, aligned to `GLOBAL_ALIGNMENT` bytes."""
         with ir.InsertionPoint.at_block_begin(self.body):
             ir.Operation.create(
                 "memref.global",
@@ -114,11 +123,10 @@ class Kernels:
                     "sym_visibility": ir.StringAttr.get("private"),
                     "type": ir.TypeAttr.get(type_),
                     "initial_value": value,
-                    "constant": ir.UnitAttr.get(),
-                    "alignment": ir.IntegerAttr.get(_word(), 16),
+                    "alignment": ir.IntegerAttr.get(_word(), GLOBAL_ALIGNMENT),
+                    **more,
                 },
             )
-        return name
 
     def annotate(self, name: str, text: str) -> None:
         """Say something of the kernel added last in an attribute."""
@@ -197,17 +205,7 @@ class Kernel:
         name = f"{self.kernels.name}_{self.kernels.kernels}_shared_{self.slots}"
         self.slots += 1
         self.shared_bytes += _bytes(type_)
-        with ir.InsertionPoint.at_block_begin(self.kernels.body):
-            ir.Operation.create(
-                "memref.global",
-                attributes={
-                    "sym_name": ir.StringAttr.get(name),
-                    "sym_visibility": ir.StringAttr.get("private"),
-                    "type": ir.TypeAttr.get(type_),
-                    "initial_value": ir.UnitAttr.get(),
-                    "alignment": ir.IntegerAttr.get(_word(), 16),
-                },
-            )
+        self.kernels.global_(name, type_, ir.UnitAttr.get())
         return ir.Operation.create(
             "memref.get_global", results=[type_], attributes={"name": ir.FlatSymbolRefAttr.get(name)}
         ).result

@@ -57,6 +57,16 @@ class Matrix:
         self.array[[*self.at, *place]] = value
 
 
+def copy_matrix(source: Matrix, target: Matrix, sizes: Sequence[int], threads: int) -> None:
+    """Every element of a matrix, by the threads of a block."""
+
+    def copy(item: Scalar) -> None:
+        i, j = split(item, sizes)
+        target[i, j] = source[i, j]
+
+    share(math.prod(sizes), threads, copy)
+
+
 def root(x: Scalar) -> Scalar:
     """The root of a positive number, NaN for others; of the real part, in the type of x."""
     real = x.real
@@ -275,11 +285,7 @@ def write_cholesky_update(job: Job) -> None:
         given, factor = (Matrix(job.array(kernel, v), at) for v in (op.operands[0], op.results[0]))
         vector, w = job.array(kernel, op.operands[1]), job.array(kernel, added)
 
-        def fill(item: Scalar) -> None:
-            i, j = split(item, [n, n])
-            factor[i, j] = given[i, j]
-
-        share(n * n, threads, fill)
+        copy_matrix(given, factor, [n, n], threads)
 
         def copy(i: Scalar) -> None:
             w[block(), i] = vector[[*at, i]]

@@ -26,10 +26,13 @@ from lamina.passes.gpu.factorisations import (
     write_reflectors,
 )
 from lamina.passes.gpu.fourier import write_fft
+from lamina.passes.gpu.jacobi import write_eigh
 from lamina.passes.gpu.job import Job
+from lamina.passes.gpu.reflections import write_pivoted_qr, write_tridiagonal
 from lamina.passes.gpu.scan import write_scan
 from lamina.passes.gpu.scatter import write_scatter
 from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
+from lamina.passes.gpu.singular_values import write_svd
 from lamina.passes.gpu.solvers import (
     write_cholesky,
     write_cholesky_update,
@@ -55,9 +58,14 @@ ROUTINES: dict[str, Callable[[Job], None]] = {
     "getrf": write_lu,
     "permutation": write_permutation,
     "geqrf": write_qr,
+    "geqp3": write_pivoted_qr,
     "orgqr": write_reflectors,
     "ormqr": write_reflected,
     "gehrd": write_hessenberg,
+    "sytrd": write_tridiagonal,
+    "syevd": write_eigh,
+    "gesdd": write_svd,
+    "gesvd": write_svd,
     "gtsv": write_tridiagonal_solve,
     "cholesky_update": write_cholesky_update,
 }

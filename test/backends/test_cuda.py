@@ -12,9 +12,9 @@ import simt
 
 import lamina
 import lamina.numpy as jnp
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.cuda.cubin import resources
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
+from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
 from lamina.passes.base import CompileError

@@ -41,6 +41,17 @@ def _pooled(x):
     return lax.reduce_window(x, -np.inf, lax.max, (3, 3), (2, 2), "SAME")
 
 
+def _eigenvectors(x):
+    v, w = lax.linalg.eigh(x)
+    return jnp.abs(v), w
+
+
+def _singular_vectors(x):
+    """Of a matrix of rank 2: what is the same by any algorithm."""
+    u, s, vt = lax.linalg.svd(x)
+    return s, jnp.abs(u[:, :2]), u @ u.T, jnp.abs(vt[:2])
+
+
 # name -> (function, arguments, registers a thread may take)
 OPS: dict[str, tuple[Callable, tuple, int]] = {
     "sort_long": (lambda x: jnp.argsort(x, axis=1), (_MIXED,), 40),
@@ -65,6 +76,10 @@ OPS: dict[str, tuple[Callable, tuple, int]] = {
     "tridiagonal": (lax.linalg.tridiagonal_solve, (_x(7), _x(7), _x(7), _x(7, 3)), 64),
     "lu": (lax.linalg.lu, (_x(2, 9, 12),), 64),
     "qr": (lambda x: lax.linalg.qr(x, full_matrices=False), (_x(2, 14, 6),), 80),
+    "qr_pivoting": (lax.linalg.geqp3, (_x(7, 5), np.array([0, 0, 1, 0, 1], np.int32)), 64),
+    "tridiagonal_form": (lambda x: lax.linalg.tridiagonal(x, lower=False), (_POSITIVE[:, :5, :5],), 64),
+    "eigh": (_eigenvectors, (_POSITIVE[:, :5, :5],), 88),
+    "svd": (_singular_vectors, (_x(7, 2) @ _x(2, 4),), 128),
     "scan": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 3002),), 40),
     "scan_reverse": (lambda x: lax.cumprod(x, axis=1, reverse=True), (_x(2, 1100),), 40),
     "scan_columns": (lambda x: lax.cummax(x, axis=0), (_x(300, 7),), 56),
@@ -108,7 +123,8 @@ def test_assembled(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", 
-    ["sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "scan"])
+    ["sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "qr_pivoting", "tridiagonal_form", "eigh", "svd",
+     "scan"])
 def test_every_barrier_is_needed(name: str) -> None:
     """With any one barrier gone, the emulator sees a race."""
     program = _program(name)

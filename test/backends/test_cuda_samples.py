@@ -1,9 +1,11 @@
 """Every sample of a primitive compiles to cubins and gives the CPU's values in the SIMT emulator, but
-for those named here. A few rows are tried by default, all with LAMINA_TEST_EXAMPLES."""
+for those that docs/cuda.md names. A few rows are tried by default, all with LAMINA_TEST_EXAMPLES."""
 
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,20 +17,33 @@ import lamina
 from lamina import lax
 from lamina.passes.base import CompileError
 
-WITHOUT_LOWERING = ("eig(", "eigh(", "geqp3(", "schur(", "svd(", "tridiagonal(")
-_PIVOTING = "-pivoting"
 _LOOPS = ("betainc_grad", "igamma", "random_gamma_grad", "regularized_incomplete_beta")
 """The emulator does kernels; loops around them are the runtime's."""
+_UP_TO_PHASE = ("eigh(", "svd(")
 
 _STEP = 1 if os.environ.get("LAMINA_TEST_EXAMPLES") else 23
 _ROUNDED_OFTEN = {2: 3e-2}  # narrow floats are rounded at each step, elsewhere than on the CPU
 
 
+def _refused() -> tuple[str, ...]:
+    """The first column of docs/cuda.md's table of what is not there."""
+    text = (Path(__file__).parents[2] / "docs" / "cuda.md").read_text()
+    table = text.split("| refused |", 1)[1].split("\n\n", 1)[0]
+    return tuple(f"{name}(" for name in re.findall(r"^ *\| `(\w+)`", table, re.MULTILINE))
+
+
+_REFUSED = _refused()
+
+
 def _is_refused(sample: Sample) -> bool:
-    return str(sample).startswith(WITHOUT_LOWERING) or _PIVOTING in str(sample)
+    return str(sample).startswith(_REFUSED)
 
 
-_TRIED = [row for row in ROWS[::_STEP] if not str(row).startswith(_LOOPS)]
+_TRIED = [
+    row
+    for n, row in enumerate(ROWS)
+    if _is_refused(row) or _STEP == 1 or (n % _STEP == 0 and not str(row).startswith(_LOOPS))
+]
 
 
 @pytest.mark.parametrize("sample", _TRIED, ids=str)
@@ -41,6 +56,10 @@ def test_sample(sample: Sample) -> None:
         with pytest.raises(CompileError, match="CUDA"):
             Program(function, *arrays)
         return
+    if str(sample).startswith(_LOOPS):
+        compiled = lamina.jit(function).lower(*arrays).compile(target="cuda:sm_90a")
+        assert any(name.endswith(".cubin") for name in compiled.artifact.objects)
+        return
     program = Program(function, *arrays)
     for kernel in program.kernels.values():
         code, used = kernel.cubin(program.target)
@@ -51,6 +70,8 @@ def test_sample(sample: Sample) -> None:
         value = np.asarray(value)
         small = value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
         wide = np.float32 if small else value.dtype
+        if str(sample).startswith(_UP_TO_PHASE):
+            found, value = np.abs(found), np.abs(value)
         np.testing.assert_allclose(
             found.astype(wide), value.astype(wide), atol=1e-5,
             rtol=_ROUNDED_OFTEN.get(value.dtype.itemsize, max(sample.rtol, 1e-4)),
@@ -58,4 +79,4 @@ def test_sample(sample: Sample) -> None:
 
 
 def test_few_samples_are_refused() -> None:
-    assert sum(map(_is_refused, ROWS)) <= 0.05 * len(ROWS)
+    assert 0 < sum(map(_is_refused, ROWS)) <= 0.01 * len(ROWS)

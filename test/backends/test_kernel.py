@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kernel_runner import kernel
 
-from lamina.backends.cpu.kernel import compile_kernel, symbol_of, text_without_name
+from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from lamina.backends import workers
-from lamina.backends.cpu.program_text import kernels_of
 from lamina.backends.kernels import compiled_kernels
+from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
 from lamina.dialects.context import parse

@@ -1,0 +1,74 @@
+"""What every backend does to a kernel of StableHLO ops: lower it to linalg on tensors, and see to it
+that nothing is left that translation to LLVM IR would crash on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.pipeline import Pipeline
+
+
+def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
+    """Functions of StableHLO ops -> linalg on tensors, for any backend. `source` is the text."""
+    check_shapes(module)
+    run_pipeline(preparing(source) + CPU_KERNEL_LINALG, module)
+    _check_lowered(module, ("stablehlo.", "chlo."), backend)
+
+
+def run_pipeline(stages: tuple[str, ...], module: ir.Module) -> None:
+    """Run the passes of a pipeline, which is built once."""
+    _pipeline(stages).run(module)
+
+
+@functools.cache
+def _pipeline(stages: tuple[str, ...]) -> Pipeline:
+    return Pipeline.of(*stages)
+
+
+def preparing(source: str) -> tuple[str, ...]:
+    """What must be done before with a kernel of this text."""
+    return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
+
+
+def check_shapes(module: ir.Module) -> None:
+    """Refuse sizes that are not known: nothing below may assume that they are."""
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for result in op.results:
+            if isinstance(result.type, ir.RankedTensorType) and not result.type.has_static_shape:
+                dynamic.append(op)
+        return ir.WalkResult.ADVANCE
+
+    dynamic: list[ir.Operation] = []
+    module.operation.walk(visit)
+    if dynamic:
+        raise CompileError.at(dynamic[0], f"a result of dynamic size {dynamic[0].results[0].type}")
+
+
+def _check_lowered(module: ir.Module, dialects: tuple[str, ...], backend: str) -> None:
+    left = _ops(module, lambda name: name.startswith(dialects) and name != "stablehlo.return")
+    if left:
+        raise CompileError.at(left[0], f"the {backend} backend has no lowering for this op here")
+
+
+def check_translatable(module: ir.Module, dialects: tuple[str, ...]) -> None:
+    """Translation to LLVM IR crashes on other dialects than these, so none may be left."""
+    left = _ops(module, lambda name: not name.startswith(dialects) and name != "builtin.module")
+    if left:
+        raise CompileError.at(left[0], "not lowered to the llvm dialect")
+
+
+def _ops(module: ir.Module, wanted: Callable[[str], bool]) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if wanted(op.name):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found

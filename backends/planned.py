@@ -1,0 +1,47 @@
+"""The parts of a planned module: @main, the kernels it calls, the constants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lamina.dialects import constants
+from lamina.dialects.vendors import ir
+
+
+def main_of(planned: ir.Module) -> ir.Operation:
+    """The function @main."""
+    return ir.SymbolTable(planned.operation)["main"].operation
+
+
+def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
+    """Name -> function for the kernels of a planned module."""
+    for op in planned.body.operations:
+        if op.operation.name == "builtin.module":
+            inner = op.operation.regions[0].blocks[0].operations
+            return {f.attributes["sym_name"].value: f.operation for f in inner}
+    return {}
+
+
+def is_scalar(kernel: ir.Operation | None) -> bool:
+    """Whether a kernel is a few instructions that its callers do themselves."""
+    return kernel is not None and ir.StringAttr(kernel.attributes["lamina.kind"]).value == "scalar"
+
+
+class Constants:
+    """The constants of a planned module as arrays, each read once."""
+
+    def __init__(self, planned: ir.Module) -> None:
+        self._globals = {
+            op.operation.attributes["sym_name"].value: op.operation
+            for op in planned.body.operations
+            if op.operation.name == "memref.global"
+        }
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str) -> np.ndarray:
+        """The elements of the constant of this name; with strides of 0 where all are one."""
+        if name not in self._arrays:
+            op = self._globals[name]
+            of = op.attributes["type"].value
+            self._arrays[name] = constants.array_in(op, "initial_value", of)
+        return self._arrays[name]
