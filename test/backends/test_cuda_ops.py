@@ -122,9 +122,10 @@ def test_assembled(name: str) -> None:
                 assert used.shared_bytes <= 48 << 10
 
 
-@pytest.mark.parametrize("name", 
-    ["sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "qr_pivoting", "tridiagonal_form", "eigh", "svd",
-     "scan"])
+@pytest.mark.parametrize("name", [
+    "sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "qr_pivoting",
+    "tridiagonal_form", "eigh", "svd", "scan",
+])  # fmt: skip
 def test_every_barrier_is_needed(name: str) -> None:
     """With any one barrier gone, the emulator sees a race."""
     program = _program(name)
