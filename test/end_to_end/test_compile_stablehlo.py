@@ -156,9 +156,9 @@ def test_many_steps_compile_in_linear_time() -> None:
     x = array(8, 8) * 0.1
     check(jax.grad(lambda a: loss(a, 4)), x, rtol=1e-3, atol=1e-3)
     text = text_of(jax.grad(lambda a: loss(a, 200)), x)
-    begin = time.perf_counter()
+    begin = time.process_time()
     program = lamina.compile_stablehlo(text)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert len(program.compilation.artifact.manifest["kernels"]) < 20
     assert program(x)[0].shape == (8, 8)
 
