@@ -36,9 +36,9 @@ def main(folder: str, extra: str | None = None) -> None:
     project = tomllib.loads((REPO / "pyproject.toml").read_text())
     # Built in the environment itself, so that `make build` can build again without downloading.
     needed = [*project["build-system"]["requires"], "cmake", "ninja"]
-    run(python, "-m", "pip", "install", "-q", *needed)
+    run(python, "-m", "pip", "install", "-q", "--no-compile", *needed)
     editable = f"{REPO}[{extra}]"
-    run(python, "-m", "pip", "install", "-q", "--no-build-isolation", "-e", editable)
+    run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-build-isolation", "-e", editable)
 
 
 def check_machine() -> None:
