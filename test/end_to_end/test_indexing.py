@@ -351,3 +351,19 @@ def test_index_errors():
 
 def test_representation_of_updates():
     assert repr(jnp.arange(2).at[0]) == "IndexUpdateRef(Array([0, 1], dtype=int32), 0)"
+
+
+def test_long_axes():
+    """Positions beyond int32: static parts of an axis that long need none, others 64 bits."""
+    n = 2**31 + 5
+    long = lamina.ShapeDtypeStruct((n,), np.int8)
+
+    def shapes(f):
+        return [a.shape for a in lamina.tree_util.tree_leaves(lamina.eval_shape(f, long))]
+
+    assert shapes(lambda x: (x[-1], x[n - 3 :], x[:4])) == [(), (3,), (4,)]
+    for f in (lambda x: x.at[-1].set(1), lambda x: x[np.array([3, -1])], lambda x: x[jnp.int32(3)]):
+        with pytest.raises(OverflowError, match="need 64 bits: set enable_x64"):
+            lamina.eval_shape(f, long)
+        with lamina.enable_x64(True):
+            lamina.eval_shape(f, long)

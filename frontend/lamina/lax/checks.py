@@ -154,6 +154,21 @@ def static_ints(name: str, what: str, values: Any) -> tuple[int, ...]:
         ) from None
 
 
+def position_dtype(size: int) -> np.dtype:
+    """The narrowest dtype from int32 on that holds the positions along an axis.
+
+    Raises OverflowError for an axis of 2**31 elements and more without 64-bit types.
+    """
+    if size <= np.iinfo(np.int32).max:
+        return np.dtype(np.int32)
+    if dtypes.canonicalize(np.int64) != np.int64:
+        raise OverflowError(
+            f"positions along an axis of {size} elements need 64 bits: set enable_x64 "
+            "(lamina.config.update('enable_x64', True), or LAMINA_ENABLE_X64=1)"
+        )
+    return np.dtype(np.int64)
+
+
 def dtype_of(x: Any) -> np.dtype:
     """The dtype that an array-like value has as an array; Python scalars have one too."""
     return get_aval(x).dtype

@@ -24,6 +24,7 @@ from lamina.lax.checks import (
     canonical_axis,
     canonical_shape,
     check_same_dtypes,
+    position_dtype,
     scalar_like,
     static_ints,
 )  # fmt: skip
@@ -192,12 +193,14 @@ def _from_end(name: str, start: Any, size: int, negative_allowed: bool) -> Any:
             raise ValueError(
                 f"[{name}] index {start} is negative, and allow_negative_indices is False"
             )
-        return np.array(start + size if start < 0 else start, aval.dtype)
+        start = start + size if start < 0 else start
+        fits = start <= dtypes.iinfo(aval.dtype).max
+        return np.array(start, aval.dtype if fits else position_dtype(size))
     if dtypes.is_unsigned(aval.dtype) or not negative_allowed:
         return start
     # A size beyond the index type (an int8 index into a long axis) can't be added.
     if size > dtypes.iinfo(aval.dtype).max:
-        start = lax.convert_element_type(start, np.int32)
+        start = lax.convert_element_type(start, position_dtype(size))
     negative = lax.lt(start, scalar_like(start, 0))
     return lax.select(negative, lax.add(start, scalar_like(start, size)), start)
 

@@ -17,6 +17,7 @@ import numpy as np
 from lamina import errors
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.lax.checks import position_dtype
 
 
 class Entry(NamedTuple):
@@ -57,6 +58,10 @@ class Plan:
         return any(e.kind == "array" for e in self.entries)
 
 
+# Positions are passed as int32; an axis that is longer is indexed by constants.
+_MOST_MOVABLE = 2**31 - 1
+
+
 class OutOfBounds(Exception):
     """A static index lies outside its axis, and the mode has a meaning for that."""
 
@@ -89,9 +94,10 @@ def make_plan(
             entries.append(Entry("new"))
             continue
         entry, argument = _entry(item, shape[axis], axis, position, clamp)
-        if movable and entry.kind == "int":
+        fits = shape[axis] <= _MOST_MOVABLE
+        if movable and fits and entry.kind == "int":
             entry, argument = Entry("moved"), np.int32(entry.start)
-        elif movable and entry.kind == "slice" and entry.step == 1 and entry.size != shape[axis]:
+        elif movable and fits and entry.kind == "slice" and entry.step == 1 and entry.size != shape[axis]:
             entry, argument = Entry("window", size=entry.size), np.int32(entry.start)
         entries.append(entry)
         if argument is not None:
@@ -103,7 +109,7 @@ def make_plan(
         arrays = []
         for e in entries:
             if e.kind == "int":
-                arrays.append(np.int32(e.start))
+                arrays.append(position_dtype(e.start).type(e.start))
                 e = Entry("moved")
             elif e.kind in ARGUMENTS:
                 arrays.append(next(given))
@@ -177,7 +183,7 @@ def _expand_masks(items: list[Any], shape: tuple[int, ...]) -> tuple[list[Any], 
                 f"boolean index did not match shape of indexed array in index {position}: got "
                 f"{mask.shape}, expected {list(expected)}"
             )
-        out += [i.astype(np.int32) for i in mask.nonzero()]
+        out += [i.astype(position_dtype(mask.size)) for i in mask.nonzero()]
         axis += mask.ndim
     return out, tuple(expanded)
 

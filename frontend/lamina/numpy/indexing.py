@@ -14,6 +14,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.lax.checks import position_dtype
 from lamina.lax.gather import single_elements
 from lamina.lax.indexing import GatherDimensionNumbers, GatherScatterMode
 from lamina.numpy._eager import compiled
@@ -175,8 +176,8 @@ def _take_windows(x: Array, arrays: list[Any], plan: Plan) -> Array:
 # ---- gather ------------------------------------------------------------------------------------
 def index_dtype(arrays: list[Any], shape: tuple[int, ...]) -> np.dtype:
     """The dtype in which indices are computed: at least int32, 64 bits where they are needed."""
-    wide = any(get_aval(i).dtype.itemsize == 8 for i in arrays) or any(n >= 2**31 for n in shape)
-    return np.dtype(np.int64 if wide else np.int32)
+    longest = position_dtype(max(shape, default=0))
+    return np.dtype(np.int64) if any(get_aval(i).dtype.itemsize == 8 for i in arrays) else longest
 
 
 def normalized(index: Any, n: int, dtype: np.dtype) -> Any:

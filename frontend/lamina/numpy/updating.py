@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.lax.checks import position_dtype
 from lamina.lax.convert import convert as convert_weakly
 from lamina.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
 from lamina.lax.scatter import apply_times
@@ -257,9 +258,8 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
         y = _COMBINE[op](old, y)
     if sizes == x.shape:
         return y
-    return lax.dynamic_update_slice(
-        x, y, [np.int32(s) if isinstance(s, int) else s for s in starts]
-    )
+    starts = [position_dtype(s).type(s) if isinstance(s, int) else s for s in starts]
+    return lax.dynamic_update_slice(x, y, starts)
 
 
 def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
