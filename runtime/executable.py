@@ -31,9 +31,8 @@ _TRANSCENDENTALS_PER_SECOND = 1e9
 # need no linking.
 _MOST_LOADED_BYTES = 256 << 20
 
-# Each program is some seven mappings of memory, of which Linux gives a process 65,530; LLVM ends the
-# process when it gets none. Not fewer than must be: code linked into the holes that unloaded code
-# leaves may lie too far apart for its own references, which ends the process as well.
+# Each program is some eight mappings of memory, of which Linux gives a process 65,530; LLVM ends the
+# process when it gets none.
 _MOST_LOADED_PROGRAMS = 6000
 
 _GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
@@ -171,8 +170,12 @@ def _linker() -> Any:
         if _lljit is None:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
+            # JITLink reserves one range for each object. LLVM's older linker maps sections one by one:
+            # in holes far apart their references do not reach, which ends the process.
             machine = llvm.Target.from_default_triple().create_target_machine()
-            _lljit = llvm.create_lljit_compiler(machine, suppress_errors=True)
+            _lljit = llvm.create_lljit_compiler(
+                machine, use_jit_link=True, suppress_errors=True
+            )
     return _lljit
 
 
