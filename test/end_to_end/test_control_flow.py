@@ -35,6 +35,7 @@ def test_cond_with_pytrees_none_and_no_operands():
           False, {"x": X, "y": [X]})  # fmt: skip
     agree(lambda m, p: m.lax.cond(p, lambda _: 1.0, lambda _: 2.0, operand=None), True)
     agree(lambda m, p, x: m.lax.cond(p, lambda x: None, lambda x: None, x), True, X)
+    agree(lambda m, p, x: m.lax.cond(p, (x, 1), lambda t: t[0] + t[1], x[:1], lambda v: v * X), False, X)
 
 
 def test_cond_runs_one_branch_only():

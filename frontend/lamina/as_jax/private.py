@@ -12,9 +12,11 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
+    "jax._src.compiler": {},  # chex looks what there is to restrict
     "jax._src.core": {},  # and all of lamina.core
     "jax._src.dispatch": {"wait_for_tokens": "lamina:effects_barrier"},
     "jax._src.dtypes": {"TypePromotionError": "lamina.errors:TypePromotionError"},
+    "jax._src.flatten_util": {"ravel_pytree": "lamina.flatten_util:ravel_pytree"},
     "jax._src.literals": {},
     "jax._src.traceback_util": {
         "include_frame": "lamina.core.source_info:is_user_frame",

@@ -73,9 +73,17 @@ def cond(
     """true_fun(*operands) if pred else false_fun(*operands). Only that branch runs.
 
     pred  a scalar: boolean, or a number that counts as true where it is not zero.
+
+    An older form, cond(pred, true_operand, true_fun, false_operand, false_fun), gives each branch an
+    operand of its own; five arguments are read so where the third and the fifth are callable.
+
     Raises TypeError where pred is not a scalar or where the branches' results differ in structure
     or types.
     """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        if_true, if_false = false_fun, operands[1]
+        operands = (true_fun, operands[0])
+        true_fun, false_fun = (lambda t, _: if_true(t)), (lambda _, f: if_false(f))
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     operands = _given("lax.cond", operands, operand)
