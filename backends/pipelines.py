@@ -205,6 +205,7 @@ CUDA_KERNEL_PREPARE = (
 
 # linalg on tensors -> kernels for blocks and threads, in a gpu.module.
 CUDA_KERNEL_GPU = (
+    "linalg-repeat-conversions",
     "func.func(linalg-fuse-elementwise-ops)",  # conversions into what was a named op before
     *KERNEL_BUFFERS,
     "func.func(linalg-generalize-named-ops)",
@@ -236,6 +237,7 @@ CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
     "convert-nvgpu-to-nvvm",
     *CPU_KERNEL_LLVM,
+    "convert-nvvm-to-llvm",  # what is no intrinsic becomes inline assembly
     "llvm-finish-device-kernels",
 )
 

@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import simt
+import simt_wgmma
 
 import lamina
 from lamina.backends.cuda import program as cuda_program
@@ -26,6 +28,7 @@ from lamina.dialects.vendors import ir
 from lamina.runtime import _runtime
 from lamina.runtime.executable import forget_devices
 
+INVALID_VALUE = 1
 OUT_OF_MEMORY, NOT_READY, UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY = 2, 600, 999, 700, 209
 _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
@@ -98,6 +101,8 @@ class FakeDriver:
         self.next_address = _FIRST_ADDRESS
         self.next_handle = 16
         self.pinned: dict[int, Any] = {}
+        self.maps: dict[int, tuple[Any, ...]] = {}  # by what their bits are here
+        self.dynamic_shared: dict[str, int] = {}  # that a function may ask for
         self.kernels: dict[str, Any] = {}  # name of a launch -> the text of its gpu.module
         self.conditions: dict[int, int] = {}
         self.calls: list[str] = []
@@ -163,7 +168,9 @@ class FakeDriver:
         raise IndexError(f"{size} bytes at {address:#x} are no memory of the device")
 
     # ---- kernels ---------------------------------------------------------------------------------
-    def launcher(self, function: Any, grid: tuple[int, ...], parameters: int) -> Work:
+    def launcher(
+        self, function: Any, grid: tuple[int, ...], parameters: int, shared: int
+    ) -> Work:
         """The launch of a function on what its parameters are now."""
         if function == "lamina_set_condition":
             handle, address, size, low, high, outside = (
@@ -174,21 +181,39 @@ class FakeDriver:
         assert grid[:3] == tuple(kernel.attributes["known_grid_size"])
         assert grid[3:] == tuple(kernel.attributes["known_block_size"])
         arguments = kernel.regions[0].blocks[0].arguments
-        addresses = [
-            ctypes.c_uint64.from_address(_pointer(parameters, i)).value
-            for i in range(len(arguments))
-        ]
+        addresses = []
+        for i, value in enumerate(arguments):
+            at = _pointer(parameters, i)
+            if str(value.type) == "!llvm.ptr":  # a tensor map, which is given by value
+                assert at % 64 == 0 and ctypes.string_at(at + 8, 120) == bytes(120)
+            addresses.append(ctypes.c_uint64.from_address(at).value)
+        dynamic = "lamina.dynamic_shared_bytes"
+        wanted = kernel.attributes[dynamic].value if dynamic in kernel.attributes else 0
+        assert shared == wanted <= self.dynamic_shared.get(function, 48 << 10), (shared, wanted)
         return lambda: self._run(function, arguments, addresses)
 
     def _run(self, name: str, arguments: Any, addresses: list[int]) -> None:
         arrays = []
         for value, address in zip(arguments, addresses):
+            if str(value.type) == "!llvm.ptr":
+                arrays.append(self.map(*self.maps[address]))
+                continue
             of = ir.MemRefType(value.type)
             dtype = simt._dtype(of.element_type)
             size = math.prod(of.shape) * dtype.itemsize
             assert address % 16 == 0
             arrays.append((self.at(address, size) if size else np.zeros(0, np.uint8)).view(dtype))
         simt.launch(self.kernels[name], name, arrays)
+
+    def map(
+        self, type_: int, address: int, sizes: list[int], strides: list[int], box: list[int]
+    ) -> simt_wgmma.Map:
+        """What a tensor map shows."""
+        dtype = np.dtype({0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16}[type_])
+        size = dtype.itemsize + sum(
+            (n - 1) * s for n, s in zip(sizes, [dtype.itemsize, *strides], strict=True)
+        )
+        return simt_wgmma.Map(self.at(address, size), dtype, sizes, strides, box)
 
     def _decide(
         self, handle: int, address: int, size: int, low: int, high: int, outside: int
@@ -262,7 +287,39 @@ _call("cuMemPoolSetAttribute", _P, _I, _P)(lambda self, pool, what, value: 0)
 _call("cuMemPoolTrimTo", _P, _L)(lambda self, pool, keep: 0)
 _call("cuModuleLoadData", _P, _P)(lambda self, out, image: _set(out, self.handle("module")))
 _call("cuModuleUnload", _P)(lambda self, module: 0)
-_call("cuFuncSetAttribute", _P, _I, _I)(lambda self, function, what, value: 0)
+
+
+@_call("cuFuncSetAttribute", _P, _I, _I)
+def _function_set(self: FakeDriver, function: int, what: int, value: int) -> None:
+    assert what == 8 and value <= 227 << 10
+    self.dynamic_shared[self.objects[function]] = value
+
+
+@_call("cuTensorMapEncodeTiled", _P, _I, _U, _P, _P, _P, _P, _P, _I, _I, _I, _I)
+def _tensor_map(
+    self: FakeDriver, out: int, type_: int, rank: int, address: int, sizes: int, strides: int,
+    box: int, steps: int, interleave: int, swizzle: int, promotion: int, fill: int,
+) -> int | None:  # fmt: skip
+    """Refuses what the driver's documentation says it does."""
+    size = [_pointer(sizes, i) for i in range(rank)]
+    stride = [_pointer(strides, i) for i in range(rank - 1)]
+    length, step = (
+        [ctypes.c_uint32.from_address(of + 4 * i).value for i in range(rank)] for of in (box, steps)
+    )
+    bytes_ = {0: 1, 6: 2, 9: 2}[type_]
+    right = (
+        out % 64 == 0 and 1 <= rank <= 5 and address % 16 == 0 and length[0] * bytes_ == 128
+        and all(0 < n <= 1 << 32 for n in size) and all(0 < n <= 256 for n in length)
+        and all(n % 16 == 0 and 0 < n < 1 << 40 for n in stride) and step == [1] * rank
+        and (interleave, swizzle, fill) == (0, 3, 0) and promotion in (0, 1, 2, 3)
+    )  # fmt: skip
+    if not right:
+        return INVALID_VALUE
+    self.next_handle += 16
+    self.maps[self.next_handle] = (type_, address, size, stride, length)
+    ctypes.memset(out, 0, 128)
+    _set(out, self.next_handle)
+    return None
 
 
 @_call("cuDeviceGetName", _P, _I, _I)
@@ -416,7 +473,7 @@ def _function(self: FakeDriver, out: int, module: int, name: bytes) -> None:
 @_call("cuLaunchKernel", _P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P)
 def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
     stream, parameters = rest[7], rest[8]
-    self.objects[stream].put(self.launcher(self.objects[function], rest[:6], parameters))
+    self.objects[stream].put(self.launcher(self.objects[function], rest[:6], parameters, rest[6]))
 
 
 # ---- graphs --------------------------------------------------------------------------------------
@@ -445,7 +502,8 @@ class _Conditional(ctypes.Structure):
 
 def _kernel_work(self: FakeDriver, wanted: int) -> Work:
     kernel = _Kernel.from_address(wanted)
-    return self.launcher(self.objects[kernel.function], tuple(kernel.sizes), kernel.parameters)
+    function = self.objects[kernel.function]
+    return self.launcher(function, tuple(kernel.sizes), kernel.parameters, kernel.shared)
 
 
 def _copy_work(self: FakeDriver, wanted: int) -> Work:

@@ -18,6 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import simt_mma
+import simt_wgmma
 
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
@@ -106,13 +107,18 @@ class _Launch:
         self.lane = np.arange(self.threads * self.blocks)
         self.block = self.lane // self.threads
         self.epoch = np.zeros(self.blocks, np.int64)
-        self.copies = simt_mma.Copies()
+        self.copies, self.hopper = simt_mma.Copies(), simt_wgmma.Hopper()
         self.conflicts: Counter[str] = Counter()
         self.values: dict[Any, Any] = {}
         self.named: dict[str, _Memory] = {}
         self.views: dict[Any, _Memory] = {}
         block = function.regions[0].blocks[0]
+        if len(arguments) < len(block.arguments):
+            arguments = [*arguments, *simt_wgmma.maps_of(function, arguments)]
         for argument, array in zip(block.arguments, arguments, strict=True):
+            if isinstance(array, simt_wgmma.Map):
+                self.values[argument] = array
+                continue
             type_ = ir.MemRefType(argument.type)
             assert array.flags.c_contiguous and array.size == math.prod(type_.shape)
             memory = _Memory(array.reshape(-1).view(_dtype(type_.element_type)), False)
@@ -183,6 +189,10 @@ class _Launch:
                 return [parts.reshape(self.lane.size, *op.results[0].type.shape)]
             case name if name in simt_mma.OPS:
                 return simt_mma.OPS[name](self, op, operands, mask)
+            case name if name in simt_wgmma.OPS:
+                if not mask.any():
+                    return [None] * len(op.results)
+                return simt_wgmma.OPS[name](self, op, operands, mask)
             case name if name.startswith("memref."):
                 return [self._view(op, operands)]
         return [_compute(op, operands)]
@@ -237,6 +247,13 @@ class _Launch:
 
     def _if(self, op: Any, condition: Any, mask: np.ndarray) -> list[Any]:
         condition = np.broadcast_to(condition, self.lane.shape)
+        if simt_wgmma.takes_turns(op):
+            self.hopper.turns = simt_wgmma.Turns()
+            self.hopper.turns.run([
+                functools.partial(self.do, region.blocks[0], part)
+                for region, part in zip(op.regions, (mask & condition, mask & ~condition))
+            ])  # fmt: skip
+            return []
         arms = [
             self.do(region.blocks[0], part) if len(region.blocks) else []
             for region, part in zip(op.regions, (mask & condition, mask & ~condition))
@@ -387,11 +404,19 @@ class _Launch:
 
 def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
     """The same for vectors, which have more dimensions."""
+    if isinstance(new, simt_wgmma.Sums):
+        return new.where(mask, old)
     more = max(np.ndim(new), np.ndim(old)) - 1
     return np.where(mask.reshape(-1, *[1] * more), new, old)
 
 
 # ---- scalar operations ---------------------------------------------------------------------------
+def _dtype_of_name(name: str) -> np.dtype:
+    """An element type as PTX calls it."""
+    return np.dtype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8,
+                     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[name])  # fmt: skip
+
+
 def _dtype(type_: Any) -> np.dtype:
     text = str(type_)
     names = {"index": "int64", "i1": "bool", "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,

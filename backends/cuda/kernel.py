@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from lamina.backends.cuda.cubin import Resources, assemble
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
@@ -30,7 +31,7 @@ from lamina.backends.pipelines import (
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
-from lamina.passes.gpu.kernels import SCRATCH
+from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, written_op
 from lamina.passes.loops import find_ops
@@ -49,6 +50,9 @@ _WITHOUT_LOWERING = (
 """Ops that become serial loops on a CPU, whose names those would hide in errors."""
 
 
+_MAP_TYPES = {"i8": 0, "f8E4M3FN": 0, "f8E5M2": 0, "f16": 6, "bf16": 9}
+
+
 @dataclass(frozen=True)
 class Launch:
     """One GPU kernel and the blocks and threads it is launched with."""
@@ -56,6 +60,21 @@ class Launch:
     name: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
+    dynamic_shared_bytes: int = 0
+    """Of shared memory that the launch must ask for."""
+    tensor_maps: tuple[dict[str, Any], ...] = ()
+    """Further parameters, after the addresses: see `_tensor_map`."""
+
+    def describe(self) -> dict[str, Any]:
+        """For an artifact's manifest."""
+        found: dict[str, Any] = {
+            "grid": list(self.grid), "block": list(self.block), "name": self.name
+        }  # fmt: skip
+        if self.dynamic_shared_bytes:
+            found["dynamic_shared_bytes"] = self.dynamic_shared_bytes
+        if self.tensor_maps:
+            found["tensor_maps"] = list(self.tensor_maps)
+        return found
 
 
 @dataclass(frozen=True)
@@ -138,14 +157,31 @@ def _launches(module: ir.Module) -> tuple[tuple[Launch, ...], int]:
     (device,) = [op.operation for op in module.body.operations]
     for op in device.regions[0].blocks[0].operations:
         if op.operation.name == "gpu.func":
+            attributes = op.operation.attributes
+            dynamic, maps = DYNAMIC_SHARED in attributes, TENSOR_MAPS in attributes
             found.append(
                 Launch(
-                    op.operation.attributes["sym_name"].value,
-                    tuple(op.operation.attributes["known_grid_size"]),
-                    tuple(op.operation.attributes["known_block_size"]),
+                    attributes["sym_name"].value,
+                    tuple(attributes["known_grid_size"]),
+                    tuple(attributes["known_block_size"]),
+                    attributes[DYNAMIC_SHARED].value if dynamic else 0,
+                    tuple(map(_tensor_map, attributes[TENSOR_MAPS])) if maps else (),
                 )
             )
     return tuple(found), device.attributes[SCRATCH].value
+
+
+def _tensor_map(described: ir.Attribute) -> dict[str, Any]:
+    """A tensor map in numbers, for the driver: the parameter it lies in, bytes from there on, the
+    element's number in CUtensorMapDataType, and for each dimension, the innermost first, size, stride
+    in bytes (but for the innermost) and the box's length."""
+    given = ir.DictAttr(described)
+    return {
+        "parameter": given["argument"].value,
+        "offset": given["offset"].value,
+        "type": _MAP_TYPES[str(given["element"].value)],
+        **{name: list(given[name]) for name in ("sizes", "strides", "box")},
+    }
 
 
 def _check_declared(text: str, kernel: ir.Operation) -> None:

@@ -46,9 +46,7 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
         described[symbol] = {
             "scratch_bytes": kernel.scratch_bytes,
             "launches": [
-                {"grid": list(one.grid), "block": list(one.block), "name": one.name}
-                | asdict(resources[one.name])
-                for one in kernel.launches
+                one.describe() | asdict(resources[one.name]) for one in kernel.launches
             ],
         }
     scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,9 @@ def _target_of(device: Any) -> Any:
     from lamina.backends.target import Target
     from lamina.runtime import cuda_device
 
+    chosen = os.environ.get("LAMINA_CUDA_ARCH")
+    if chosen:
+        return Target("cuda", chosen)
     return Target.of_capability(*cuda_device(device.id)["capability"])
 
 

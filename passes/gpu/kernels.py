@@ -13,9 +13,10 @@ from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
 
 SCRATCH = "lamina.scratch_bytes"
+DYNAMIC_SHARED = "lamina.dynamic_shared_bytes"
+TENSOR_MAPS = "lamina.tensor_maps"
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
-GLOBAL_ALIGNMENT = 16
 _ALIGNMENT = 256
 _MOST_BLOCKS = 2**31 - 1
 
@@ -28,6 +29,32 @@ class Scratch:
 
     offset: int
     type: ir.MemRefType
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor of which the GPU copies boxes to shared memory, rows of 128 bytes in swizzled order.
+    Dimensions are listed from the innermost out, strides in bytes without the innermost."""
+
+    argument: int
+    """Of the kernel: where the tensor lies, `offset` bytes behind its beginning."""
+    offset: int
+    element: ir.Type
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+
+    def attribute(self) -> ir.DictAttr:
+        """What kernels say of it in `lamina.tensor_maps`."""
+        arrays = {"sizes": self.sizes, "strides": self.strides, "box": self.box}
+        return ir.DictAttr.get(
+            {
+                "argument": ir.IntegerAttr.get(_word(), self.argument),
+                "offset": ir.IntegerAttr.get(_word(), self.offset),
+                "element": ir.TypeAttr.get(self.element),
+                **{name: ir.DenseI64ArrayAttr.get(list(of)) for name, of in arrays.items()},
+            }
+        )
 
 
 class Kernels:
@@ -61,11 +88,15 @@ class Kernels:
                 with ir.InsertionPoint(self.body):
                     op.operation.clone()
 
-    def add(self, grid: Sequence[int], threads: Sequence[int], op: ir.Operation, emit: Emit) -> None:
-        """One more kernel, in whose body `emit` works. Raises CompileError for too many blocks."""
+    def add(
+        self, grid: Sequence[int], threads: Sequence[int], op: ir.Operation, emit: Emit,
+        maps: Sequence[TensorMap] = (),
+    ) -> None:  # fmt: skip
+        """One more kernel, in whose body `emit` works; its last arguments are tensor maps. Raises
+        CompileError for too many blocks."""
         if math.prod(grid) > _MOST_BLOCKS:
             raise CompileError.at(op, f"needs {math.prod(grid)} blocks, more than a GPU can count")
-        signature = self._signature()
+        signature = self._signature(len(maps))
         with ir.InsertionPoint(self.body), op.location:
             function = ir.Operation.create(
                 "gpu.func",
@@ -78,17 +109,30 @@ class Kernels:
                     "known_grid_size": ir.DenseI32ArrayAttr.get(_three(grid)),
                 },
             )
+            if maps:
+                described = [one.attribute() for one in maps]
+                function.attributes[TENSOR_MAPS] = ir.ArrayAttr.get(described)
             block = ir.Block.create_at_start(function.regions[0], signature.inputs)
             with ir.InsertionPoint(block):
                 emit(Kernel(self, block))
                 ir.Operation.create("gpu.return")
         self.kernels += 1
 
-    def _signature(self) -> ir.FunctionType:
-        """The function's arguments and the scratch memory, as far as its size is known by now."""
+    def _signature(self, maps: int) -> ir.FunctionType:
+        """The function's arguments, the scratch memory, as far as its size is known by now, and the
+        addresses of tensor maps."""
         arguments = [argument.type for argument in self.block.arguments]
         scratch = ir.MemRefType.get([self.scratch_bytes], _byte())
-        return ir.FunctionType.get([*arguments, scratch], [])
+        map_ = ir.Type.parse("!llvm.ptr")
+        return ir.FunctionType.get([*arguments, scratch, *[map_] * maps], [])
+
+    def place_of(self, buffer: ir.Value) -> tuple[int, int] | None:
+        """Which argument of kernels a buffer of the function begins in, and how many bytes behind its
+        beginning; None for one that is neither an argument nor a temporary."""
+        if buffer in self.temporaries:
+            return len(self.block.arguments), self.offset_of(buffer)
+        arguments = list(self.block.arguments)
+        return (arguments.index(buffer), 0) if buffer in arguments else None
 
     def offset_of(self, temporary: ir.Value) -> int:
         """Where a temporary lies in scratch memory."""
@@ -107,14 +151,13 @@ class Kernels:
         """The name of a new array that all kernels read."""
         name = f"{self.name}_constant_{self.constants}"
         self.constants += 1
-        self.global_(name, type_, value, {"constant": ir.UnitAttr.get()})
+        self.global_(name, type_, {"initial_value": value, "constant": ir.UnitAttr.get()})
         return name
 
     def global_(
-        self, name: str, type_: ir.MemRefType, value: ir.Attribute,
-        more: Mapping[str, ir.Attribute] = {},
-    ) -> None:  # fmt: skip
-        """A buffer for all kernels, aligned to `GLOBAL_ALIGNMENT` bytes."""
+        self, name: str, type_: ir.MemRefType, attributes: Mapping[str, ir.Attribute]
+    ) -> None:
+        """A buffer for all kernels, aligned to 16 bytes if the attributes don't say more."""
         with ir.InsertionPoint.at_block_begin(self.body):
             ir.Operation.create(
                 "memref.global",
@@ -122,9 +165,8 @@ class Kernels:
                     "sym_name": ir.StringAttr.get(name),
                     "sym_visibility": ir.StringAttr.get("private"),
                     "type": ir.TypeAttr.get(type_),
-                    "initial_value": value,
-                    "alignment": ir.IntegerAttr.get(_word(), GLOBAL_ALIGNMENT),
-                    **more,
+                    "alignment": ir.IntegerAttr.get(_word(), 16),
+                    **attributes,
                 },
             )
 
@@ -136,11 +178,13 @@ class Kernels:
     def finish(self) -> None:
         """Erase the function, now that its kernels stand."""
         self.device.attributes[SCRATCH] = ir.IntegerAttr.get(_word(), self.scratch_bytes)
-        signature = self._signature()
         for op in self.body.operations:
             if op.operation.name == "gpu.func":
-                scratch = op.operation.regions[0].blocks[0].arguments[len(self.block.arguments)]
-                scratch.set_type(signature.inputs[-1])
+                count = len(self.block.arguments)
+                arguments = op.operation.regions[0].blocks[0].arguments
+                signature = self._signature(len(arguments) - count - 1)
+                scratch = arguments[count]
+                scratch.set_type(signature.inputs[count])
                 op.operation.attributes["function_type"] = ir.TypeAttr.get(signature)
         self.function.erase()
         for op in list(self.module.body.operations):
@@ -156,8 +200,9 @@ class Kernel:
         self.shared_bytes = 0
         self.slots = 0
         self.views: dict[int, ir.Value] = {}
-        *arguments, self.scratch = block.arguments
-        self.arguments = arguments
+        count = len(kernels.block.arguments)
+        arguments, self.scratch = list(block.arguments)[:count], block.arguments[count]
+        self.arguments, self.maps = arguments, list(block.arguments)[count + 1 :]
         self.replaced: dict[ir.Value, ir.Value] = dict(zip(kernels.block.arguments, arguments))
 
     def prepare(
@@ -199,13 +244,23 @@ class Kernel:
 
     def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
         """A new buffer that the threads of a block share."""
-        type_ = ir.MemRefType.get(
-            list(shape), element, memory_space=ir.IntegerAttr.get(_word(), SHARED_SPACE)
+        type_ = _shared_type(shape, element)
+        self.shared_bytes += _bytes(type_)
+        return self._shared(type_, {"initial_value": ir.UnitAttr.get()})
+
+    def dynamic_shared(self, size: int) -> ir.Value:
+        """So many bytes that the threads of a block share, aligned to 1024, which may be more than
+        every GPU grants: whoever launches the kernel asks for them. Once for a kernel."""
+        function = self.block.owner
+        function.attributes[DYNAMIC_SHARED] = ir.IntegerAttr.get(_word(), size)
+        return self._shared(
+            _shared_type([size], _byte()), {"alignment": ir.IntegerAttr.get(_word(), 1024)}
         )
+
+    def _shared(self, type_: ir.MemRefType, attributes: Mapping[str, ir.Attribute]) -> ir.Value:
         name = f"{self.kernels.name}_{self.kernels.kernels}_shared_{self.slots}"
         self.slots += 1
-        self.shared_bytes += _bytes(type_)
-        self.kernels.global_(name, type_, ir.UnitAttr.get())
+        self.kernels.global_(name, type_, attributes)
         return ir.Operation.create(
             "memref.get_global", results=[type_], attributes={"name": ir.FlatSymbolRefAttr.get(name)}
         ).result
@@ -222,6 +277,11 @@ def used_values(ops: Iterable[ir.Operation]) -> set[ir.Value]:
     for op in ops:
         op.walk(need)
     return found
+
+
+def _shared_type(shape: Sequence[int], element: ir.Type) -> ir.MemRefType:
+    space = ir.IntegerAttr.get(_word(), SHARED_SPACE)
+    return ir.MemRefType.get(list(shape), element, memory_space=space)
 
 
 def _three(sizes: Sequence[int]) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.gpu.kernels import Kernel, Kernels
+from lamina.passes.gpu.kernels import Kernel, Kernels, TensorMap
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times
 from lamina.passes.gpu.product_results import Results, combined, prepare
@@ -19,14 +19,16 @@ from lamina.passes.memref.place_temporaries import element_bytes
 
 TILING = "lamina.tiling"
 _ADDING_THREADS = 256
+_TILE_ROWS = 8  # of tiles that neighbouring blocks do, one below the other
 
 
 class Arena:
     """A block's shared memory, of which parts are seen as buffers of any type. Parts may overlap in
     time: a barrier must lie between."""
 
-    def __init__(self, kernel: Kernel, size: int) -> None:
-        self.bytes = kernel.shared([size], ir.IntegerType.get_signless(8))
+    def __init__(self, kernel: Kernel, size: int, dynamic: bool = False) -> None:
+        byte = ir.IntegerType.get_signless(8)
+        self.bytes = kernel.dynamic_shared(size) if dynamic else kernel.shared([size], byte)
         self.size = size
 
     def view(self, offset: int, shape: Sequence[int], element: ir.Type) -> ir.Value:
@@ -97,17 +99,20 @@ class Block:
 
 
 def emit_product(
-    kernels: Kernels, product: Product, tiling: Tiling, threads: int, emit: Callable[[Block], None]
-) -> None:
+    kernels: Kernels, product: Product, tiling: Tiling, threads: int,
+    emit: Callable[[Block], None], maps: Sequence[TensorMap] = (),
+) -> None:  # fmt: skip
     """Kernels that do a product: the one that `emit` writes, and one that adds what its parts of k
     give."""
     batches, m, n, k = product.sizes
-    grid = [batches, tiling.splits, -(-m // tiling.rows), -(-n // tiling.columns)]
+    tiles = -(-m // tiling.rows), -(-n // tiling.columns)
+    grid = [batches, tiling.splits, math.prod(tiles)]
     steps = -(-k // (tiling.depth * tiling.splits))
     partial = _Parts(kernels, product, tiling) if tiling.splits > 1 else None
 
     def whole(kernel: Kernel) -> None:
-        number, part, tile_row, tile_column = positions(gpu_id("block_id"), grid)
+        number, part, tile = positions(gpu_id("block_id"), grid)
+        tile_row, tile_column = _tile(tile, *tiles)
         batch = _batch(product, number)
         block = Block(
             kernel, product, tiling, batch,
@@ -125,10 +130,24 @@ def emit_product(
             )
         emit(block)
 
-    kernels.add([math.prod(grid)], [threads], product.generic.op, whole)
+    kernels.add([math.prod(grid)], [threads], product.generic.op, whole, maps)
     kernels.annotate(TILING, str(tiling))
     if partial is not None:
         partial.add()
+
+
+def _tile(number: ir.Value, rows: int, columns: int) -> tuple[ir.Value, ir.Value]:
+    """The row and column of a tile. Blocks that run at once do some rows of tiles by some columns, so
+    that they read the same parts of memory."""
+    if rows <= _TILE_ROWS:
+        return modulo(number, rows), over(number, rows)
+    strip, within = over(number, _TILE_ROWS * columns), modulo(number, _TILE_ROWS * columns)
+    first = times(strip, _TILE_ROWS)
+    if rows % _TILE_ROWS == 0:
+        return plus(first, modulo(within, _TILE_ROWS)), over(within, _TILE_ROWS)
+    height = arith.MinUIOp(arith.SubIOp(index(rows), first).result, index(_TILE_ROWS)).result
+    row = arith.RemUIOp(within, height).result
+    return arith.AddIOp(first, row).result, arith.DivUIOp(within, height).result
 
 
 def _batch(product: Product, number: ir.Value) -> dict[int, ir.Value]:

@@ -11,6 +11,7 @@ from lamina.passes.gpu.product_mma import emit_mma, largest_edge, tensor_core_fo
 from lamina.passes.gpu.product_operand import padded_source
 from lamina.passes.gpu.product_simt import emit_simt
 from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
+from lamina.passes.gpu.product_wgmma import emit_wgmma, sources_for, wgmma_unit
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.note_tf32 import TF32
@@ -49,6 +50,12 @@ def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
     core = tensor_core_for(product, arch, TF32 in kernels.function.attributes)
     if core is not None:
         tiling = choose_tiling(product.sizes, core.unit, arch, largest_edge(product, core))
+        sources = sources_for(product, core, arch)
+        if sources is not None:
+            other = choose_tiling(product.sizes, wgmma_unit(core), arch)
+            if other.cost < tiling.cost:
+                emit_wgmma(kernels, product, other, core, sources)
+                return other.unit.kind
         emit_mma(kernels, product, tiling, core)
         return tiling.unit.kind
     widest = max(element_bytes(value.type) for value in (product.a.value, product.b.value))

@@ -19,6 +19,8 @@ _STEP = 60  # cycles of a step along k that overlap with nothing
 _BLOCK = 1500  # of a block's start and end
 _LAUNCH = 5000
 _MOST_SPLITS = 32
+_MOST_STAGES = 6
+_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Unit:
     @property
     def is_tensor_core(self) -> bool:
         return not self.kind.startswith("fma")
+
+    @property
+    def is_warpgroup(self) -> bool:
+        """Whether four warps multiply together, from shared memory."""
+        return self.kind.startswith("wgmma")
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,14 @@ def _candidates(
     sizes: tuple[int, int, int, int], unit: Unit, largest: int
 ) -> Iterator[Tiling]:
     k = sizes[3]
+    if unit.is_warpgroup:
+        for columns in (64, 128, 256):
+            stages = min(_MOST_STAGES, _DYNAMIC_SHARED // ((128 + columns) * 128))
+            splits = 1
+            while splits <= _MOST_SPLITS and (splits == 1 or k * unit.bytes >= splits * 128 * 4):
+                yield Tiling(unit, 128, columns, 128 // unit.bytes, stages, splits)
+                splits *= 2
+        return
     if unit.is_tensor_core:
         depth, stages = 64 // unit.bytes, 3
         edges: tuple[int, ...] = (32, 64, 128)
@@ -104,8 +119,10 @@ def _with_cost(tiling: Tiling, sizes: tuple[int, int, int, int], count: int) -> 
     rows, columns, depth = tiling.rows, tiling.columns, tiling.depth
     blocks = batch * -(-m // rows) * -(-n // columns) * tiling.splits
     steps = -(-k // (depth * tiling.splits))
-    # What is read again for each product from shared memory, by a warp or a thread.
-    if unit.is_tensor_core:
+    # What is read again for each product from shared memory, by a warpgroup, a warp or a thread.
+    if unit.is_warpgroup:
+        shared = (rows + rows / 64 * columns) * depth * unit.bytes
+    elif unit.is_tensor_core:
         shared = rows * columns * depth * unit.bytes * (2 / rows + 2 / columns)
     else:
         shared = rows * columns * depth * unit.bytes * (16 / rows + 16 / columns) / 4
@@ -116,8 +133,9 @@ def _with_cost(tiling: Tiling, sizes: tuple[int, int, int, int], count: int) -> 
     )
     mine = -(-blocks // count)
     # One block alone waits for memory; from two on, one computes while the other waits.
-    alone = 2.0 if mine == 1 else 1.0
-    cost = mine * (steps * (step * alone + _STEP) + _BLOCK + rows * columns * 8 / _BYTES_PER_CYCLE)
+    alone = 2.0 if mine == 1 and not unit.is_warpgroup else 1.0
+    between = 0 if unit.is_warpgroup else _STEP  # two warpgroups take turns
+    cost = mine * (steps * (step * alone + between) + _BLOCK + rows * columns * 8 / _BYTES_PER_CYCLE)
     if tiling.splits > 1:
         parts = batch * m * n * max(4, unit.bytes) * (tiling.splits + 1)
         cost += _LAUNCH + parts / count / _BYTES_PER_CYCLE

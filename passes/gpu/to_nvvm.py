@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import CompileError, Pass
+from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.loops import find_ops
 
 _REGISTERS = {"gpu.thread_id": "tid", "gpu.block_id": "ctaid"}
 BLOCK = "lamina.block"
-_KEPT = ("sym_name", "function_type")
+_KEPT = ("sym_name", "function_type", TENSOR_MAPS, DYNAMIC_SHARED)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class ToNvvm(Pass):
 
 
 def _function(op: ir.Operation) -> None:
-    attributes = {name: op.attributes[name] for name in _KEPT}
+    attributes = {name: op.attributes[name] for name in _KEPT if name in op.attributes}
     attributes[BLOCK] = op.attributes["known_block_size"]
     function = ir.Operation.create("func.func", regions=1, attributes=attributes)
     op.regions[0].blocks[0].append_to(function.regions[0])

@@ -35,6 +35,7 @@ std::unique_ptr<Driver> filled(const Find& find) {
                       "; lamina needs one of CUDA 11.4 or newer");
   }
   LAMINA_CUDA_GRAPH_FUNCTIONS(LAMINA_FILL)
+  LAMINA_CUDA_TENSOR_MAP_FUNCTIONS(LAMINA_FILL)
 #undef LAMINA_FILL
   const Result code = driver->init(0);
   if (code == kNoDevice) throw Unavailable("the NVIDIA driver finds no GPU on this machine");

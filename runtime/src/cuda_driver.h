@@ -73,6 +73,13 @@ struct GraphNode {
 static_assert(sizeof(GraphNode) == 256, "as the driver has it");
 inline constexpr int kConditionalNode = 13, kIf = 0, kWhile = 1;
 
+// What the driver makes of a tensor's description; a kernel's parameter.
+struct alignas(64) TensorMapBits {
+  unsigned long long words[16];
+};
+// Of that description: rows of 128 bytes are swizzled, neighbours of 256 come to L2 with them.
+inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
+
 // name, symbol, parameters. The first group must be there; of the second, what a driver lacks stays
 // null: graphs came with 12.0, conditional nodes with 12.4.
 #define LAMINA_CUDA_FUNCTIONS(X)                                                                  \
@@ -135,10 +142,17 @@ inline constexpr int kConditionalNode = 13, kIf = 0, kWhile = 1;
     unsigned, unsigned)                                                                           \
   X(graph_node, "cuGraphAddNode", Handle*, Handle, const Handle*, size_t, GraphNode*)
 
+// By which a GPU copies boxes of a tensor; came with 12.0, too.
+#define LAMINA_CUDA_TENSOR_MAP_FUNCTIONS(X)                                                      \
+  X(tensor_map, "cuTensorMapEncodeTiled", TensorMapBits*, int, unsigned, void*,                  \
+    const unsigned long long*, const unsigned long long*, const unsigned*, const unsigned*, int, \
+    int, int, int)
+
 struct Driver {
 #define LAMINA_DECLARE(name, symbol, ...) Result (*name)(__VA_ARGS__) = nullptr;
   LAMINA_CUDA_FUNCTIONS(LAMINA_DECLARE)
   LAMINA_CUDA_GRAPH_FUNCTIONS(LAMINA_DECLARE)
+  LAMINA_CUDA_TENSOR_MAP_FUNCTIONS(LAMINA_DECLARE)
 #undef LAMINA_DECLARE
   int version = 0;  // 12040 for 12.4
   bool has_graphs = false;

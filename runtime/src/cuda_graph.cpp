@@ -139,7 +139,7 @@ bool Graph::update(Program& program, const Addresses& addresses) {
     Result code = kSuccess;
     if (step->kind == Step::kLaunch) {
       Parameters parameters(*step, addresses, program.scratch);
-      const KernelNode wanted = kernel_node(*launch, parameters.get());
+      const KernelNode wanted = kernel_node(*launch, parameters.of(*launch));
       code = cuda.graph_update_kernel(exec_, node, &wanted);
     } else if (step->kind == Step::kCopy) {
       const CopyNode wanted = copy_node(*step, addresses);
@@ -192,7 +192,7 @@ void Graph::add(Handle graph, const std::vector<Step>& steps, Handle* last) {
 void Graph::add_launches(Handle graph, const Step& step, Handle* last) {
   Parameters parameters(step, addresses_, program_->scratch);
   for (const Launch& launch : program_->kernels[step.kernel].launches) {
-    const KernelNode wanted = kernel_node(launch, parameters.get());
+    const KernelNode wanted = kernel_node(launch, parameters.of(launch));
     Handle node = nullptr;
     check(driver().graph_kernel(&node, graph, last, *last == nullptr ? 0 : 1, &wanted),
           "cuGraphAddKernelNode", [&] { return about(step); });

@@ -180,6 +180,22 @@ cuda::Handle load_module(nb::bytes cubin, nb::bytes ptx, const std::string& symb
   return module;
 }
 
+cuda::TensorMap read_tensor_map(nb::dict from) {
+  cuda::TensorMap map;
+  map.parameter = nb::cast<size_t>(from["parameter"]);
+  map.offset = nb::cast<uint64_t>(from["offset"]);
+  map.type = nb::cast<int>(from["type"]);
+  const auto numbers = [&from](const char* key, auto* to) {
+    for (const nb::handle number : nb::cast<nb::sequence>(from[key])) {
+      to->push_back(nb::cast<unsigned long long>(number));
+    }
+  };
+  numbers("sizes", &map.sizes);
+  numbers("strides", &map.strides);
+  numbers("box", &map.box);
+  return map;
+}
+
 void load_kernel(nb::handle from, cuda::Program* program) {
   const auto row = nb::cast<nb::dict>(from);
   const auto symbol = nb::cast<std::string>(row["symbol"]);
@@ -201,6 +217,17 @@ void load_kernel(nb::handle from, cuda::Program* program) {
       cuda::check(cuda::driver().function_set(launch.function, cuda::kDynamicShared,
                                               static_cast<int>(launch.shared_bytes)),
                   "cuFuncSetAttribute", what);
+    }
+    if (described.contains("tensor_maps")) {
+      if (cuda::driver().tensor_map == nullptr) {
+        throw cuda::Unavailable(
+            "kernel " + launch.name +
+            " needs an NVIDIA driver of CUDA 12.0 or newer; with LAMINA_CUDA_ARCH="
+            "sm_90 there is code for older ones");
+      }
+      for (const nb::handle map : nb::cast<nb::sequence>(described["tensor_maps"])) {
+        launch.maps.push_back(read_tensor_map(nb::cast<nb::dict>(map)));
+      }
     }
     kernel.launches.push_back(std::move(launch));
   }

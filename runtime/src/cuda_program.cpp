@@ -52,7 +52,7 @@ class Issuer {
     Parameters parameters(step, addresses_, program_.scratch);
     for (const Launch& one : program_.kernels[step.kernel].launches) {
       check(cuda_.launch(one.function, one.grid[0], one.grid[1], one.grid[2], one.block[0],
-                         one.block[1], one.block[2], one.shared_bytes, stream_, parameters.get(),
+                         one.block[1], one.block[2], one.shared_bytes, stream_, parameters.of(one),
                          nullptr),
             "cuLaunchKernel", [&] { return about(step); });
     }
@@ -104,7 +104,23 @@ Parameters::Parameters(const Step& step, const Addresses& addresses, uint64_t sc
   values_.reserve(step.places.size() + 1);
   for (const Place& place : step.places) values_.push_back(addresses.of(place));
   values_.push_back(addresses.arena + scratch);
+}
+
+void** Parameters::of(const Launch& launch) {
+  pointers_.clear();
+  maps_.resize(launch.maps.size());
   for (Address& value : values_) pointers_.push_back(&value);
+  for (size_t i = 0; i < maps_.size(); ++i) {
+    const TensorMap& map = launch.maps[i];
+    const std::vector<unsigned> dense(map.sizes.size(), 1);
+    void* const there = reinterpret_cast<void*>(values_[map.parameter] + map.offset);
+    check(driver().tensor_map(&maps_[i], map.type, static_cast<unsigned>(map.sizes.size()), there,
+                              map.sizes.data(), map.strides.data(), map.box.data(), dense.data(),
+                              kNoInterleave, kSwizzle128, kPromote256, kFillZeros),
+          "cuTensorMapEncodeTiled", [&] { return "for kernel " + launch.name; });
+    pointers_.push_back(&maps_[i]);
+  }
+  return pointers_.data();
 }
 
 Program::~Program() {

@@ -10,10 +10,20 @@
 
 namespace lamina::cuda {
 
+// A tensor of which a kernel copies boxes; dimensions from the innermost out, `strides` without it.
+struct TensorMap {
+  size_t parameter = 0;  // whose address it lies at, `offset` bytes further
+  uint64_t offset = 0;
+  int type = 0;
+  std::vector<unsigned long long> sizes, strides;
+  std::vector<unsigned> box;
+};
+
 struct Launch {
   Handle function = nullptr;
   std::string name;
   unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
+  std::vector<TensorMap> maps;
 };
 
 // What is launched for one kernel of the program, in order, on the same buffers.
@@ -62,15 +72,17 @@ struct Addresses {
 // "of kernel fused_add_0 at model.py:12 in f".
 std::string about(const Step& step);
 
-// The addresses a launch of a kernel is given, and pointers to them as the driver wants them.
+// What launches of a kernel are given, and pointers to it as the driver wants them.
 class Parameters {
  public:
   Parameters(const Step& step, const Addresses& addresses, uint64_t scratch);
-  void** get() { return pointers_.data(); }
+  // For one of them: the addresses, and the tensor maps that it wants. Throws CudaError.
+  void** of(const Launch& launch);
 
  private:
   std::vector<Address> values_;
   std::vector<void*> pointers_;
+  std::vector<TensorMapBits> maps_;
 };
 
 class Graph;

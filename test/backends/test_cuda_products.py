@@ -116,7 +116,7 @@ def test_assembled(name: str) -> None:
 
 
 @pytest.mark.parametrize("arch, dtype, tiling, most", [
-    ("sm_80", _BF16, "mma.bf16 128x128x32", 255), ("sm_90a", _BF16, "mma.bf16 128x128x32", 255),
+    ("sm_80", _BF16, "mma.bf16 128x128x32", 255), ("sm_90", _BF16, "mma.bf16 128x128x32", 255),
     ("sm_100a", _BF16, "mma.bf16 128x128x32", 255), ("sm_90a", np.float32, "fma32 128x128x16", 168),
     ("sm_90a", _E4M3, "mma.e4m3 64x64x64", 232),
 ])  # fmt: skip

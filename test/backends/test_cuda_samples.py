@@ -61,6 +61,8 @@ def test_sample(sample: Sample) -> None:
         assert any(name.endswith(".cubin") for name in compiled.artifact.objects)
         return
     program = Program(function, *arrays)
+    if not program.kernels:  # the result is an argument
+        return
     for kernel in program.kernels.values():
         code, used = kernel.cubin(program.target)
         assert code.startswith(b"\x7fELF")
@@ -71,7 +73,8 @@ def test_sample(sample: Sample) -> None:
         small = value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
         wide = np.float32 if small else value.dtype
         if str(sample).startswith(_UP_TO_PHASE):
-            found, value = np.abs(found), np.abs(value)
+            few = min(arrays[0].shape[-2:])  # what completes a basis is free
+            found, value = np.abs(found)[..., :few], np.abs(value)[..., :few]
         np.testing.assert_allclose(
             found.astype(wide), value.astype(wide), atol=1e-5,
             rtol=_ROUNDED_OFTEN.get(value.dtype.itemsize, max(sample.rtol, 1e-4)),
