@@ -345,7 +345,7 @@ def test_equal_artifacts_are_loaded_once(monkeypatch):
 
 def test_code_lives_as_long_as_its_executable(monkeypatch):
     monkeypatch.setattr(executable_module, "_MOST_LOADED_BYTES", 0)
-    for i in range(20):
+    for i in range(3):
         add_one = make(name=f"short-lived {i}")
         (y,) = add_one([np.float32(1)])
         dropped = weakref.ref(add_one)
