@@ -157,6 +157,7 @@ KERNEL_BUFFERS = (
 
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
+    "linalg-overwrite-operands",
     *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",

@@ -5,7 +5,9 @@ runs over blocks of some w (rows) by up to four vectors of f (columns), for each
 over i, j, k is kept in registers; see `register_blocks`. Nothing is rearranged, but for a factor
 that is not contiguous along the columns: that is laid out first. If the summed part of that factor
 is larger than the second-level cache, the outer summed dimensions go around the blocks, which then
-add to what c holds. An element-wise op that follows, and alone reads c, is done block by block.
+add to what c holds; so do parts of the sums of a matrix product. Rows of that factor that are far
+from each other are fetched ahead, which processors only do within a page. An element-wise op that
+follows, and alone reads c, is done block by block, or, after parts of sums, on all rows of a task.
 
 Blocks are tasks when there is work for several cores. For f32 and f64; others stay `linalg.generic`
 and so does what is too small, see `contraction`.
@@ -27,7 +29,7 @@ from lamina.passes.linalg.contraction import (
     read_contraction,
     rows_of_block,
 )
-from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
+from lamina.passes.linalg.epilogue import Epilogue, find_epilogue, part_of
 from lamina.passes.linalg.lower_to_loops import GRAIN
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import (
@@ -45,15 +47,28 @@ from lamina.passes.linalg.structure import (
     make_generic,
     read_generic,
     sole_fill,
+    stride_along,
 )
 from lamina.passes.loops import for_steps, index
 
 _NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
 _CHUNK_BYTES = 1 << 17
+_DEPTH = 288  # terms of the sums at a time, where those are too many
+_AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
+_NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
+_NEAR_ROWS = 1 << 10  # bytes from a row to the next
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16
 
 Position = dict[int, ir.Value]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The terms of the sums that are being added, and whether they are the first."""
+
+    terms: tuple[ir.Value, ir.Value]
+    is_first: ir.Value
 
 
 @dataclass(frozen=True)
@@ -78,7 +93,10 @@ class BlockContractions(Pass):
                 if contraction.packs:
                     contraction = _packed(contraction)
                 _Emitter(contraction, self).emit()
+            temporary = contraction.c.buffer
             op.erase()
+            if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
+                temporary.owner.erase()
             self.count("blocked")
 
 
@@ -118,6 +136,8 @@ class _Emitter:
         self._extents = contraction.generic.extents
         self._tiling = choose_tiling(contraction, options.vector_bits)
         self._outer, self._inner = self._split_reduced()
+        self._depth = self._choose_depth()
+        self._part: Part | None = None
         generic = contraction.generic
         fill = sole_fill(generic, contraction.c.buffer)
         self._initial = None
@@ -126,6 +146,38 @@ class _Emitter:
             self._initial = fill.operands[0]
             self._epilogue = find_epilogue(generic, fill)
             fill.erase()
+        if self._depth and self._epilogue is not None:
+            self._sum_in_place(self._epilogue)
+
+    def _choose_depth(self) -> int:
+        """How many terms of the sums to add at a time; 0 for all."""
+        contraction = self._contraction
+        if contraction.bytes_of_b <= _CACHED_BYTES or len(contraction.reduced) != 1:
+            return 0
+        terms = self._extents[contraction.reduced[0]]
+        if terms <= _DEPTH or contraction.around:
+            return 0
+        return math.ceil(terms / math.ceil(terms / _DEPTH))
+
+    def _is_far(self) -> bool:
+        """Whether the second factor's rows are neither near each other nor in the first cache."""
+        contraction = self._contraction
+        if contraction.bytes_of_b <= _NEAR_BYTES:
+            return False
+        step = stride_along(contraction.b.buffer, contraction.b.map, self._inner[-1])
+        return step is not None and step * contraction.element_bytes >= _NEAR_ROWS
+
+    def _sum_in_place(self, epilogue: Epilogue) -> None:
+        """Let the sums grow where the op that follows will overwrite them, if it has such a place."""
+        contraction, (output, *others) = self._contraction, epilogue.generic.outputs
+        map_of_output = epilogue.generic.output_maps[0]
+        if others or output.type != contraction.c.buffer.type:
+            return
+        if map_of_output != epilogue.generic.input_maps[epilogue.operand]:
+            return
+        if output in epilogue.generic.inputs or output in contraction.generic.inputs:
+            return
+        self._contraction = replace(contraction, c=replace(contraction.c, buffer=output))
 
     def _split_reduced(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The summed dimensions around the blocks, and those within."""
@@ -154,8 +206,6 @@ class _Emitter:
                 self._rows(whole, extent, extent - whole)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
-            if not list(self._contraction.c.buffer.uses):
-                self._contraction.c.buffer.owner.erase()
 
     def _chunk(self) -> int:
         """Rows of a task, so many for each; 0 if blocks of equal size make better ones."""
@@ -180,12 +230,15 @@ class _Emitter:
         cost = _NANOSECONDS * contraction.products
         tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
 
-        def inside(position: Position) -> None:
+        def blocks_of(position: Position) -> None:
             first = position[row]
             for low, high, step in ((0, full, rows), (full, chunk, rows - 1)):
                 if low < high:
                     start, stop = (arith.AddIOp(first, index(n)).result for n in (low, high))
                     for_steps(start, stop, step, self._columns_at(position, step))
+
+        def inside(position: Position) -> None:
+            self._sums(position, chunk, blocks_of)
 
         steps = [1] * len(around) + [chunk]
         _nest((*around, row), [0] * len(sizes), sizes, steps, tasks, grain, inside)
@@ -209,7 +262,7 @@ class _Emitter:
         lows, highs = [0] * len(around) + [low], [*(self._extents[d] for d in around), high]
 
         def inside(position: Position) -> None:
-            self._columns(position, rows)
+            self._sums(position, rows, lambda at: self._columns(at, rows))
 
         dimensions = (*around, self._contraction.row)
         _nest(dimensions, lows, highs, steps, tasks, grain, inside)
@@ -268,6 +321,30 @@ class _Emitter:
             in_task,
         )
 
+    def _sums(self, position: Position, rows: int, blocks: Callable[[Position], None]) -> None:
+        """So many rows, with all of their sums or a part of them after the other."""
+        if not self._depth:
+            blocks(position)
+            return
+        terms = self._extents[self._inner[0]]
+
+        def part(low: ir.Value) -> None:
+            high = arith.AddIOp(low, index(self._depth)).result
+            if terms % self._depth:
+                high = arith.MinSIOp(high, index(terms)).result
+            is_first = arith.CmpIOp(arith.CmpIPredicate.eq, low, index(0)).result
+            self._part = Part((low, high), is_first)
+            blocks(position)
+            self._part = None
+
+        for_steps(index(0), index(terms), self._depth, part)
+        if self._epilogue is not None:
+            contraction = self._contraction
+            row, column = contraction.row, contraction.column
+            at, sizes = {**position, column: index(0)}, {row: rows, column: self._extents[column]}
+            sums = part_of(contraction.c.buffer, [row, column], at, sizes)
+            self._epilogue.emit(sums, (row, column), at, sizes)
+
     def _serial(
         self, dimensions: Sequence[int], position: Position, body: Callable[[Position], None]
     ) -> None:
@@ -305,20 +382,30 @@ class _Emitter:
     def _block(self, position: Position, rows: int, widths: tuple[int, ...]) -> None:
         contraction, c = self._contraction, self._contraction.c
         row, column = contraction.row, contraction.column
-        block = Block(row, column, self._inner, rows, widths, contraction.element)
+        ahead = _AHEAD if self._is_far() else 0
+        block = Block(row, column, self._inner, rows, widths, contraction.element, ahead)
         factors = (contraction.a, contraction.b)
 
         def place(i: int, start: int) -> list[ir.Value]:
             return c.at(moved(moved(position, row, i), column, start))
 
-        initial = [
-            load_vector(c.buffer, place(i, start), type_)
-            if self._initial is None
-            else repeat(self._initial, type_)
-            for i, start, type_ in block.places()
-        ]
-        values = emit_block(block, factors, self._extents, position, initial)
-        if self._epilogue is None:
+        part = self._part
+
+        def initial(i: int, start: int, type_: ir.VectorType) -> ir.Value:
+            if self._initial is None:
+                return load_vector(c.buffer, place(i, start), type_)
+            neutral = repeat(self._initial, type_)
+            if part is None:
+                return neutral
+            sums = load_vector(c.buffer, place(i, start), type_)
+            return arith.SelectOp(part.is_first, neutral, sums).result
+
+        values = emit_block(
+            block, factors, self._extents, position,
+            [initial(*place_of) for place_of in block.places()],
+            part.terms if part else None,
+        )  # fmt: skip
+        if part or self._epilogue is None:
             for value, (i, start, _) in zip(values, block.places(), strict=True):
                 store_vector(value, c.buffer, place(i, start))
             return

@@ -42,9 +42,12 @@ class Contraction:
         return math.prod(self.generic.extents)
 
     @property
+    def element_bytes(self) -> int:
+        return _BITS_OF[str(self.element)] // 8
+
+    @property
     def bytes_of_b(self) -> int:
-        bits = _BITS_OF[str(self.element)]
-        return math.prod(ir.MemRefType(self.b.buffer.type).shape) * bits // 8
+        return math.prod(ir.MemRefType(self.b.buffer.type).shape) * self.element_bytes
 
     @property
     def element(self) -> ir.Type:

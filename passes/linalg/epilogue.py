@@ -50,7 +50,7 @@ class Epilogue:
             elif isinstance(value.type, ir.MemRefType):
                 dimensions = _dimensions_of(map_)
                 assert dimensions is not None, "find_epilogue takes no other map"
-                value = _part(value, dimensions, at, size)
+                value = part_of(value, dimensions, at, size)
             operands.append(value)
             maps.append(ir.AffineMapAttr.get(map_))
         part = generic.op.clone().operation
@@ -97,7 +97,7 @@ def _dimensions_of(map_: ir.AffineMap) -> list[int] | None:
     return [ir.AffineDimExpr(expression).position for expression in map_.results]
 
 
-def _part(
+def part_of(
     buffer: ir.Value,
     dimensions: list[int],
     at: Mapping[int, ir.Value],

@@ -36,7 +36,9 @@ class InlineExtracted(Pass):
                     self._block(block)
 
     def _block(self, block: ir.Block) -> None:
-        generics = [op.operation for op in block.operations if op.operation.name == "linalg.generic"]
+        generics = [
+            op.operation for op in block.operations if op.operation.name == "linalg.generic"
+        ]
         if len(generics) < 2:
             return
         for generic in generics:

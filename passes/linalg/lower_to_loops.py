@@ -92,20 +92,24 @@ def _outer_loops(
     inside: Callable[[list[ir.Value]], None],
 ) -> None:
     """The tasks of a nest as one parallel loop, the rest of `loops` serially, then `inside`."""
+    steps = [loop.step for loop in loops]
     if not nest.tasks:
-        _serial_loops(extents, [], inside)
+        _serial_loops(extents, steps, [], inside)
         return
     tasks = nest.tasks
-    forall = scf.ForallOp([0] * tasks, extents[:tasks], [loop.step for loop in loops[:tasks]])
+    forall = scf.ForallOp([0] * tasks, extents[:tasks], steps[:tasks])
     forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), nest.grain)
     with ir.InsertionPoint(forall.body):
         end = scf.InParallelOp()
     with ir.InsertionPoint(end):
-        _serial_loops(extents[tasks:], list(forall.induction_variables), inside)
+        _serial_loops(extents[tasks:], steps[tasks:], list(forall.induction_variables), inside)
 
 
 def _serial_loops(
-    extents: Sequence[int], inductions: list[ir.Value], inside: Callable[[list[ir.Value]], None]
+    extents: Sequence[int],
+    steps: Sequence[int],
+    inductions: list[ir.Value],
+    inside: Callable[[list[ir.Value]], None],
 ) -> None:
     if not extents:
         inside(inductions)
@@ -114,8 +118,8 @@ def _serial_loops(
     for_steps(
         index(0),
         index(extents[0]),
-        1,
-        lambda induction: _serial_loops(extents[1:], [*inductions, induction], inside),
+        steps[0],
+        lambda induction: _serial_loops(extents[1:], steps[1:], [*inductions, induction], inside),
     )
 
 
@@ -130,8 +134,10 @@ def _with_local_buffers(
     places: dict[ir.Value, set[frozenset[int]]] = {}
     for generic, nest in zip(generics, nests, strict=True):
         for access in accesses(generic):
-            at = [access.places_of(loop.dimension) for loop in nest.loops[:depth]]
-            alike = frozenset().union(*at) if all(len(one) == 1 for one in at) else frozenset((-1,))
+            outer = nest.loops[:depth]
+            at = [access.places_of(loop.dimension) for loop in outer if loop.step == 1]
+            whole = len(at) == depth and all(len(one) == 1 for one in at)
+            alike = frozenset().union(*at) if whole else frozenset((-1,))
             places.setdefault(access.buffer, set()).add(alike)
     local: dict[ir.Value, tuple[ir.Value, frozenset[int]]] = {}
     for buffer, found in places.items():
@@ -204,6 +210,7 @@ class _Emitter:
         self._nest = nest
         self._position: dict[int, ir.Value] = {}  # dimension -> induction variable
         self._block_end: dict[int, ir.Value] = {}  # dimension -> end of the block being walked
+        self._whole_block: dict[int, int] = {}  # dimension -> its size, where all blocks have it
         self._first_reduction = next(
             (level for level, loop in enumerate(nest.loops) if generic.reductions[loop.dimension]),
             len(nest.loops),
@@ -312,7 +319,10 @@ class _Emitter:
             self._position.get(loop.dimension),
             self._block_end.get(loop.dimension),
         )
-        if outer_end is not None:
+        size = self._whole_block.get(loop.dimension) if outer_end is not None else None
+        if size is not None:  # counted from 0, so that LLVM knows how often
+            low, high = index(0), index(size)
+        elif outer_end is not None:
             low, high = outer_position, outer_end
         else:
             low, high = index(0), index(self._generic.extents[loop.dimension])
@@ -320,7 +330,8 @@ class _Emitter:
         with ir.InsertionPoint(op.body):
             end = scf.YieldOp(list(op.inner_iter_args))
         with ir.InsertionPoint(end):
-            self._enter(loop, op.induction_variable)
+            at = op.induction_variable
+            self._enter(loop, at if size is None else arith.AddIOp(outer_position, at).result)
             for position, value in enumerate(body(list(op.inner_iter_args))):
                 end.operation.operands[position] = value
         if outer_position is not None:
@@ -336,7 +347,9 @@ class _Emitter:
         if loop.step > 1:
             extent = self._generic.extents[loop.dimension]
             end = arith.AddIOp(induction, index(loop.step)).result
-            if extent % loop.step:
+            if extent % loop.step == 0:
+                self._whole_block[loop.dimension] = loop.step
+            else:
                 end = arith.MinSIOp(end, index(extent)).result
             self._block_end[loop.dimension] = end
 

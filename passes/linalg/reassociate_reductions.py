@@ -2,7 +2,8 @@
 
 Sets fast-math `reassoc` on the `arith.addf` or `arith.mulf` that combines a reduction's accumulator
 with the next element, and on nothing else: sums are vectorised, all other arithmetic keeps its
-order.
+order. A maximum or minimum in that place gets `nsz`: which of two zeros is found first depends on the
+order, and telling them apart would double its instructions.
 
 example: test/passes/linalg/reassociate_reductions.mlir
 """
@@ -20,7 +21,9 @@ class ReassociateReductions(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        flags = ir.Attribute.parse("#arith.fastmath<reassoc>")
+        flags = {
+            name: ir.Attribute.parse(f"#arith.fastmath<{flag}>") for name, flag in _FLAGS.items()
+        }
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             if op.name == "linalg.generic" and any(
@@ -32,17 +35,20 @@ class ReassociateReductions(Pass):
         module.operation.walk(visit)
 
 
-def _mark(generic: ir.Operation, flags: ir.Attribute) -> None:
+_FLAGS = {
+    "arith.addf": "reassoc", "arith.mulf": "reassoc",
+    "arith.maximumf": "nsz", "arith.minimumf": "nsz",
+}  # fmt: skip
+
+
+def _mark(generic: ir.Operation, flags: dict[str, ir.Attribute]) -> None:
     inputs, _ = ir.DenseI32ArrayAttr(generic.attributes["operandSegmentSizes"])
     block = generic.regions[0].blocks[0]
     accumulators = list(block.arguments)[inputs:]
     yielded = block.operations[len(block.operations) - 1].operands
     for accumulator, value in zip(accumulators, yielded, strict=True):
         combiner = value.owner
-        if isinstance(combiner, ir.Block) or combiner.operation.name not in (
-            "arith.addf",
-            "arith.mulf",
-        ):
+        if isinstance(combiner, ir.Block) or combiner.operation.name not in flags:
             continue
         if accumulator in list(combiner.operands):
-            combiner.attributes["fastmath"] = flags
+            combiner.attributes["fastmath"] = flags[combiner.operation.name]

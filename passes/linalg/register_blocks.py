@@ -29,7 +29,8 @@ class Factor:
 
 @dataclass(frozen=True)
 class Block:
-    """The dimensions that a block runs over, its rows, and the widths of its vectors."""
+    """The dimensions that a block runs over, its rows, the widths of its vectors, and how many steps
+    of the innermost sum ahead the second factor is fetched (0: not)."""
 
     row: int
     column: int
@@ -37,7 +38,7 @@ class Block:
     rows: int
     widths: tuple[int, ...]
     element: ir.Type
-
+    ahead: int = 0
 
     def places(self) -> list[tuple[int, int, ir.VectorType]]:
         """Row, first column and type of each vector of the block."""
@@ -56,9 +57,11 @@ def emit_block(
     extents: Sequence[int],
     position: Mapping[int, ir.Value],
     initial: Sequence[ir.Value],
+    terms: tuple[ir.Value, ir.Value] | None = None,
 ) -> list[ir.Value]:
     """The vectors of the block at `position`, in the order of its `places`: what `initial` holds
-    and the sum of products. The second factor is contiguous along the columns."""
+    and the sum of products, or of those of the one reduced dimension from the first of `terms` up to
+    the second. The second factor is contiguous along the columns."""
     a, b = factors
     columns = block.places()[: len(block.widths)]
 
@@ -66,9 +69,10 @@ def emit_block(
         left: tuple[int, ...], at: dict[int, ir.Value], sums: Sequence[ir.Value]
     ) -> Sequence[ir.Value]:
         if left:
+            low, high = terms or (index(0), index(extents[left[0]]))
             return for_range(
-                index(0),
-                index(extents[left[0]]),
+                low,
+                high,
                 list(sums),
                 lambda i, inner: reduce(left[1:], {**at, left[0]: i}, inner),
             )
@@ -77,6 +81,9 @@ def emit_block(
             for _, start, type_ in columns
         ]
         found: list[ir.Value] = []
+        for _, start, _ in columns if block.ahead else ():
+            later = moved(moved(at, block.column, start), block.reduced[-1], block.ahead)
+            prefetch(b.buffer, b.at(later))
         for row in range(block.rows):
             scalar = load(a.buffer, a.at(moved(at, block.row, row)))
             for vector in vectors:
@@ -113,3 +120,16 @@ def load_vector(buffer: ir.Value, at: Sequence[ir.Value], type_: ir.Type) -> ir.
 def store_vector(vector: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
     """Write a vector along a buffer's last dimension."""
     ir.Operation.create("vector.store", operands=[vector, buffer, *at])
+
+
+def prefetch(buffer: ir.Value, at: Sequence[ir.Value]) -> None:
+    """Fetch what is at a place, which may be past the buffer's end, into the first-level cache."""
+    ir.Operation.create(
+        "memref.prefetch",
+        operands=[buffer, *at],
+        attributes={
+            "isWrite": ir.BoolAttr.get(False),
+            "isDataCache": ir.BoolAttr.get(True),
+            "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3),
+        },
+    )

@@ -6,16 +6,19 @@ share their leading parallel loops when the loops' extents are equal and every b
 them writes and another touches is indexed by the shared loops alike in both, so that an iteration
 keeps to its own part. Ops on equal shapes share all their loops and become one.
 
+A reduction down columns walks blocks of them. Others share the loop over the blocks, and walk what is
+inside a block as before: a softmax over the first axis keeps a block of columns in cache.
+
 Members get `lamina.shared = array<i64: group, loops>`; their tasks are chosen anew, together.
-Groups end at anything between their ops that could touch memory. Ops inside other loops, and nests
-that walk blocks, share nothing.
+Groups end at anything between their ops that could touch memory. Ops inside other loops share
+nothing, nor does what begins with loops over blocks of several dimensions.
 
 example: test/passes/linalg/share_loops.mlir
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -75,7 +78,7 @@ class ShareLoops(Pass):
     def _record(self, number: int, group: _Group) -> None:
         first = group.members[0]
         loops = first.nest.loops[: group.loops]
-        counts = [first.generic.extents[loop.dimension] for loop in loops]
+        counts = [-(-first.generic.extents[loop.dimension] // loop.step) for loop in loops]
         cost = sum(total_cost(member.generic) for member in group.members)
         tasks, grain = split(counts, cost, self.parallel_cost, self.task_cost)
         for member in group.members:
@@ -91,10 +94,33 @@ class _Member:
     def outer(self, loops: int) -> tuple[Loop, ...]:
         return self.nest.loops[:loops]
 
+    @property
+    def block(self) -> int | None:
+        """The width of the blocks of columns that the outermost loop walks, if that is what it
+        does."""
+        first, *others = self.nest.loops or (Loop(0),)
+        if first.step == 1 or self.generic.reductions[first.dimension]:
+            return None
+        return first.step if all(loop.step == 1 for loop in others) else None
+
+    def in_blocks(self, extent: int, width: int) -> list[_Member]:
+        """The ways to walk blocks of a dimension of this extent, where this op walks none yet."""
+        loops = self.nest.loops
+        if any(loop.step > 1 for loop in loops):
+            return []
+        return [
+            _Member(self.generic, replace(self.nest, loops=(Loop(loop.dimension, width), *loops)))
+            for loop in loops
+            if self.generic.extents[loop.dimension] == extent
+            and not self.generic.reductions[loop.dimension]
+        ]
+
 
 def _shareable(member: _Member) -> int:
-    """How many leading loops are parallel and walk their dimension whole."""
+    """How many leading loops are parallel and walk their dimension whole; or one over blocks."""
     count = 0
+    if member.block is not None:
+        return 1
     for loop in member.nest.loops:
         if loop.step != 1 or member.generic.reductions[loop.dimension]:
             break
@@ -112,6 +138,14 @@ class _Group:
 
     def admit(self, member: _Member, parallel_cost: float) -> bool:
         """Take a member in if it can share; says whether it did."""
+        first = self.members[0]
+        if first.block is not None and member.block is None:
+            extent = first.generic.extents[first.nest.loops[0].dimension]
+            ways = member.in_blocks(extent, first.block)
+            return any(self._admit(way, parallel_cost) for way in ways)
+        return first.block == member.block and self._admit(member, parallel_cost)
+
+    def _admit(self, member: _Member, parallel_cost: float) -> bool:
         loops = min(self.loops, _shareable(member))
         for other in self.members:
             loops = _common(other, member, loops)
@@ -119,7 +153,7 @@ class _Group:
             return False
         counts = 1
         for loop in member.outer(loops):
-            counts *= member.generic.extents[loop.dimension]
+            counts *= -(-member.generic.extents[loop.dimension] // loop.step)
         cost = sum(total_cost(m.generic) for m in (*self.members, member))
         if cost >= parallel_cost and counts < _LEAST_ITERATIONS:
             return False  # sharing would leave the work on one core

@@ -10,7 +10,7 @@ Arguments that are not donated and constants are never shared: nobody may write 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,9 +18,10 @@ from typing import Literal
 from lamina.passes.planning.liveness import Handover, Interval, Liveness, intersection, merge
 from lamina.passes.planning.program import Call, Program
 
-# Overwriting an operand means one more variant of the kernel to compile: below this many bytes
-# the memory it saves is not worth it.
-_WORTH_ALIASING = 1 << 20
+# Overwriting an operand means one more variant of a kernel that is called elsewhere, too: below this
+# many bytes the memory it saves is not worth it.
+_WORTH_ALIASING = 1 << 18
+_WORTH_ALIASING_ONCE = 1 << 12
 
 Place = tuple[Literal["argument", "result", "constant"], int]
 
@@ -98,10 +99,15 @@ class _Coalescer:
         live = self.live
         must: list[Handover] = []
         may: list[Handover] = []
+        worth: list[Handover] = []
+        calls_of = Counter(call.kernel for call, _ in live.calls)
         for call, point in live.calls:
             must += _eligible(call, call.inout.items(), point, live)
             pairs = ((o, r) for o, results in call.may_alias.items() for r in results)
-            may += _eligible(call, pairs, point, live)
+            least = _WORTH_ALIASING if calls_of[call.kernel] > 1 else _WORTH_ALIASING_ONCE
+            eligible = _eligible(call, pairs, point, live)
+            may += eligible
+            worth += [h for h in eligible if self.program.bytes[h.new] >= least]
         enters = [h for _, enter, _ in live.loops for h in enter]
         agains = [h for _, _, again in live.loops for h in again]
         leaves = [h for _, ends in live.branches for h in ends]
@@ -114,9 +120,8 @@ class _Coalescer:
         for position, value in enumerate(self.program.body.yields):
             if position not in self.sharing.alias_of:
                 self._try(value, result_group(position), live.end)
-        for handover in may:
-            if self.program.bytes[handover.new] >= _WORTH_ALIASING:
-                self._try(handover.old, handover.new, handover.point)
+        for handover in worth:
+            self._try(handover.old, handover.new, handover.point)
         return self.sharing
 
     def _donate(self) -> None:

@@ -73,7 +73,7 @@ def _gemm(left: tuple[int, ...], right: tuple[int, ...], numbers: DotNumbers) ->
 _LEAST_LIBRARY_PRODUCTS = 4096
 _BLOCKED_PRODUCTS = (1 << 20, 1 << 27)  # of one matrix product, where ours is the faster
 _BLOCKED_BATCH = 4  # or that many products, each below the upper bound
-_BLOCKED_BYTES = 1 << 20  # of the right matrix, which is read again for each block of rows
+_BLOCKED_BYTES = 5 << 19  # of the right matrix, which is read again for each block of rows
 _BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay in the first cache
 _LARGE = 1 << 24
 

@@ -244,6 +244,26 @@ def _compare_of_boolean(op: ir.Operation) -> ir.Value | None:
     return source if direction == "NE" else hlo.not_(source)
 
 
+@needs_operand_of("constant")
+def _compare_of_rectified(op: ir.Operation) -> ir.Value | None:
+    """`x > 0` where `max(x, 0)` is known -> `max(x, 0) > 0`, and x is needed no longer: what made it
+    may write the maximum at once."""
+    lhs, rhs = op.operands
+    if splat_of(rhs) != 0 or _direction(op) != "GT" or "TOTALORDER" in str(op.attributes):
+        return None
+    known = None
+    for use in lhs.uses:
+        user = use.owner.operation
+        if user.name == "stablehlo.maximum" and user.block == op.block:
+            other = user.operands[1 - use.operand_number]
+            if splat_of(other) == 0 and user.is_before_in_block(op):
+                known = user.results[0]
+                continue
+        if user != op:
+            return None
+    return None if known is None or known == lhs else hlo.compare(known, rhs, "GT")
+
+
 @needs_operand_of("compare")
 def _not_of_compare(op: ir.Operation) -> ir.Value | None:
     """`not (a < b)` -> `a >= b` on integers, and `not (a == b)` on anything."""
@@ -366,7 +386,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "stablehlo.imag": (_parts_of_complex,),
     "stablehlo.complex": (_complex_of_parts,),
     "stablehlo.select": (_select,),
-    "stablehlo.compare": (_compare_with_itself, _compare_of_boolean),
+    "stablehlo.compare": (_compare_with_itself, _compare_of_boolean, _compare_of_rectified),
     "stablehlo.convert": (_convert,),
     "stablehlo.bitcast_convert": (_bitcast,),
 }

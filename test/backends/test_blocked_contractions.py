@@ -72,6 +72,17 @@ def test_what_follows_is_done_block_by_block():
     assert made.made.scratch_bytes == 0, "the product is stored before what follows"
 
 
+def test_parts_of_sums_grow_in_the_result():
+    """A right factor larger than the cache, by tasks of several blocks and by single blocks."""
+    after = """%c = stablehlo.constant dense<1.0> : OUT
+  %r = stablehlo.maximum %0, %c : OUT"""
+    for rows in (32, 17):
+        made, a, b, want = dot((rows, 600), (600, 450), ((1,), (0,)), after=after)
+        check(made, a, b, np.maximum(want, 1))
+        assert made.made.scratch_bytes == 0
+        assert "llvm.prefetch" in made.texts["llvm"]
+
+
 def test_parallel_tasks_and_outer_sums():
     """A right factor larger than the cache: the outer sum goes around the blocks."""
     check(*dot((150, 200), (200, 150), ((1,), (0,))))

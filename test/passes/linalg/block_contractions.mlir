@@ -87,3 +87,19 @@ func.func @others(%a: memref<18x64xi32>, %b: memref<64x32xi32>, %c: memref<18x32
   }
   return
 }
+
+// Far rows are fetched ahead, and of long sums over them a part is added at a time.
+// CHECK-LABEL: func.func @parts
+// CHECK: scf.for %[[LOW:.*]] = %c0{{.*}} to %c600{{.*}} step %c200
+// CHECK: arith.addi %[[LOW]], %c200
+// CHECK: scf.for %{{.*}} = %[[LOW]] to
+// CHECK: memref.prefetch %arg1[%{{.*}}, %{{.*}}], read, locality<3>, data : memref<600x512xf32>
+func.func @parts(%a: memref<18x600xf32>, %b: memref<600x512xf32>, %c: memref<18x512xf32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x600xf32>, memref<600x512xf32>) outs(%c : memref<18x512xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}

@@ -39,3 +39,14 @@ func.func @elementwise(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   } -> tensor<2x3xf32>
   return %1 : tensor<2x3xf32>
 }
+
+// CHECK-LABEL: func.func @largest
+// CHECK: arith.maximumf %out, %in fastmath<nsz> : f32
+func.func @largest(%x: tensor<2x3xf32>, %init: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = linalg.generic {indexing_maps = [#full, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x3xf32>) outs(%init : tensor<2xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.maximumf %out, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -114,3 +114,21 @@ func.func @interrupted(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32>) 
   return
 }
 func.func private @look(memref<8xf32>)
+
+// Blocks of columns: what is summed down them is then divided block by block.
+// CHECK-LABEL: func.func @columns
+// CHECK: lamina.loops = array<i64: 0, 128, 1, 1, 0, 1>, lamina.shared = array<i64: 0, 1>, lamina.tasks
+// CHECK: lamina.loops = array<i64: 1, 128, 0, 1, 1, 1>, lamina.shared = array<i64: 0, 1>, lamina.tasks
+func.func @columns(%x: memref<512x1024xf32>, %s: memref<1024xf32>, %y: memref<512x1024xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : memref<512x1024xf32>) outs(%s : memref<1024xf32>) attrs = {lamina.loops = array<i64: 0, 128, 1, 1, 0, 1>} {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x, %s : memref<512x1024xf32>, memref<1024xf32>) outs(%y : memref<512x1024xf32>) attrs = {lamina.loops = array<i64: 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %0 = arith.divf %in, %sum : f32
+    linalg.yield %0 : f32
+  }
+  return
+}

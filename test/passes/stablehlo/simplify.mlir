@@ -232,3 +232,17 @@ func.func @known_branches(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<
   }
   return %0, %1, %2 : tensor<f32>, tensor<f32>, tensor<f32>
 }
+
+// The sign of what a rectified value was made of is the sign of the value.
+// CHECK-LABEL: func.func @rectified
+func.func @rectified(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<4xf32>
+  // CHECK: %[[S:.*]] = stablehlo.sine %arg0
+  // CHECK: %[[M:.*]] = stablehlo.maximum %[[S]]
+  // CHECK: stablehlo.compare GT, %[[M]]
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.maximum %0, %zero : tensor<4xf32>
+  %2 = stablehlo.compare GT, %0, %zero : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %3 = stablehlo.select %2, %g, %zero : tensor<4xi1>, tensor<4xf32>
+  return %1, %3 : tensor<4xf32>, tensor<4xf32>
+}
