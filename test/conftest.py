@@ -5,7 +5,6 @@ LAMINA_TEST_EXAMPLES=500 make pytest draws that many examples per property, at r
 """
 
 import atexit
-import importlib.metadata
 import os
 import shutil
 import sys
@@ -29,11 +28,8 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 # JAX compiles several times as fast without its optimisations: most programs run once.
 os.environ["XLA_FLAGS"] = (
     "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
-    "--xla_cpu_parallel_codegen_split_count=1"
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
-if [*map(int, importlib.metadata.version("jaxlib").split(".")[:2])] < [0, 11]:
-    # Newer ones have no other emitters, and end the process at a flag that they do not know.
-    os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
 hypothesis.settings.register_profile(

@@ -5,10 +5,8 @@ The bars are what the formulas' docstrings promise; JAX's CPU backend is at or a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -267,9 +265,7 @@ def test_same_bits_as_jax(op: str, in_lax: str, low: float, high: float) -> None
         f"  %r = {op} %x : {signature}\n  return %r : {of}\n}}"
     )
     # With XLA's usual optimisations, which other tests leave out.
-    usual: dict[str, Any] = {"xla_backend_optimization_level": 3}
-    if "fusion_emitters" in os.environ["XLA_FLAGS"]:
-        usual["xla_cpu_use_fusion_emitters"] = True
+    usual = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
     program = jax.jit(getattr(jax.lax, in_lax)).lower(x).compile(compiler_options=usual)
     expected = np.asarray(program(x))
     differing = np.asarray(run(x)).view(np.int32) != expected.view(np.int32)
