@@ -26,12 +26,6 @@ def function_node(fun: FunctionType) -> FunctionNode:
     """
     code = fun.__code__
     lines = linecache.getlines(code.co_filename, fun.__globals__)
-    if not lines:
-        raise SourceError(
-            f"the source of {code.co_qualname} ({code.co_filename}:{code.co_firstlineno}) is not "
-            "there, so its control flow can't be rewritten: write it in a file, or use lax.cond, "
-            "lax.while_loop and lax.scan"
-        )
     try:
         tree = _tree("".join(lines))
     except SyntaxError as e:
@@ -42,11 +36,14 @@ def function_node(fun: FunctionType) -> FunctionNode:
         # A lambda within another holds fewer characters; two of one length are the same text.
         if len(found) > 1 and _length(found[0]) < _length(found[1]):
             del found[1:]
-    if len(found) != 1:
+    place = f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+    if not found:
         raise SourceError(
-            f"{code.co_qualname} is not found at {code.co_filename}:{code.co_firstlineno}"
-            + (": several functions of its name are on this line" if found else "")
+            f"the source of {place} is not there, so its control flow can't be rewritten: write it "
+            "in a file, or use lax.cond, lax.while_loop and lax.scan"
         )
+    if len(found) > 1:
+        raise SourceError(f"{place} is one of several functions of its name on this line")
     return found[0]  # type: ignore[return-value]
 
 
