@@ -55,7 +55,7 @@ def rsqrt(x):
 POSITIVE_32, POSITIVE_64 = (1.2e-38, float(np.finfo(np.float32).max)), (1e-300, 1e300)
 F32 = [
     Function("exponential", np.exp, 1.0, [(-87.3, 88.7)], [(1e-30, 80)]),
-    Function("exponential_minus_one", np.expm1, 1.3, [(-20, 88.7), (-1, 1)], [(1e-30, 80)]),
+    Function("exponential_minus_one", np.expm1, 0.9, [(-20, 88.7), (-1, 1)], [(1.2e-38, 80)]),
     Function("log", np.log, 1.2, [(0.5, 2), (0.99, 1.01)], [POSITIVE_32]),
     Function("log_plus_one", np.log1p, 2.6, [(-0.999, 1), (-0.5, 0.5)], [(1e-30, 0.999)]),
     Function("log_plus_one", np.log1p, 1.7, [(1, 100)], [(1, POSITIVE_32[1])]),

@@ -50,23 +50,31 @@ def roots(x):
 # CHECK: chlo.asin
 # CHECK: chlo.acos
 # CHECK: chlo.atan
-# CHECK: chlo.sinh
-# CHECK: chlo.cosh
 # CHECK: chlo.asinh
 # CHECK: chlo.acosh
 # CHECK: chlo.atanh
 @print_ir("f32[5]")
 def inverse_functions(x):
-    x = lax.cosh(lax.sinh(lax.atan(lax.acos(lax.asin(x)))))
-    return lax.atanh(lax.acosh(lax.asinh(x)))
+    return lax.atanh(lax.acosh(lax.asinh(lax.atan(lax.acos(lax.asin(x))))))
+
+
+# CHECK-LABEL: TEST: hyperbolic_functions
+# CHECK: %[[ROOT:.*]] = stablehlo.exponential
+# CHECK: stablehlo.divide {{.*}}, %[[ROOT]]
+# CHECK: stablehlo.exponential_minus_one
+# CHECK: chlo.cosh
+@print_ir("f32[5]", "c64[5]")
+def hyperbolic_functions(x, z):
+    return lax.sinh(x), lax.cosh(z)
 
 
 # CHECK-LABEL: TEST: special_functions
 # CHECK: chlo.erf
 # CHECK: chlo.erfc
+# CHECK: stablehlo.reduce_precision
 # CHECK: chlo.erf_inv
-# CHECK: chlo.lgamma
-# CHECK: chlo.digamma
+# CHECK: chlo.lgamma {{.*}} tensor<5xf64>
+# CHECK: chlo.digamma {{.*}} tensor<5xf64>
 # CHECK: chlo.polygamma
 # CHECK: chlo.zeta
 @print_ir("f32[5]")

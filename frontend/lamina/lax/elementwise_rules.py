@@ -120,6 +120,18 @@ def chlo_lowering(op: str) -> Callable[..., Any]:
     return rule
 
 
+def wide_chlo_lowering(op: str) -> Callable[..., Any]:
+    """The same, computed in f64: where the op's formula cancels, in f32 no digit would be left."""
+
+    def rule(ctx: Any, x: Any, **_: Any) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        wide = hlo.convert(x, np.float64) if dtype != np.float64 else x
+        result = hlo.chlo(op, [wide], wide.type)
+        return hlo.convert(result, dtype) if dtype != np.float64 else result
+
+    return rule
+
+
 def elementwise_jvp(primitive: Callable[[], Primitive], derivatives: Sequence[Derivative | None]
                     ) -> Callable[..., Any]:  # fmt: skip
     """Sums d(g, ans, *primals, **params) over the operands that have a tangent.

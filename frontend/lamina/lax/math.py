@@ -8,11 +8,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
 from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
-from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise
+from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise, wide_chlo_lowering
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -245,8 +247,45 @@ atan_p: Primitive = _function(
     "atan", chlo_lowering("atan"),
     lambda ans, x: lax.reciprocal(lax.add(_one(x), lax.square(x))),
 )  # fmt: skip
-sinh_p: Primitive = _function("sinh", chlo_lowering("sinh"), lambda ans, x: cosh(x))
-cosh_p: Primitive = _function("cosh", chlo_lowering("cosh"), lambda ans, x: sinh(x))
+
+
+def _in_f32(formula: Callable[[Any, Any], Any], op: str) -> Callable[..., Any]:
+    """Lowers real numbers by a formula, narrow ones in f32; complex ones by CHLO's."""
+    complex_ = chlo_lowering(op)
+
+    def rule(ctx: Any, x: Any) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        if dtypes.is_complex(dtype):
+            return complex_(ctx, x)
+        computed = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+        x = hlo.convert(x, computed) if computed != dtype else x
+        result = formula(x, lambda v: hlo.full(v, ctx.avals_in[0].shape, computed))
+        return hlo.convert(result, dtype) if computed != dtype else result
+
+    return rule
+
+
+def _half_exponentials(x: Any, full: Any) -> tuple[Any, Any]:
+    """e^|x| / 2 and e^-|x| / 2, as squares: the first is finite wherever sinh is."""
+    root = hlo.exponential(hlo.multiply(hlo.abs(x), full(0.5)))
+    half = full(0.5)
+    return hlo.multiply(hlo.multiply(half, root), root), hlo.divide(hlo.divide(half, root), root)
+
+
+def _cosh(x: Any, full: Any) -> Any:
+    return hlo.add(*_half_exponentials(x, full))
+
+
+def _sinh(x: Any, full: Any) -> Any:
+    far = hlo.subtract(*_half_exponentials(x, full))
+    grown = hlo.exponential_minus_one(x)
+    near = hlo.multiply(full(0.5), hlo.add(grown, hlo.divide(grown, hlo.add(grown, full(1)))))
+    is_far = hlo.compare(hlo.abs(x), full(1), "GT")
+    return hlo.select(is_far, hlo.multiply(hlo.sign(x), far), near)
+
+
+sinh_p: Primitive = _function("sinh", _in_f32(_sinh, "sinh"), lambda ans, x: cosh(x))
+cosh_p: Primitive = _function("cosh", _in_f32(_cosh, "cosh"), lambda ans, x: sinh(x))
 tanh_p: Primitive = elementwise(
     "tanh", builder("tanh"), INEXACT,
     # (g + g*ans)(1 - ans): no cancellation where ans is near -1.
@@ -285,16 +324,42 @@ def _gaussian(scale: float, x: Any) -> Any:
 erf_p: Primitive = _function(
     "erf", chlo_lowering("erf"), lambda ans, x: _gaussian(2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
+
+
+def _erfc_lowering(ctx: Any, x: Any) -> Any:
+    """CHLO's, whose e^(-x^2) has the relative error that rounding makes in x^2: taken out again."""
+    value = chlo_lowering("erfc")(ctx, x)
+    aval = ctx.avals_in[0]
+    if aval.dtype.itemsize < 4:
+        return value
+    exponent, mantissa = (8, 11) if aval.dtype == np.float32 else (11, 25)
+    high = hlo.reduce_precision(x, exponent, mantissa)  # half of the digits: its products are exact
+    low = hlo.subtract(x, high)
+    rest = hlo.subtract(hlo.multiply(x, x), hlo.multiply(high, high))
+    rest = hlo.subtract(rest, hlo.multiply(hlo.add(high, high), low))
+    rest = hlo.subtract(rest, hlo.multiply(low, low))
+    better = hlo.add(value, hlo.multiply(value, rest))
+    one = hlo.full(1, aval.shape, aval.dtype)
+    # Beyond, the result is zero, and squares may be infinite.
+    there = hlo.and_(
+        hlo.compare(x, one, "GT"), hlo.compare(x, hlo.full(30, aval.shape, aval.dtype), "LT")
+    )
+    return hlo.select(there, better, value)
+
+
 erfc_p: Primitive = _function(
-    "erfc", chlo_lowering("erfc"), lambda ans, x: _gaussian(-2 / math.sqrt(math.pi), x), FLOAT,
+    "erfc", _erfc_lowering, lambda ans, x: _gaussian(-2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
 erf_inv_p: Primitive = _function(
     "erf_inv", chlo_lowering("erf_inv"),
     lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
-lgamma_p: Primitive = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
+# Exact to their last digits at their zeros, too.
+lgamma_p: Primitive = _function(
+    "lgamma", wide_chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT
+)
 digamma_p: Primitive = _function(
-    "digamma", chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
+    "digamma", wide_chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
 )  # fmt: skip
 
 
