@@ -281,7 +281,7 @@ default_device: Option[Any] = Option(
 )
 default_prng_impl = _choice(
     "default_prng_impl",
-    ("threefry2x32", "rbg", "unsafe_rbg"),
+    ("threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"),
     "The generator of new random keys, and that raw keys are for.",
     affects_trace=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax
@@ -30,18 +31,22 @@ row("sort", f32(values=[3, np.nan, np.inf, 1, np.nan, 3]),
     call=lambda lib, x: tuple(lib.top_k(x, 4)), note="top_k nan", smooth=False, widen=False)
 
 
-def _threefry(lib: Any, *words: Any) -> Any:
-    if lib is lax:
-        return tuple(lax.threefry2x32(*words))
-    from jax.extend.random import threefry2x32_p
+def _generator(name: str) -> Any:
+    def call(lib: Any, *words: Any) -> Any:
+        if lib is lax:
+            return tuple(getattr(lax, f"{name}_p").bind(*words))
+        module = importlib.import_module(f"jax._src.random.{name}")
+        return tuple(getattr(module, f"{name}_p").bind(*words))
 
-    return tuple(threefry2x32_p.bind(*words))
+    return call
 
 
 _WORD = arrays_of("uint32", 0, 2**32)
-row("threefry2x32", _WORD(), _WORD(), _WORD(5), _WORD(5), call=_threefry)
-row("threefry2x32", _WORD(3), _WORD(3), _WORD(3), _WORD(3), call=_threefry)
-
+row("threefry2x32", *[_WORD()] * 2, *[_WORD(5)] * 2, call=_generator("threefry2x32"))
+row("threefry2x32", *[_WORD(3)] * 4, call=_generator("threefry2x32"))
+row("threefry4x32", *[_WORD()] * 4, *[_WORD(5)] * 4, call=_generator("threefry4x32"))
+row("philox2x32", _WORD(), *[_WORD(5)] * 2, call=_generator("philox2x32"))
+row("philox4x32", *[_WORD()] * 2, *[_WORD(5)] * 4, call=_generator("philox4x32"))
 
 
 def _words_of_keys(lib: Any, words: Any) -> Any:

@@ -63,7 +63,7 @@ class KeyDType:
         self.impl, self.words = impl, words
         self.name = f"key<{tag}>"
         self.itemsize = 4 * words
-        self.physical = np.dtype(np.uint64 if words == 2 else np.complex128)
+        self.physical = np.dtype({1: np.uint32, 2: np.uint64, 4: np.complex128}[words])
 
     def __repr__(self) -> str:
         return self.name
@@ -82,6 +82,9 @@ KEYS = {
         KeyDType("threefry2x32", "fry", 2),
         KeyDType("rbg", "rbg", 4),
         KeyDType("unsafe_rbg", "urbg", 4),
+        KeyDType("threefry4x32", "fry4", 4),
+        KeyDType("philox2x32", "phx2", 1),
+        KeyDType("philox4x32", "phx4", 2),
     )
 }
 KEY = KEYS["threefry2x32"]

@@ -70,7 +70,14 @@ from lamina.lax.math import (
     sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
 )  # fmt: skip
 from lamina.lax.random_keys import random_unwrap_p, random_wrap_p
-from lamina.lax.random_bits import threefry2x32, threefry2x32_p, threefry_2x32
+from lamina.lax.random_bits import (
+    philox2x32_p,
+    philox4x32_p,
+    threefry2x32,
+    threefry2x32_p,
+    threefry4x32_p,
+    threefry_2x32,
+)
 from lamina.lax.ragged import (
     RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general, scaled_dot,
 )  # fmt: skip

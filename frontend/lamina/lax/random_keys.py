@@ -42,6 +42,8 @@ def _unwrap_abstract_eval(keys: ShapedArray, *, impl: str) -> ShapedArray:
 
 def _wrap_lowering(ctx: Any, words: Any, *, impl: str) -> Any:
     shape, physical = ctx.avals_out[0].shape, dtypes.KEYS[impl].physical
+    if physical == _UINT32:
+        return hlo.reshape(words, shape)
     if physical.kind != "c":
         return hlo.bitcast_convert(words, shape, physical)
     # Two words to each part of a complex number.
@@ -55,8 +57,10 @@ def _part(halves: Any, shape: tuple[int, ...], i: int) -> Any:
 
 
 def _unwrap_lowering(ctx: Any, keys: Any, *, impl: str) -> Any:
-    shape = ctx.avals_out[0].shape
-    if dtypes.KEYS[impl].physical.kind != "c":
+    shape, physical = ctx.avals_out[0].shape, dtypes.KEYS[impl].physical
+    if physical == _UINT32:
+        return hlo.reshape(keys, shape)
+    if physical.kind != "c":
         return hlo.bitcast_convert(keys, shape, _UINT32)
     parts = [
         hlo.bitcast_convert(part, (*shape[:-1], 2), _UINT32)

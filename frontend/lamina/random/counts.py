@@ -27,8 +27,8 @@ from lamina.numpy.promotion import (
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
+from lamina.random.key_words import KeyWords
 from lamina.random.keys import Key, key_impl, single_key
-from lamina.random.rbg import RbgWords
 from lamina.random.sampling import (
     float_dtype,
     random_uniform,
@@ -44,7 +44,7 @@ _FLOAT32 = np.dtype(np.float32)
 def poisson(key: Key, lam: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Counts of events that come at the rate lam, as integers; -1 where lam is NaN."""
     words = single_key("poisson", key)
-    if isinstance(words, RbgWords):
+    if isinstance(words, KeyWords):
         raise NotImplementedError(
             f"`poisson` is only implemented for the threefry2x32 RNG, not {key_impl(key)}"
         )

@@ -1,6 +1,7 @@
 """Keys: what pseudo-random numbers are made from, and how new ones are derived.
 
-A key is two 32-bit words (four, for the generators in random.rbg). It is held either raw, as
+A key is two 32-bit words (one or four, for some of the generators in random.rbg and
+random.counter_based). It is held either raw, as
 uint32[..., 2] (PRNGKey), or in a KeyArray (key), which hides the words so that they are not computed
 with by mistake. Every function here takes both. A KeyArray is an array of dtype key<fry>: a leaf of
 pytrees, which all transformations take, and which is moved (indexed, stacked, selected) and
@@ -25,7 +26,9 @@ from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.lax.random_keys import random_unwrap, random_wrap
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike
-from lamina.random import rbg
+from lamina.random.counter_based import GENERATORS, CounterWords, seeded
+from lamina.random.key_words import KeyWords, plain
+from lamina.random.rbg import RbgWords
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -39,7 +42,7 @@ def is_key(x: Any) -> bool:
 
 
 def _wrapped(words: Any, dtype: dtypes.KeyDType) -> Any:
-    words = rbg.plain(words)
+    words = plain(words)
     if type(words) is ConcreteArray:
         return KeyArray(words, dtype=dtype)
     return random_wrap(words, dtype)
@@ -78,11 +81,13 @@ def _one_of(name: str, impl: Any, dtype: Any) -> Any:
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     """A raw key, uint32[2], from an integer. Without x64 only the lower 32 bits of the seed count.
-    Generators of four words take these two twice.
+    "rbg" and "unsafe_rbg" take these two twice, the counter-based generators a hash of them.
 
     Raises TypeError for a seed that is no integer scalar, OverflowError beyond 64 bits.
     """
-    repeated = key_dtype(impl).words // 2
+    to = key_dtype(impl)
+    hashed = to.impl in GENERATORS
+    repeated = 1 if hashed else to.words // 2
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         value = int(seed)
         if not -(2**63) <= value < 2**63 and not isinstance(seed, np.uint64):
@@ -90,13 +95,16 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
         bits = value % 2**64
         wide = config.enable_x64.value and np.asarray(seed).dtype.itemsize == 8
         high = bits >> 32 if wide else 0
-        return jnp.asarray(np.array([high, bits % 2**32] * repeated, np.uint32))
+        words = jnp.asarray(np.array([high, bits % 2**32] * repeated, np.uint32))
+        return _hashed(words, impl=to.impl) if hashed else words
     if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
         shown = get_aval(seed).str_short() if is_array_like(seed) else repr(seed)
         raise TypeError(f"PRNG key seed must be an integer; got {shown}")
     if get_aval(seed).shape:
         raise TypeError(f"PRNG key seed must be a scalar; got {get_aval(seed).str_short()}.")
     pair = _seeded(seed)
+    if hashed:
+        return _hashed(pair, impl=to.impl)
     return pair if repeated == 1 else lax.concatenate([pair, pair], 0)
 
 
@@ -111,8 +119,13 @@ def _seeded(seed: Any) -> Array:
     return lax.concatenate([lax.reshape(w, (1,)) for w in words], 0)
 
 
+@compiled(static=("impl",))
+def _hashed(pair: Any, *, impl: str) -> Array:
+    return seeded(impl, pair)
+
+
 def key_data(keys: Key) -> Array:
-    """The words of keys, uint32[..., 2] (or 4)."""
+    """The words of keys, uint32[..., 2] (or 1, or 4)."""
     if type(keys) is KeyArray:
         return keys.words
     return random_unwrap(keys) if is_key(keys) else _checked_words(keys, key_dtype())
@@ -162,19 +175,20 @@ def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:
 
 
 def single_key(name: str, key: Any) -> Any:
-    """The words of one key, for a function that takes no more than one: an array, or RbgWords."""
+    """The words of one key, for a function that takes no more than one: an array, or KeyWords."""
     words = key_data(key)
     if len(words.shape) != 1:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{words.shape[:-1]} != (). Use lamina.vmap for batching.")  # fmt: skip
-    if words.shape[-1] == 2:
+    impl = _dtype_of(key).impl
+    if impl == "threefry2x32":
         return words
-    return rbg.RbgWords(words, _dtype_of(key).impl == "rbg")
+    return (CounterWords if impl in GENERATORS else RbgWords)(words, impl)
 
 
 def like(key: Any, words: Any) -> Any:
     """Words as keys of the kind that `key` is of."""
-    return _wrapped(words, get_aval(key).dtype) if is_key(key) else rbg.plain(words)  # type: ignore[arg-type]
+    return _wrapped(words, get_aval(key).dtype) if is_key(key) else plain(words)  # type: ignore[arg-type]
 
 
 # ---- deriving keys -----------------------------------------------------------------------------
@@ -191,7 +205,7 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
 
 @compiled(static=("shape", "partitionable"))
 def _split(words: Any, *, shape: tuple[int, ...], partitionable: bool) -> Any:
-    if isinstance(words, rbg.RbgWords):
+    if isinstance(words, KeyWords):
         return words.split(shape, partitionable)
     return split_threefry(words, shape, partitionable)
 
@@ -264,7 +278,7 @@ def fold_in(key: Key, data: int | ArrayLike) -> Any:
 
 @compiled
 def _fold_in(words: Any, data: Any) -> Any:
-    if isinstance(words, rbg.RbgWords):
+    if isinstance(words, KeyWords):
         return words.fold_in(data)
     return fold_in_threefry(words, data)
 

@@ -24,8 +24,8 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
+from lamina.random.key_words import KeyWords
 from lamina.random.keys import Key, counters, single_key, word_pair
-from lamina.random.rbg import RbgWords
 
 _UINT32 = np.dtype(np.uint32)
 _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
@@ -76,7 +76,7 @@ def _bits_program(words: Any, *, width: int, shape: tuple[int, ...], partitionab
 
 
 def _random_bits(words: Any, width: int, shape: tuple[int, ...], partitionable: bool) -> Array:
-    if isinstance(words, RbgWords):
+    if isinstance(words, KeyWords):
         return words.bits(_UNSIGNED[width], shape)
     if not partitionable:
         return _random_bits_sequential(words, width, shape)
@@ -180,13 +180,13 @@ def random_normal(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
 def split_words(words: Any, count: int) -> list[Any]:
     """New keys from one, as words, within a program."""
     found = stacked_words(words, count)
-    if isinstance(found, RbgWords):
+    if isinstance(found, KeyWords):
         return found.unstack()
     return [lax.index_in_dim(found, i, 0, keepdims=False) for i in range(count)]
 
 
 def stacked_words(words: Any, count: int) -> Any:
-    """The same keys, along the first axis of one array of words (or RbgWords)."""
+    """The same keys, along the first axis of one array of words (or KeyWords)."""
     from lamina.random.keys import _split
 
     return _split(words, shape=(count,), partitionable=config.threefry_partitionable.value)

@@ -1,4 +1,4 @@
-"""Keys of "rbg" and "unsafe_rbg": JAX's numbers, in programs and under vmap."""
+"""Keys of all generators but the default one: JAX's numbers, in programs and under vmap."""
 
 import jax
 import numpy as np
@@ -37,6 +37,34 @@ def test_numbers_are_jax_s(impl):
         return out
 
     assert_same(program(LAMINA), program(JAX))
+
+
+def test_counter_based_generators_are_jax_s():
+    impls = ("threefry4x32", "philox2x32", "philox4x32")
+
+    def program(m):
+        r = m.module.random
+
+        def drawn(keys, seed):
+            out = {}
+            for impl, key in keys.items():
+                new = r.split(key, (2, 2))
+                out[impl] = {
+                    "made": r.key_data(r.key(seed, impl=impl)),
+                    "split": r.key_data(new.T),
+                    "fold_in": r.key_data(r.fold_in(key, 7)),
+                    "bits": [r.bits(key, (5,), f"uint{n}") for n in (8, 32)],
+                    "uniform": r.uniform(key, (3,)),
+                    "vmap": m.vmap(lambda k: r.bits(k, (3,)))(new[0]),
+                }
+            return out
+
+        keys = {impl: r.key(-42, impl=impl) for impl in impls}
+        return [str(k.dtype) for k in keys.values()], m.jit(drawn)(keys, 2**31 - 5)
+
+    (names, got), (wanted, want) = program(LAMINA), program(JAX)
+    assert names == wanted
+    assert_same(got, want)
 
 
 def test_the_default_generator_says_what_raw_keys_are():
