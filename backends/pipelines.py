@@ -15,7 +15,11 @@ STABLEHLO_INPUT = (
 
 # What only some programs need first: done where the module's text matches the pattern before it.
 STABLEHLO_PREPARE = (
-    (r"!quant\.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
+    (
+        r"!quant\.",
+        "stablehlo-sign-quantized,stablehlo-dequantize-contractions,"
+        "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)",
+    ),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
     (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),

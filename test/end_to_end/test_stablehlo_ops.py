@@ -81,6 +81,24 @@ def test_unsigned_operands_are_widened_without_a_sign():
     assert [np.asarray(x).tolist() for x in out] == wanted
 
 
+def test_quantised_products_round_and_clamp():
+    x, w = "!quant.uniform<u8:f32, 0.25:128>", "!quant.uniform<u8:f32, 0.5>"
+    r = "!quant.uniform<u8:f32, 0.5:100>"
+    text = f"""
+    func.func @main(%x: tensor<2x3x{x}>, %f: tensor<3xf32>) -> tensor<2x{r}> {{
+      %w = stablehlo.uniform_quantize %f : (tensor<3xf32>) -> tensor<3x{w}>
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+        : (tensor<2x3x{x}>, tensor<3x{w}>) -> tensor<2x{r}>
+      return %0 : tensor<2x{r}>
+    }}"""
+    stored, f = np.uint8([[129, 140, 255], [0, 3, 128]]), np.float32([1, 0.3, 200])
+    numbers = (stored.astype(np.float32) - 128) / 4
+    product = numbers @ (np.clip(np.rint(f / 0.5), 0, 255) * 0.5)
+    (out,) = lamina.compile_stablehlo(text)(stored, f)
+    wanted = np.clip(np.rint(product / 0.5) + 100, 0, 255)
+    np.testing.assert_array_equal(np.asarray(out), wanted.astype(np.uint8))
+
+
 ONE_DEVICE = {
     "all_reduce": '%r = "stablehlo.all_reduce"(%x) ({\n^bb0(%a: tensor<f32>, %b: tensor<f32>):\n'
     "%c = stablehlo.add %a, %b : tensor<f32>\nstablehlo.return %c : tensor<f32>\n})"

@@ -28,14 +28,15 @@ from lamina.lax.checks import (
 from lamina.lax.random_keys import random_wrap
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
-    """An array of this shape with fill_value everywhere; weakly typed if fill_value is and no
-    dtype is given."""
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array of this shape (or length) with fill_value everywhere; weakly typed if fill_value is
+    and no dtype is given."""
     if np.shape(fill_value) != ():
         raise TypeError(
             "full must be called with scalar fill_value, got fill_value.shape "
             f"{np.shape(fill_value)}."
         )
+    shape = (shape,) if isinstance(shape, int) else shape
     if dtypes.is_key(dtype) and get_aval(fill_value).dtype != dtype:
         words = full((dtype.words,), fill_value, np.uint32)
         return lax.broadcast_in_dim(random_wrap(words, dtype), shape, ())

@@ -263,6 +263,8 @@ def geometric(key: Key, p: ArrayLike, shape: Any = None, dtype: DTypeLike | None
     """The number of trials up to the first success, each of probability p, as integers."""
     words = single_key("geometric", key)
     to = requested_dtype(dtype, "geometric", keep=dtypes.canonicalize(int))
+    if not dtypes.is_integer(to):
+        raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {to.name}")
     check_arraylike("geometric", p)
     work = dtypes.inexact_dtype(common_type(p)[0])
     dims = sample_shape("geometric", None if shape is None else as_shape(shape), p)

@@ -236,6 +236,8 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     """H with a = Q H Q^H, zero below the diagonal under the main one; with calc_q also Q."""
     (a,) = matrices("hessenberg", a)
     check_square("hessenberg", a)
+    if not a.size:
+        return (a, a) if calc_q else a
     packed, taus = lax.linalg.hessenberg(a)
     h = triu(packed, -1)
     if not calc_q:
