@@ -13,6 +13,7 @@ example: test/passes/stablehlo/sign_quantized.mlir
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,8 @@ def _return(block: ir.Block) -> ir.Operation:
     return block.operations[len(block.operations) - 1].operation
 
 
-def _quantised(of: ir.Type) -> ir.Type | None:
-    """The element type of a tensor of quantised values."""
+def _quantised(of: ir.Type) -> Any:
+    """The element type of a tensor of quantised values; None for other types."""
     element = of.element_type if isinstance(of, ir.RankedTensorType) else None
     return element if str(element).startswith("!quant.uniform") else None
 
@@ -131,8 +132,12 @@ def _spread(of: ir.Type) -> tuple[ir.Value, ir.Value]:
     columns = np.array(_parameters(element), np.float32).T
     axis = getattr(element, "quantized_dimension", None)
     if axis is None:
-        return tuple(hlo.full(column[0], of.shape, np.float32) for column in columns)
-    return tuple(hlo.broadcast_in_dim(hlo.constant(c.copy()), of.shape, [axis]) for c in columns)
+        scales, points = (hlo.full(column[0], of.shape, np.float32) for column in columns)
+    else:
+        scales, points = (
+            hlo.broadcast_in_dim(hlo.constant(c.copy()), of.shape, [axis]) for c in columns
+        )
+    return scales, points
 
 
 def _retype(block: ir.Block) -> int:
