@@ -11,7 +11,7 @@ NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test pytest lit lint format typecheck docs bench gpu-check wheel-smoke clean
+.PHONY: help setup build demo test pytest lit lint format typecheck docs bench gpu-check gpu-pack wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -67,6 +67,9 @@ bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matm
 gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: samples, demo and rates, to out/gpu.json
 	@mkdir -p out
 	$(BIN)/python benchmarks/gpu_check.py out/gpu.json
+
+gpu-pack: $(VENV)/made-for-test  ## pack gpu-check for a machine without a network, in out/gpu
+	$(BIN)/python benchmarks/pack_for_gpu.py out/gpu
 
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere

@@ -1,16 +1,18 @@
 """What this machine's GPU does with lamina: the samples, the demo, and rates beside the limits.
 
-    python benchmarks/gpu_check.py out/gpu.json
+    python benchmarks/gpu_check.py out/gpu.json [rates] [demo] [samples]
 
-Runs test/end_to_end with the GPU as default device and the digits demo, then times programs. Rates are
-of the same run: bytes a second beside those of a plain copy, products beside cuBLAS where torch or
-cupy has it. Ends with an error where there is no GPU: nothing is written then.
+Times programs, runs the digits demo, and test/end_to_end with the GPU as default device; by default
+all three. Rates are of the same run: bytes a second beside those of a plain copy, products beside
+cuBLAS and attention beside torch's, where torch is there. Ends with an error where there is no GPU:
+nothing is written then. `benchmarks/pack_for_gpu.py` is for a machine without a network.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ import numpy as np
 
 import lamina
 import lamina.numpy as jnp
+from lamina import random
 
 _ELEMENTS = 64 << 20  # f32: 256 MiB
 _SIDE = 8192
@@ -59,49 +62,98 @@ def _rates() -> dict[str, Any]:
     small = jnp.ones(4)
     add = lamina.jit(lambda x: x + 1)
     found["launch_seconds"] = _seconds(lambda: add(small), 1000)
-    a = jnp.ones((_SIDE, _SIDE), jnp.bfloat16)
-    flops = 2 * _SIDE**3 / _seconds(lambda: a @ a, 5)
-    found["matmul_bf16"] = {"flops_per_second": flops, "of_cublas": None}
-    library = _cublas()
-    if library is not None:
-        found["matmul_bf16"] |= {"cublas_flops_per_second": library, "of_cublas": flops / library}
+    found["matmul_bf16"] = _matmul()
+    found["attention_bf16"] = _attention()
     return found
 
 
-def _cublas() -> float | None:
+def _matmul() -> dict[str, Any]:
+    """A large product by our own kernel, and by cuBLAS where torch is there."""
+    # Random: a GPU is faster on zeros and ones.
+    a, b = (random.normal(key, (_SIDE, _SIDE), jnp.bfloat16) for key in random.split(random.key(0)))
+    product = lamina.jit(jnp.matmul)
+    kernels = product.lower(a, b).compile().as_text("gpu")
+    flops = 2 * _SIDE**3 / _seconds(lambda: product(a, b), 5)
+    by_torch = _by_torch((_SIDE, _SIDE), 2, lambda torch, a, b: a @ b)
+    library = by_torch and 2 * _SIDE**3 / by_torch
+    tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
+    return _beside({"flops_per_second": flops, "tiling": tiling and tiling[1]}, "cublas", library)
+
+
+def _attention() -> dict[str, Any]:
+    """Causal attention forward, and torch's."""
+    batch, length, heads, width = shape = (4, 4096, 16, 128)
+    q, k, v = (random.normal(key, shape, jnp.bfloat16) for key in random.split(random.key(1), 3))
+    attend = lamina.jit(lambda *x: lamina.nn.dot_product_attention(*x, is_causal=True))
+    work = 4 * batch * heads * length * length * width / 2
+
+    def torch_s(torch: Any, *x: Any) -> Any:
+        x = tuple(each.transpose(1, 2) for each in x)
+        return torch.nn.functional.scaled_dot_product_attention(*x, is_causal=True)
+
+    seconds = _by_torch(shape, 3, torch_s)
+    ours = work / _seconds(lambda: attend(q, k, v), 5)
+    return _beside({"flops_per_second": ours}, "torch", seconds and work / seconds)
+
+
+def _beside(found: dict[str, Any], name: str, rate: float | None) -> dict[str, Any]:
+    ratio = rate and found["flops_per_second"] / rate
+    return {**found, f"{name}_flops_per_second": rate, f"of_{name}": ratio}
+
+
+def _by_torch(shape: tuple[int, ...], count: int, run: Callable[..., Any]) -> float | None:
+    """Seconds of a program of torch's on random arrays; None where it is not there."""
     try:
         import torch
     except ImportError:
         return None
-    a = torch.ones((_SIDE, _SIDE), dtype=torch.bfloat16, device="cuda")
+    arrays = [torch.randn(shape, dtype=torch.bfloat16, device="cuda") for _ in range(count)]
     best = float("inf")
     for _ in range(4):
         torch.cuda.synchronize()
         began = time.perf_counter()
         for _ in range(5):
-            a @ a
+            run(torch, *arrays)
         torch.cuda.synchronize()
         best = min(best, (time.perf_counter() - began) / 5)
-    return 2 * _SIDE**3 / best
+    return best
+
+
+def _samples() -> dict[str, Any]:
+    """What of test/end_to_end passes with the GPU as default device; names what does not."""
+    words = ["-m", "pytest", "-q", "-n", str(min(8, os.cpu_count() or 1)), "-rf", "test/end_to_end"]
+    ended = subprocess.run([sys.executable, *words], env=_ENVIRONMENT, check=False,
+                           capture_output=True, text=True)  # fmt: skip
+    counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", ended.stdout[-400:])}
+    failures = re.findall(r"^FAILED (\S+)", ended.stdout, re.MULTILINE)
+    return {**counts, "failures": failures, "exit": ended.returncode}
+
+
+def _demo() -> dict[str, Any]:
+    """The digits demo, unchanged but for the device."""
+    words = ["examples/digits.py", "--device", "cuda", "--epochs", "5"]
+    ended = subprocess.run([sys.executable, *words], env=_ENVIRONMENT, check=False,
+                           capture_output=True, text=True)  # fmt: skip
+    return {"exit": ended.returncode, "output": (ended.stdout + ended.stderr)[-2000:]}
+
+
+_ENVIRONMENT = os.environ | {"LAMINA_PLATFORMS": "cuda,cpu"}
+STAGES: dict[str, Callable[[], dict[str, Any]]] = {
+    "rates": _rates, "demo": _demo, "samples": _samples
+}  # fmt: skip
 
 
 def main() -> None:
-    """Checks, measures, writes one JSON."""
+    """Checks, measures, writes one JSON after each stage."""
     gpu = lamina.devices("cuda")[0]  # raises, and says what is missing
-    environment = os.environ | {"LAMINA_PLATFORMS": "cuda,cpu"}
-    passed = {
-        name: subprocess.run([sys.executable, *command], env=environment, check=False).returncode == 0
-        for name, command in {
-            "samples": ["-m", "pytest", "-q", "test/end_to_end"],
-            "demo": ["examples/digits.py", "--device", "cuda", "--epochs", "5"],
-        }.items()
-    }
+    path, *wanted = sys.argv[1:]
+    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "device": gpu.device_kind,
+                             "capability": gpu.compute_capability, "numpy": np.__version__}  # fmt: skip
     with lamina.default_device(gpu):
-        rates = _rates()
-    found = {"date": time.strftime("%Y-%m-%d"), "device": gpu.device_kind,
-             "capability": gpu.compute_capability, "numpy": np.__version__, "passed": passed, **rates}  # fmt: skip
-    with open(sys.argv[1], "w") as file:
-        json.dump(found, file, indent=2)
+        for stage in wanted or STAGES:
+            found[stage] = STAGES[stage]()
+            with open(path, "w") as file:
+                json.dump(found, file, indent=2)
     print(json.dumps(found, indent=2))
 
 

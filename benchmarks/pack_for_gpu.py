@@ -1,0 +1,133 @@
+"""Pack what `make gpu-check` needs for a machine with a GPU and no network, in parts of limited size.
+
+    python benchmarks/pack_for_gpu.py out/gpu          # writes out/gpu/1, out/gpu/2, ...; prints what to run
+
+Packages come as wheels for that machine's Python, lamina's own is built by a Python of that version
+here. They are unpacked, freed of symbols and of what nobody imports, and packed again, tighter than
+wheels are. numpy, ml_dtypes, opt_einsum, nvJitLink and pytest must be there; torch, for cuBLAS, may be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+PACKAGES = ("llvmlite", "optree", "scipy-openblas32", "torch-mlir")
+_UNUSED = ("torch_mlir/_mlir_libs/torch-mlir-opt", "*/tests/*")
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64",
+              "manylinux2014_x86_64", "manylinux1_x86_64")  # fmt: skip
+SITE = "/tmp/lamina-gpu"
+"""Where the other machine has the packages."""
+
+
+def requirements() -> list[str]:
+    """The packages in the versions that pyproject.toml wants."""
+    text = (REPO / "pyproject.toml").read_text()
+    return [re.search(rf'"({re.escape(name)}\b[^"]*)"', text)[1] for name in PACKAGES]  # type: ignore[index]
+
+
+def download(folder: Path, version: str) -> list[Path]:
+    """Wheels of the packages for CPython of a version, such as 3.12, on x86-64."""
+    platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
+    _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
+         "--python-version", version, "--implementation", "cp", *platforms,
+         "-d", folder, *requirements())  # fmt: skip
+    return sorted(folder.glob("*.whl"))
+
+
+def build(folder: Path, version: str) -> Path:
+    """lamina's wheel, by the Python of that version that is on the path or among pyenv's."""
+    found = shutil.which(f"python{version}") or next(
+        (str(p) for p in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))), None
+    )
+    if found is None:
+        raise SystemExit(f"there is no Python {version} here to build lamina's extension with")
+    _run(found, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, REPO)
+    return next(folder.glob("lamina-*.whl"))
+
+
+def pack(wheel: Path, folder: Path) -> Path:
+    """A wheel's files as folder/<name>.tar.xz."""
+    name = wheel.name.split("-")[0]
+    tree = folder / f"{name}.tree"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tree)
+    for pattern in _UNUSED:
+        for path in tree.glob(pattern):
+            path.unlink() if path.is_file() else None
+    libraries = [str(path) for path in tree.rglob("*.so*") if path.is_file()]
+    if libraries and shutil.which("strip"):
+        subprocess.run(["strip", "--strip-unneeded", *libraries], check=False)
+    made = folder / f"{name}.tar.xz"
+    environment = os.environ | {"XZ_OPT": "-1"}
+    subprocess.run(["tar", "cJf", made, "-C", tree, "."], check=True, env=environment)
+    shutil.rmtree(tree)
+    return made
+
+
+def distribute(sizes: dict[str, int], most: int) -> list[list[str]]:
+    """Names in as few parts as the largest-first rule finds, none above `most` bytes.
+
+    Raises ValueError for one that is too large by itself.
+    """
+    parts: list[tuple[int, list[str]]] = []
+    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if size > most:
+            raise ValueError(f"{name} takes {size} bytes, more than the {most} of a part")
+        for number, (taken, names) in enumerate(parts):
+            if taken + size <= most:
+                parts[number] = (taken + size, [*names, name])
+                break
+        else:
+            parts.append((size, [name]))
+    return [names for _, names in parts]
+
+
+def commands(folder: Path, parts: int) -> list[tuple[str, str]]:
+    """(what to carry, what to run there), one after the other while the machine is held."""
+    unpack = f"mkdir -p {SITE} && for f in {{part}}/*.tar.xz; do tar xJf $f -C {SITE}; done"
+    found = [
+        (str(folder / str(n + 1)), unpack.format(part=folder / str(n + 1))) for n in range(parts)
+    ]
+    for stage in ("rates", "demo", "samples"):
+        found.append(("", f"PYTHONPATH={SITE} python3 benchmarks/gpu_check.py $OUT/gpu.json {stage}"))
+    carry, last = found[parts - 1]
+    found[parts - 1 : parts + 1] = [(carry, f"{last}; {found[parts][1]}")]
+    return found
+
+
+def _run(*words: object) -> None:
+    subprocess.run([str(word) for word in words], check=True)
+
+
+def main() -> None:
+    """Packs, and says what to do with it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--python", default="3.12", help="of the other machine")
+    parser.add_argument("--part-mib", type=int, default=56, help="the most that one part may take")
+    given = parser.parse_args()
+    folder = given.folder
+    shutil.rmtree(folder, ignore_errors=True)
+    wheels = folder / "wheels"
+    wheels.mkdir(parents=True)
+    made = [pack(wheel, folder) for wheel in [*download(wheels, given.python), build(wheels, given.python)]]
+    parts = distribute({path.name: path.stat().st_size for path in made}, given.part_mib << 20)
+    for number, names in enumerate(parts):
+        (folder / str(number + 1)).mkdir()
+        for name in names:
+            (folder / name).rename(folder / str(number + 1) / name)
+    shutil.rmtree(wheels)
+    for carry, command in commands(folder, len(parts)):
+        print(f"carry: {carry or 'nothing'}\n  {command}")
+
+
+if __name__ == "__main__":
+    main()
