@@ -314,7 +314,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             )
         for ct, want in zip(cts, closed.out_avals, strict=True):
             got = _tangent_aval(ct)
-            if not same_type(got, want.to_tangent_aval()):
+            if not same_type(got, want):
                 raise TypeError(
                     "linear_transpose: the cotangent is of type "
                     f"{got.str_short()} where the function gives {want.str_short()}"

@@ -13,6 +13,7 @@ from lamina.core import tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
 from lamina.interpreters.batching import batch_flat, move_batch
+from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
 
 
 def _is_none(x: Any) -> bool:
@@ -46,8 +47,10 @@ def vmap(
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not isinstance(in_axes, (int, tuple, dict, type(None))) and not hasattr(
-        in_axes, "__index__"
+    if not (
+        isinstance(in_axes, (int, tuple, dict, type(None)))
+        or hasattr(in_axes, "__index__")
+        or is_spec(in_axes)
     ):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
@@ -65,9 +68,9 @@ def vmap(
                 "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
                 f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
             )
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = tree.flatten((args, kwargs), is_vmappable)
         try:
-            axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
+            axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none, is_vmappable)
         except ValueError as e:
             raise ValueError(
                 "vmap in_axes specification must be a tree prefix of the corresponding value, got "
@@ -79,8 +82,10 @@ def vmap(
 
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
-            out, treedef = tree.flatten(fun(*a, **k))
-            check_outputs(out, getattr(fun, "__name__", str(fun)))
+            out, treedef = tree.flatten(fun(*a, **k), is_vmappable)
+            check_outputs(
+                [x for x in out if not is_vmappable(x)], getattr(fun, "__name__", str(fun))
+            )
             out_tree.append(treedef)
             return out
 
@@ -114,6 +119,12 @@ def mapped_sizes(
         if axis is None:
             dims.append(None)
             continue
+        if is_vmappable(x):
+            dims.append(axis)
+            shape = getattr(x, "shape", ())
+            if isinstance(axis, int) and -len(shape) <= axis < len(shape):
+                found.append((name, x, axis, shape[axis]))
+            continue
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise TypeError(
                 f"{what} in_axes must be an int, None, or (nested) container with those types "
@@ -142,7 +153,8 @@ def mapped_sizes(
         raise ValueError(f"{what} must have at least one non-None value in in_axes, or axis_size")
     if len(sizes) > 1:
         lines = [
-            f"  * size {n}: axis {axis} of argument {name} of type {aval.str_long()}"
+            f"  * size {n}: axis {axis} of argument {name} of type "
+            + (type(aval).__name__ if is_vmappable(aval) else aval.str_long())
             for name, aval, axis, n in found
         ]
         if axis_size is not None:
@@ -154,6 +166,8 @@ def mapped_sizes(
 
 
 def _place(x: Any, dim: Any, wanted: Any, size: int, fun: Any) -> Any:
+    if isinstance(x, Element):
+        return from_element(x, size, wanted, lambda y, d, w: _place(y, d, w, size, fun))
     if wanted is None:
         if dim is not None:
             raise ValueError(

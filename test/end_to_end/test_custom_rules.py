@@ -300,3 +300,48 @@ def test_tracers_are_no_static_arguments():
     f.defvjp(lambda k, x: (x * k, None), lambda k, res, g: (g * k,))
     with pytest.raises(lamina.errors.UnexpectedTracerError, match="nondiff_argnums"):
         lamina.jit(lambda k: f(k, 1.0))(2.0)
+
+
+def test_optimize_remat_runs_the_function_where_residuals_are_not_read():
+    def program(m, x, y):
+        @m.custom_vjp
+        def f(x, y):
+            return m.np.sin(x) * y
+
+        def fwd(x, y):  # tells itself from f by its logarithm
+            s = m.np.exp(m.np.log(m.np.sin(x)))
+            return s * y, (s, m.np.cos(x), y)
+
+        f.defvjp(fwd, lambda r, g: (r[1] * g * r[2] * 1.5, r[0] * g), optimize_remat=True)
+        kept = m.checkpoint(lambda x, y: f(x, y) * x)
+        grads = lambda f: m.grad(lambda *a: m.np.sum(f(*a) ** 2), (0, 1))  # noqa: E731
+        text = str(m.make_jaxpr(grads(kept))(x, y))
+        return {
+            "passes with a logarithm": text.count("log "),
+            "grad": grads(f)(x, y),
+            "checkpointed": grads(kept)(x, y),
+            "vmap of grad": m.vmap(grads(kept), (0, None))(m.np.stack([x, y]), y),
+            "grad of vmap": grads(m.vmap(kept))(x, y),
+            "second order": m.hessian(lambda x: m.np.sum(kept(x, y)))(x),
+        }
+
+    _wide(program)
+    _wide(program, jit=True)
+
+
+def test_linear_transpose_of_what_is_not_linear():
+    """The operation and the user's line, where JAX has an AssertionError."""
+    transpose = lambda f: lamina.linear_transpose(f, X)(X)  # noqa: E731
+    for f, text in (
+        (lambda x: x * x, r"'mul' is not linear in its operands \[0, 1\] together"),
+        (lambda x: 1 / x, "'div' is not linear in its operand 1"),
+        (lambda x: jnp.where(x > 0, x, 0.0), r"'select_n' is not linear in its operands \[0, "),
+        (lambda x: x[jnp.argsort(x)], r"'gather' is not linear in its operands \[0, 1\]"),
+        (lambda x: lamina.lax.scan(lambda c, v: (c * v, None), x[0], x)[0] * jnp.ones(4), "'mul' is"),
+        (lambda x: lamina.lax.cond(x[0] > 0, lambda v: v, lambda v: 2 * v, x), "'cond' is not linear"),
+    ):
+        with pytest.raises(TypeError, match=text + "(.|\n)*test_custom_rules.py:[0-9]+"):
+            transpose(f)
+    with pytest.raises(NotImplementedError, match="for 'sin' not implemented, at .*test_custom_rules"):
+        transpose(jnp.sin)
+    assert [int(x) for x in lamina.linear_transpose(lambda n: n * 2, 3)(np.int32(5))] == [10]

@@ -185,3 +185,43 @@ def test_jaxprs_read_and_made():
     )
     assert (len(jaxpr.eqns), out_avals[0].shape, consts) == (1, (3,), [])
     core.check_jaxpr(jaxpr)
+
+
+class Rows:
+    """No pytree: vmap knows of it by registration."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+class Along(tuple):
+    """A spec: where the batch is in each of the two parts."""
+
+
+def test_a_mapped_type():
+    batching.register_vmappable(
+        Rows, Along, int,
+        lambda cont, index, x, spec: Rows(cont(x.a, spec[0]), cont(x.b, spec[1]) + index()),
+        lambda cont, size, x, spec: Rows(cont(size, x.a, spec[0]), cont(size, x.b, spec[1])),
+        None,
+    )  # fmt: skip
+    a, b = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.ones((4, 2), np.float32)
+
+    def f(rows, y):
+        return Rows(rows.a * y, rows.b), rows.a.sum()
+
+    def whole(a, b):
+        rows, sums = lamina.vmap(f, (Along((0, -1)), 0), (Along((1, 0)), 0))(Rows(a, b), a[:, 0])
+        inner = lamina.vmap(lambda r: r.b, (Along((1, 1)),), axis_size=2)(Rows(b, b))
+        return rows.a, rows.b, sums, inner
+
+    for got in (whole(a, b), lamina.jit(whole)(a, b)):
+        np.testing.assert_array_equal(got[0], (a * a[:, :1]).T)
+        np.testing.assert_array_equal(got[1], b.T + np.arange(2)[:, None])
+        np.testing.assert_array_equal(got[2], a.sum(1))
+        np.testing.assert_array_equal(got[3], b.T + np.arange(2)[:, None])
+    with pytest.raises(ValueError, match="at least one non-None value in in_axes, or axis_size"):
+        lamina.vmap(lambda r: r.b, (Along((0, 0)),))(Rows(a, a))
+    batching.unregister_vmappable(Rows)
+    with pytest.raises(TypeError, match="not a valid lamina array type"):
+        lamina.vmap(lambda r: r.b)(Rows(a, a))

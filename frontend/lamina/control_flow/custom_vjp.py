@@ -79,6 +79,7 @@ class custom_vjp(CustomRule):
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
+        self.optimize_remat = False
 
     def defvjp(
         self,
@@ -93,9 +94,12 @@ class custom_vjp(CustomRule):
         bwd  takes (residuals, the result's cotangent); gives a tuple of cotangents, one for each
              argument that is not static. None stands for zeros.
         symbolic_zeros  fwd takes CustomVJPPrimal leaves, bwd SymbolicZero for zero cotangents.
-        optimize_remat  accepted: dead results of fwd are dropped in any case.
+        optimize_remat  where residuals turn out not to be needed, as in the first pass over a
+             `checkpoint`, the function runs and not fwd. (Of fwd itself, what computes residuals
+             alone is dropped in any case.)
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
@@ -123,6 +127,7 @@ class custom_vjp(CustomRule):
             fwd=_flat_forward(self, call, types),
             num_consts=len(consts),
             name=self.__name__,
+            optimize_remat=self.optimize_remat,
         )
         return tree.unflatten(call.out_tree, outs)
 

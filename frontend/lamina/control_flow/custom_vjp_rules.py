@@ -17,6 +17,7 @@ from lamina.control_flow.custom_rule import (
     transpose_of_call,
     without_consts,
 )
+from lamina.control_flow.custom_vjp_remat import fwd_or_function
 from lamina.control_flow.varying import aligns_call, as_given
 from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
@@ -47,13 +48,25 @@ class CustomVJPException(Exception):
 
 
 def _jvp(
-    primals: list[Any], tangents: list[Any], *, fwd: Forward, num_consts: int, name: str, **_: Any
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    call_jaxpr: Any,
+    fwd: Forward,
+    num_consts: int,
+    name: str,
+    optimize_remat: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise CustomVJPException
-    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    consts, primals, tangents = primals[:num_consts], primals[num_consts:], tangents[num_consts:]
     nonzero = [type(t) is not Zero for t in tangents]
-    outs, residuals, backward = fwd(primals, nonzero)
+    if optimize_remat and isinstance(call_jaxpr, ClosedJaxpr):
+        outs, residuals, backward = fwd_or_function(
+            lambda *xs: fwd(xs, nonzero), call_jaxpr, consts, primals, name
+        )
+    else:
+        outs, residuals, backward = fwd(primals, nonzero)
     out_avals = tuple(get_aval(o).to_tangent_aval() for o in outs)
     dots = iter(
         custom_lin_p.bind(
@@ -77,6 +90,7 @@ def _batching(
     fwd: Forward,
     num_consts: int,
     name: str,
+    optimize_remat: bool,
 ) -> Any:
     size = batched_size(args, dims)
     moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
@@ -107,6 +121,7 @@ def _batching(
         fwd=batched_fwd,
         num_consts=num_consts + len(extra),
         name=name,
+        optimize_remat=optimize_remat,
     )
     return outs, [0] * len(outs)
 

@@ -26,6 +26,10 @@ class Zero:
         return f"Zero({self.aval.str_short()})"
 
 
+class UnknownOperand(TypeError):
+    """A transpose rule needed the value of an operand that it was to be linear in."""
+
+
 class UndefinedPrimal:
     """In a transpose rule, an input that the operation is linear in: it has a type and no value."""
 
@@ -33,6 +37,11 @@ class UndefinedPrimal:
 
     def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # protocols that are asked of anything
+            raise AttributeError(name)
+        raise UnknownOperand(repr(self))
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval.str_short()})"

@@ -18,6 +18,7 @@ import numpy as np
 from lamina import errors
 from lamina.core import dtypes, source_info
 from lamina.core.avals import ShapedArray
+from lamina.core.tangents import UndefinedPrimal, UnknownOperand
 
 
 class Trace:
@@ -181,6 +182,8 @@ def get_aval(x: Any) -> ShapedArray:
         if kind in _aval_rules:
             rule = _aval_rules[type(x)] = _aval_rules[kind]
             return rule(x)
+    if type(x) is UndefinedPrimal:
+        raise UnknownOperand(repr(x))
     raise TypeError(f"{x!r} of type {type(x)} is not a valid lamina array type")
 
 

@@ -84,13 +84,16 @@ def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
 
 
 def broadcast_prefix(
-    prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    prefix: Any,
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+    is_leaf_of_tree: Callable[[Any], bool] | None = None,
 ) -> list[Any]:
     """A leaf of `prefix` for each leaf of `tree`, where `prefix` is a tree prefix of it."""
     out: list[Any] = []
 
     def spread(value: Any, subtree: Any) -> None:
-        out.extend([value] * len(leaves(subtree)))
+        out.extend([value] * len(leaves(subtree, is_leaf_of_tree)))
 
     prefix_leaves, prefix_def = flatten(prefix, is_leaf)
     for value, subtree in zip(prefix_leaves, flatten_up_to(prefix_def, tree), strict=True):

@@ -1,3 +1,4 @@
 """What libraries that define primitives of their own build on."""
 
 from lamina.extend import core as core
+from lamina.extend import linear_util as linear_util

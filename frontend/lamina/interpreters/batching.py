@@ -11,6 +11,7 @@ from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
 from lamina.core.primitive import OWED, Primitive
 from lamina.core.trace import Trace, Tracer, current_trace, get_aval, set_current_trace, swap_trace
+from lamina.interpreters.mapped_types import Element, is_vmappable, to_element
 from lamina.interpreters.staging import raise_leaked, trace_to_jaxpr
 
 Dim = int | None
@@ -57,6 +58,10 @@ class BatchTrace(Trace):
                 raise_leaked(x)
         return x, None
 
+    def lanes_of(self, x: Any, dim: Dim) -> Any:
+        """One lane of an array with its batch along `dim`, as this trace's function sees it."""
+        return x if dim is None else VmapTracer(self, x, dim)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         values, dims = [], []
         for x in args:
@@ -93,15 +98,17 @@ def batch_flat(
     axis: Axis | int,
 ) -> tuple[list[Any], list[Dim]]:
     """Results and their batch dimensions of a function of flat arguments. An int is the size of an
-    axis without a name."""
+    axis without a name. Values of mapped types have a spec as their dimension; as results they are
+    Elements."""
     axis = Axis(None, axis) if isinstance(axis, int) else axis
     trace = BatchTrace(current_trace(), axis)
     names = () if axis.name is None else ((axis.name, axis.size),)
-    wrapped = [x if d is None else VmapTracer(trace, x, d) for x, d in zip(args, dims, strict=True)]
     try:
         with set_current_trace(trace), axes.bind(names):
-            outs = fun(*wrapped)
-            pairs = [trace.unpack(x) for x in outs]
+            outs = fun(*[to_element(trace, x, d) for x, d in zip(args, dims, strict=True)])
+            pairs = [
+                (Element(x, trace), None) if is_vmappable(x) else trace.unpack(x) for x in outs
+            ]
     finally:
         trace.ended()
     return [x for x, _ in pairs], [d for _, d in pairs]
@@ -174,3 +181,5 @@ from lamina.interpreters.batching_rules import defvectorized as defvectorized  #
 from lamina.interpreters.batching_rules import moveaxis as moveaxis  # noqa: E402
 from lamina.interpreters.batching_rules import not_mapped as not_mapped  # noqa: E402
 from lamina.interpreters.batching_rules import primitive_batchers as primitive_batchers  # noqa: E402
+from lamina.interpreters.mapped_types import register_vmappable as register_vmappable  # noqa: E402
+from lamina.interpreters.mapped_types import unregister_vmappable as unregister_vmappable  # noqa: E402

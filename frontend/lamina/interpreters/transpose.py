@@ -8,7 +8,7 @@ from typing import Any
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from lamina.core.primitive import NOT_LINEAR, OWED
 from lamina.core.source_info import SourceInfo, at_places
-from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
+from lamina.core.tangents import UndefinedPrimal, UnknownOperand, Zero, is_undefined_primal
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import add_tangents, instantiate_zero
 
@@ -82,7 +82,10 @@ def _backward_pass(
             )
         at(eqn.source_info)
         given = cts if eqn.primitive.multiple_results else cts[0]
-        out = rule(given, *operands, **eqn.params)
+        try:
+            out = rule(given, *operands, **eqn.params)
+        except UnknownOperand:
+            raise TypeError(_not_linear(eqn, operands)) from None
         if out is None:
             continue
         for v, ct in zip(eqn.invars, out, strict=True):
@@ -91,6 +94,16 @@ def _backward_pass(
         ct_env.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
+
+
+def _not_linear(eqn: JaxprEqn, operands: Sequence[Any]) -> str:
+    unknown = [i for i, x in enumerate(operands) if is_undefined_primal(x)]
+    which = f"operand {unknown[0]}" if len(unknown) == 1 else f"operands {unknown} together"
+    types = ", ".join(operands[i].aval.str_short() for i in unknown)
+    return (
+        f"'{eqn.primitive}' is not linear in its {which} ({types}), at {eqn.source_info.summary()}. "
+        "Only a function that is linear in all its arguments can be transposed: use vjp for others."
+    )
 
 
 def transpose_jaxpr(

@@ -22,6 +22,7 @@ from lamina.core import (
     get_aval,
     is_undefined_primal,
 )
+from lamina.core.tangents import UnknownOperand
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import Accepted, check_accepted, check_same_dtypes
@@ -229,9 +230,13 @@ def builder(name: str) -> Callable[..., Any]:
 
 
 def linear_in_each(*rules: Callable[..., Any]) -> Callable[..., Any]:
-    """A transpose rule: `rule(ct, *operands)` is the cotangent of an operand in its spread form."""
+    """A transpose rule: `rule(ct, *operands)` is the cotangent of an operand in its spread form. In
+    operands beyond the rules the operation is not linear."""
 
     def transpose(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+        for x in operands[len(rules) :]:
+            if is_undefined_primal(x):
+                raise UnknownOperand(repr(x))
         return [
             unbroadcast(x.aval, rules[i](ct, *operands, **params))
             if is_undefined_primal(x)

@@ -5,6 +5,7 @@ from lamina.control_flow.checkpoint import checkpoint_p as checkpoint_p
 from lamina.control_flow.checkpoint_name import name_p as name_p
 from lamina.control_flow.cond import cond_p as cond_p
 from lamina.control_flow.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
+from lamina.control_flow.custom_vjp_remat import remat_opt_p as remat_opt_p
 from lamina.control_flow.custom_vjp_rules import custom_lin_p as custom_lin_p
 from lamina.control_flow.custom_vjp_rules import custom_vjp_call_p as custom_vjp_call_p
 from lamina.control_flow.custom_vmap import custom_vmap_call_p as custom_vmap_call_p
