@@ -96,6 +96,13 @@ def in_jax(program: Callable[..., Any], *args: Any) -> Any:
 def check(program: Callable[..., Any], *args: Any, **tolerances: Any) -> Any:
     """Runs a program in both libraries, asserts that the results agree, gives lamina's."""
     got = program(LAMINA, *args)
+    assert_same(got, program(JAX, *args), **tolerances)
+    return got
+
+
+def check_whole(program: Callable[..., Any], *args: Any, **tolerances: Any) -> Any:
+    """As check, where JAX runs the program as one: a third of the time."""
+    got = program(LAMINA, *args)
     assert_same(got, in_jax(program, *args), **tolerances)
     return got
 
@@ -116,7 +123,7 @@ def check_all(
         got, want = (m.jit(functools.partial(named, m))(*args) for m in (LAMINA, JAX))
     else:
         got = named(LAMINA, *args)
-        want = in_jax(named, *args)
+        want = named(JAX, *args)
     failed = []
     for key in want:
         try:
