@@ -1,5 +1,6 @@
-"""custom_vjp(optimize_remat=True): where nobody reads the residuals of the fwd rule, as in the first
-pass over a checkpoint, the function itself is computed, which may cost less."""
+"""optimize_remat of custom_vjp: the function runs where residuals of its fwd rule are not read.
+
+So it is in the first pass over a checkpoint. The function may cost less than its fwd rule."""
 
 from __future__ import annotations
 
