@@ -89,8 +89,7 @@ def compile_module(
         run_optimize(work, watch, target.kind)
         signature = _signature(work)
         counted = cost.Counter(work).main()
-        run_fuse(work, watch, target.kind)
-        counted.bytes_accessed = cost.Counter(work).main().bytes_accessed
+        counted.bytes_accessed = run_fuse(work, watch, target.kind).main().bytes_accessed
         run_plan(work, watch, target.kind)
         built = _BACKENDS[target.kind](work, target, store)
 

@@ -134,12 +134,14 @@ class Counter:
 
     def _call(self, op: ir.Operation) -> Cost:
         callee = op.attributes["callee"].value
-        cost = Cost()
-        cost.add(self._function(callee))
         if callee in self.functions and "lamina.kind" in self.functions[callee].attributes:
-            # Inside a kernel values stay in registers.
-            cost.bytes_accessed = self._kernel_bytes(callee)
-        return cost
+            return self.kernel(callee)
+        return self._function(callee)
+
+    def kernel(self, name: str) -> Cost:
+        """The cost of one call of a kernel, in which values stay in registers."""
+        inner = self._function(name)
+        return Cost(inner.flops, inner.transcendentals, self._kernel_bytes(name))
 
     def _kernel_bytes(self, name: str) -> int:
         """What a kernel reads of its arguments and writes of its results."""

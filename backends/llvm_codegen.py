@@ -32,6 +32,10 @@ class CodegenOptions:
     unroll: bool = True
 
 
+FAST = CodegenOptions(level=0, vectorise=False, unroll=False)
+"""Code of some sort, soon: what is simplified is only what would cost more to translate."""
+
+
 @dataclass(frozen=True)
 class MachineCode:
     """The object file, and the texts of the optimised module and of its assembly when they were
@@ -80,8 +84,19 @@ def _optimised(
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager() if options.level else _simplifications()
+        passes.run(module, builder)
     return module, target_machine
+
+
+def _simplifications() -> llvm.ModulePassManager:
+    import llvmlite.binding as llvm
+
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
 
 
 @functools.cache
@@ -90,6 +105,8 @@ def _target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    # The selector of level 0 fuses no multiplication into an addition: bits would depend on the level.
+    llvm.set_option("lamina", "-fast-isel=false")
     return llvm.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,

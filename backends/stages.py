@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from lamina.backends.cost import note_trip_counts
+from lamina.backends.cost import Counter, note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
+from lamina.backends.effort import note_little_work
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     CUDA_FUSE,
@@ -105,11 +106,16 @@ def run_optimize(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -
     _dump(watch, "optimized", module, (*first, *needed, *STABLEHLO_OPTIMIZE))
 
 
-def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
-    """Form 2 to form 3: kernels, as a kind of target wants them, and a @main that calls them."""
+def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> Counter:
+    """Form 2 to form 3: kernels, as a kind of target wants them, and a @main that calls them.
+    Returns what counts their work."""
     passes = {"cpu": STABLEHLO_FUSE, "cuda": CUDA_FUSE}[kind]
     _pipeline(passes).run(module)
+    counter = Counter(module)
+    if kind == "cpu":
+        note_little_work(module, counter)
     _dump(watch, "fused", module, passes)
+    return counter
 
 
 def run_plan(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:

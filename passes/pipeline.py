@@ -7,6 +7,7 @@ A name that is a file of ours is our pass and runs on the module; any other goes
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Sequence
@@ -57,9 +58,12 @@ class Pipeline:
         done = 0
         with module.context, ir.Location.unknown():
             try:
-                for batch in self._batches(split=watch.wants_every_pass):
+                for batch in self._alone if watch.wants_every_pass else self._together:
                     done += len(batch)
-                    with watch.around(_text_of(batch), module):
+                    if watch.wants_every_pass:
+                        with watch.around(_text_of(batch), module):
+                            _run_batch(batch, module, verify == "each")
+                    else:
                         _run_batch(batch, module, verify == "each")
                 if verify == "end":
                     module.operation.verify()
@@ -68,12 +72,16 @@ class Pipeline:
                     None if isinstance(error, (CompileError, ir.MLIRError)) else error
                 )
 
-    def _batches(self, split: bool) -> list[list[Stage]]:
+    @functools.cached_property
+    def _alone(self) -> list[list[Stage]]:
+        return [[stage] for stage in self.stages]
+
+    @functools.cached_property
+    def _together(self) -> list[list[Stage]]:
         """The passes, upstream ones together, for one pass manager."""
         found: list[list[Stage]] = []
         for stage in self.stages:
-            joins = found and isinstance(stage, str) and isinstance(found[-1][0], str)
-            if joins and not split:
+            if found and isinstance(stage, str) and isinstance(found[-1][0], str):
                 found[-1].append(stage)
             else:
                 found.append([stage])
@@ -176,18 +184,19 @@ def _parse(text: str) -> list[Stage]:
     whole = re.fullmatch(r"builtin\.module\((.*)\)", text, re.DOTALL)
     if whole and len(_split(text)) == 1:
         text = whole[1]
-    stages: list[Stage] = []
-    for item in _split(text):
-        name = re.match(r"[\w.\-]+", item)
-        if name is None:
-            raise ValueError(f"expected a pass name, got {item!r}")
-        cls = registry.find(name[0])
-        if cls is not None:
-            stages.append(options.make(cls, _options_of(item[name.end() :], name[0])))
-        else:
-            _check_upstream(item)
-            stages.append(item)
-    return stages
+    return [_stage(item) for item in _split(text)]
+
+
+@functools.lru_cache(1024)
+def _stage(item: str) -> Stage:
+    name = re.match(r"[\w.\-]+", item)
+    if name is None:
+        raise ValueError(f"expected a pass name, got {item!r}")
+    cls = registry.find(name[0])
+    if cls is not None:
+        return options.make(cls, _options_of(item[name.end() :], name[0]))
+    _check_upstream(item)
+    return item
 
 
 def _split(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -67,6 +68,7 @@ def documentation(cls: type[Pass]) -> str:
     return inspect.getdoc(inspect.getmodule(cls)) or inspect.getdoc(cls) or ""
 
 
+@functools.cache
 def _levels() -> list[str]:
     return [m.name for m in pkgutil.iter_modules(lamina.passes.__path__) if m.ispkg]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.backends.lowering import check_translatable, lower_to_linalg, run_pipeline
-from lamina.backends.pipelines import CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS
+from lamina.backends.pipelines import CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS, ONLY_WITH
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.llvm.finish_kernel import FinishKernel
@@ -37,7 +37,7 @@ def generate(
         texts["linalg"] = str(module)
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
-    run_pipeline(CPU_KERNEL_LLVM, module)
+    run_pipeline(_of_use(CPU_KERNEL_LLVM, module), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm.",))
     return Generated(llvm.translate_module_to_llvmir(module.operation), scratch)
@@ -45,6 +45,22 @@ def generate(
 
 def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
     return tuple(stage.replace("VECTOR_BITS", str(target.vector_bits)) for stage in stages)
+
+
+def _of_use(stages: tuple[str, ...], module: ir.Module) -> tuple[str, ...]:
+    """The passes without those that have nothing to do for the ops in a module."""
+    names: set[str] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        names.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return tuple(
+        stage
+        for stage in stages
+        if stage not in ONLY_WITH or any(name.startswith(ONLY_WITH[stage]) for name in names)
+    )
 
 
 def _scratch_bytes(module: ir.Module) -> dict[str, int]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
+from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import FAST, CodegenOptions, Machine, emit
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
@@ -66,6 +67,7 @@ def lower_kernel(
         function = module.body.operations[0].operation
         is_control = _kind(function) == "control"
         written = library_kernel(function, symbol, target)
+        calls_library = written is not None
         if is_control:
             written = control_kernel(module, symbol, target, texts)
         elif written is None:
@@ -79,6 +81,8 @@ def lower_kernel(
     contracts = any(word in source for word in _CONTRACTIONS)
     unroll = is_control or (contracts and "@llvm.fmuladd.v" not in text)
     codegen = CodegenOptions(level=2, unroll=unroll)
+    if WORK in kernel.attributes or (calls_library and " br " not in text):
+        codegen = FAST
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
 
 

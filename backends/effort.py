@@ -1,0 +1,52 @@
+"""Which kernels are worth optimising: those that do more than a little work in a call of the program.
+
+LLVM takes ten milliseconds to make fast code of a small kernel and two to make any. What a kernel
+of a few hundred operations can gain by it is less than what the call of the program takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter as Times
+
+from lamina.backends.cost import Counter, trip_count
+from lamina.dialects.vendors import ir
+
+WORK = "lamina.work"
+"""The attribute; where it says "little", a kernel is compiled fast."""
+_LITTLE = 1024.0
+_TRANSCENDENTAL = 32.0  # operations of a call of exp or the like
+_WORD = 4.0  # bytes that are moved in the time of an operation
+_KINDS = ("loop", "input", "rows", "output", "update")  # no others gain or lose much
+
+
+def note_little_work(fused: ir.Module, counter: Counter) -> None:
+    """Write `lamina.work = "little"` onto each kernel of a fused module that does no more than
+    some 1,000 operations in a call of the program, however often it is called. A loop of which it
+    is not known how often it runs is taken to run forever."""
+    times: Times[str] = Times()
+    _count_calls(counter.functions["main"].regions[0].blocks[0], 1.0, times)
+    for name, count in times.items():
+        function = counter.functions[name]
+        attributes = function.attributes
+        if "lamina.kind" not in attributes or attributes["lamina.kind"].value not in _KINDS:
+            continue
+        cost = counter.kernel(name)
+        work = cost.flops + _TRANSCENDENTAL * cost.transcendentals + cost.bytes_accessed / _WORD
+        if count * work <= _LITTLE:
+            attributes[WORK] = ir.StringAttr.get("little", fused.context)
+
+
+def _count_calls(block: ir.Block, times: float, found: Times[str]) -> None:
+    for view in block.operations:
+        op = view.operation
+        if op.name == "func.call":
+            found[op.attributes["callee"].value] += times
+        elif op.name == "stablehlo.while":
+            count = trip_count(op)
+            each = times * (math.inf if count is None else max(count, 1))
+            for region in op.regions:
+                _count_calls(region.blocks[0], each, found)
+        elif op.name in ("stablehlo.if", "stablehlo.case"):
+            for region in op.regions:
+                _count_calls(region.blocks[0], times, found)
