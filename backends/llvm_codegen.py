@@ -25,15 +25,17 @@ class Machine:
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """How hard LLVM tries. `vectorise` turns the loop vectoriser on."""
+    """How hard LLVM tries. `vectorise` turns the loop vectoriser on; at level 0 nothing is done but
+    what `simplify` asks for."""
 
     level: int = 2
     vectorise: bool = True
     unroll: bool = True
+    simplify: bool = True
 
 
 FAST = CodegenOptions(level=0, vectorise=False, unroll=False)
-"""Code of some sort, soon: what is simplified is only what would cost more to translate."""
+"""Any code, soon."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,15 @@ def _optimised(
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
-        passes = builder.getModulePassManager() if options.level else _simplifications()
-        passes.run(module, builder)
+        if options.level:
+            builder.getModulePassManager().run(module, builder)
+        elif options.simplify:
+            _simplifications().run(module, builder)
     return module, target_machine
 
 
 def _simplifications() -> llvm.ModulePassManager:
+    """What pays even where the code runs once: it leaves less to translate."""
     import llvmlite.binding as llvm
 
     passes = llvm.create_new_module_pass_manager()

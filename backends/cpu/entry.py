@@ -24,7 +24,7 @@ def build_entry(planned: ir.Module, symbols: Mapping[str, str], target: Target) 
     """The object file of the entry of a planned module; `symbols` maps its kernels to theirs."""
     machine = Machine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands.
-    options = CodegenOptions(level=0, vectorise=False, unroll=False)
+    options = CodegenOptions(level=0, simplify=False)
     return emit(entry_text(planned, symbols), machine, options).object
 
 

@@ -82,7 +82,7 @@ def lower_kernel(
     unroll = is_control or (contracts and "@llvm.fmuladd.v" not in text)
     codegen = CodegenOptions(level=2, unroll=unroll)
     if WORK in kernel.attributes or (calls_library and " br " not in text):
-        codegen = FAST
+        codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.backends.cost import module_cost, trip_count
+from lamina.backends.cost import Counter, module_cost, trip_count
+from lamina.backends.effort import note_little_work
 from lamina.dialects.context import parse
 
 
@@ -130,3 +131,34 @@ def test_slices_and_updates_touch_only_their_part() -> None:
         arguments,
     )
     assert put["bytes accessed"] == 2 * 32 + 2 * 4
+
+
+def test_kernels_of_little_work_are_noted_unless_a_loop_may_repeat_them() -> None:
+    def kernel(name: str, size: int) -> str:
+        return f"""
+        func.func private @{name}(%x: tensor<{size}xf32>) -> tensor<{size}xf32> attributes {{lamina.kind = "loop"}} {{
+          %0 = stablehlo.sine %x : tensor<{size}xf32>
+          return %0 : tensor<{size}xf32>
+        }}"""
+
+    module = parse(
+        """
+        func.func public @main(%x: tensor<8xf32>, %y: tensor<64xf32>, %p: tensor<i1>) -> tensor<8xf32> {
+          %0 = call @once(%x) : (tensor<8xf32>) -> tensor<8xf32>
+          %1 = call @large(%y) : (tensor<64xf32>) -> tensor<64xf32>
+          %2 = stablehlo.while(%i = %0) : tensor<8xf32>
+            cond { stablehlo.return %p : tensor<i1> }
+            do {
+              %3 = func.call @repeated(%i) : (tensor<8xf32>) -> tensor<8xf32>
+              stablehlo.return %3 : tensor<8xf32>
+            }
+          return %2 : tensor<8xf32>
+        }"""
+        + kernel("once", 8)
+        + kernel("large", 64)
+        + kernel("repeated", 8)
+    )
+    counter = Counter(module)
+    note_little_work(module, counter)
+    noted = [name for name, op in counter.functions.items() if "lamina.work" in op.attributes]
+    assert noted == ["once"]
