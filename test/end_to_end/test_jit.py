@@ -536,3 +536,9 @@ def test_number_of_traces_is_jax_s():
         warnings.simplefilter("ignore")
         check(program)
     assert jax.__version__
+
+
+def test_bits_do_not_depend_on_how_well_a_kernel_is_worth_compiling() -> None:
+    x, y, z = np.random.default_rng(0).standard_normal((3, 4096)).astype(np.float32)
+    f = lamina.jit(lambda x, y, z: jnp.tanh(x * y + z) * x - y)
+    assert np.array_equal(f(x[:8], y[:8], z[:8]), f(x, y, z)[:8])
