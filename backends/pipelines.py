@@ -203,17 +203,13 @@ CPU_KERNEL_LLVM = (
     "llvm-portable-float-constants",
 )
 
-# Of these, what is left out for a kernel without ops of such names: finding nothing to do takes
-# each of them longer than it takes to look at the names.
+# Of these, what is left out for a kernel without ops of such names, which no pass makes: finding
+# nothing to do takes each of them longer than it takes to look at the names.
 ONLY_WITH = {
     "fold-memref-alias-ops": ("memref.subview", "memref.expand_shape", "memref.collapse_shape"),
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}": ("vector.",),
     "convert-complex-to-standard": ("complex.",),
     "convert-complex-to-llvm": ("complex.",),
-    "math-saturate-conversions": ("arith.fpto",),
-    "math-expand-functions": ("math.", "complex."),
-    "convert-math-to-llvm{approximate-log1p=false}": ("math.", "complex."),
-    "convert-math-to-libm": ("math.", "complex."),
 }
 
 # One kernel for a GPU: what must be done before all that a CPU's has done, too.
