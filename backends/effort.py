@@ -7,7 +7,7 @@ of a few hundred operations can gain by it is less than what the call of the pro
 from __future__ import annotations
 
 import math
-from collections import Counter as Times
+from collections import defaultdict
 
 from lamina.backends.cost import Counter, trip_count
 from lamina.dialects.vendors import ir
@@ -24,7 +24,7 @@ def note_little_work(fused: ir.Module, counter: Counter) -> None:
     """Write `lamina.work = "little"` onto each kernel of a fused module that does no more than
     some 1,000 operations in a call of the program, however often it is called. A loop of which it
     is not known how often it runs is taken to run forever."""
-    times: Times[str] = Times()
+    times: dict[str, float] = defaultdict(float)
     _count_calls(counter.functions["main"].regions[0].blocks[0], 1.0, times)
     for name, count in times.items():
         function = counter.functions[name]
@@ -37,7 +37,7 @@ def note_little_work(fused: ir.Module, counter: Counter) -> None:
             attributes[WORK] = ir.StringAttr.get("little", fused.context)
 
 
-def _count_calls(block: ir.Block, times: float, found: Times[str]) -> None:
+def _count_calls(block: ir.Block, times: float, found: dict[str, float]) -> None:
     for view in block.operations:
         op = view.operation
         if op.name == "func.call":
