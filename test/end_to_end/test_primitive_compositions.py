@@ -30,7 +30,9 @@ _LONG = {"igamma", "igammac", "regularized_incomplete_beta"}
 
 
 def _chosen() -> list[Sample]:
-    fit = [s for s in ROWS if has_derivative(s) and s.vmap and s.widen and s.specs]
+    fit = [s for s in ROWS if has_derivative(s) and s.vmap and s.specs]
+    wide = {s.primitive for s in fit if s.widen}
+    fit = [s for s in fit if s.widen or s.primitive not in wide]
     if os.environ.get("LAMINA_TEST_EXAMPLES"):
         return fit
     one_each = {s.primitive: s for s in reversed(fit) if s.primitive.name not in _LONG}
@@ -45,7 +47,7 @@ class _Case:
     """A sample as a function of its inexact arguments, and lanes of points, tangents, cotangents."""
 
     def __init__(self, sample: Sample) -> None:
-        examples = [sample.arrays(wide=True, seed=i) for i in range(LANES)]
+        examples = [sample.arrays(wide=sample.widen, seed=i) for i in range(LANES)]
         active = inexact(examples[0])
         rest = examples[0]
         out_avals = tree.leaves(lamina.eval_shape(mine(sample), *rest))
@@ -96,6 +98,10 @@ def test_two_transformations(group: list[Sample]) -> None:
                 ("vmap of jvp", "jvps"), ("jvp of vmap", "jvps"),
             ):  # fmt: skip
                 for a, b in zip(tree.leaves(got[way]), tree.leaves(got[loop]), strict=True):
+                    assert a.dtype == b.dtype, f"{way} of {sample}"
+                    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+                    tol = max(1e-8, 4 * float(lamina.numpy.finfo(a.dtype).eps))
                     np.testing.assert_allclose(
-                        a, b, rtol=1e-8, atol=1e-9, err_msg=f"{way} of {sample}"
-                    )
+                        np.asarray(a).astype(wide), np.asarray(b).astype(wide),
+                        rtol=tol, atol=tol / 10, err_msg=f"{way} of {sample}",
+                    )  # fmt: skip

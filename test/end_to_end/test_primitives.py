@@ -1,4 +1,5 @@
-"""Every row of primitive_samples: types, values, derivatives, cotangents and batches."""
+"""Every row of primitive_samples: types, values, derivatives, cotangents and batches. Several rows
+make one program in each library: compiling is what costs."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ pytestmark = [
 ]
 
 BATCH = 3
+PER_PROGRAM = 12
 _RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-5, "complex64": 1e-5,
          "float16": 4e-3, "bfloat16": 3e-2}  # fmt: skip
 
@@ -29,9 +31,17 @@ def theirs(sample: Sample) -> Any:
     return lambda *args: jax.tree.leaves(sample.function(jax.lax, *args))
 
 
-def run(fun: Any, *args: Any) -> list[np.ndarray]:
-    """The results of a function compiled as a whole."""
-    return [np.asarray(x) for x in lamina.jit(fun)(*args)]
+def together(jit: Any, functions: Sequence[Any]) -> Any:
+    """One jitted function of a list of argument lists, that gives a list of lists of results."""
+    compiled = jit(lambda args: [f(*a) for f, a in zip(functions, args, strict=True)])
+    return lambda args: [[np.asarray(x) for x in xs] for xs in compiled(args)]
+
+
+def groups(rows: Sequence[Sample], size: int = PER_PROGRAM) -> Any:
+    """A parameter `samples`: rows by the dozen. `-k name` finds the dozen with that primitive."""
+    parts = [rows[i : i + size] for i in range(0, len(rows), size)]
+    names = [" ".join(dict.fromkeys(str(s.primitive) for s in part)) for part in parts]
+    return pytest.mark.parametrize("samples", parts, ids=names)
 
 
 def assert_close(
@@ -56,92 +66,124 @@ def assert_close(
             np.testing.assert_array_equal(a, b, err_msg=what)
 
 
-def sample_id(sample: Sample) -> str:
-    return str(sample)
-
-
-@pytest.mark.parametrize("sample", ROWS, ids=sample_id)
-def test_type_and_value(sample: Sample) -> None:
-    args = sample.arrays()
-    avals = tree.leaves(lamina.eval_shape(mine(sample), *args))
+@groups(ROWS)
+def test_type_and_value(samples: list[Sample]) -> None:
+    args = [s.arrays() for s in samples]
+    avals = [tree.leaves(lamina.eval_shape(mine(s), *a)) for s, a in zip(samples, args)]
     with np.errstate(all="ignore"):
-        want = theirs(sample)(*args)
-    got = run(mine(sample), *args)
-    assert [(a.shape, a.dtype) for a in avals] == [(x.shape, x.dtype) for x in got]
-    assert [(a.shape, a.dtype) for a in avals] == [(x.shape, x.dtype) for x in want]
-    assert_close(got, want, sample.rtol, "against JAX")
-    if sample.numpy is not None:
-        with np.errstate(all="ignore"):
-            reference = jax.tree.leaves(sample.numpy(*args))
-        assert_close(
-            got,
-            [np.asarray(r, a.dtype) for r, a in zip(reference, got)],
-            sample.rtol,
-            "against NumPy",
-        )
-
-
-@pytest.mark.parametrize("sample", [s for s in ROWS if has_derivative(s)], ids=sample_id)
-def test_derivatives(sample: Sample) -> None:
-    """jvp = JAX's = finite differences, and <vjp(ct), t> = <ct, jvp(t)>."""
-    with x64(sample.widen), np.errstate(all="ignore"):
-        args = sample.arrays(wide=sample.widen)
-        active = inexact(args)
-        rng = np.random.default_rng(7)
-        tangents = [direction(rng, args[i]) for i in active]
-        out_avals = tree.leaves(lamina.eval_shape(mine(sample), *args))
-        outs = [i for i, a in enumerate(out_avals) if dtypes.is_inexact(a.dtype)]
-        cotangents = [direction(rng, out_avals[i]) for i in outs]
-
-        def of_active(fun: Any) -> Any:
-            def inner(*xs: Any) -> list[Any]:
-                full = list(args)
-                for i, x in zip(active, xs):
-                    full[i] = x
-                results = fun(*full)
-                return [results[i] for i in outs]
-
-            return inner
-
-        def both(*xs: Any) -> list[Any]:
-            primals, ts, cts = (
-                xs[: len(active)],
-                xs[len(active) : 2 * len(active)],
-                xs[2 * len(active) :],
+        wanted = together(jax.jit, [theirs(s) for s in samples])(args)
+    found = together(lamina.jit, [mine(s) for s in samples])(args)
+    for sample, given, types, got, want in zip(samples, args, avals, found, wanted, strict=True):
+        expected = [(a.shape, a.dtype) for a in types]
+        assert expected == [(x.shape, x.dtype) for x in got], str(sample)
+        assert expected == [(x.shape, x.dtype) for x in want], str(sample)
+        assert_close(got, want, sample.rtol, f"{sample} against JAX")
+        if sample.numpy is not None:
+            with np.errstate(all="ignore"):
+                reference = jax.tree.leaves(sample.numpy(*given))
+            assert_close(
+                got,
+                [np.asarray(r, a.dtype) for r, a in zip(reference, got)],
+                sample.rtol,
+                f"{sample} against NumPy",
             )
-            _, out_tangents = lamina.jvp(of_active(mine(sample)), primals, ts)
-            _, pullback = lamina.vjp(of_active(mine(sample)), *primals)
-            return [*out_tangents, *pullback(list(cts))]
 
-        points = [args[i] for i in active]
-        results = run(both, *points, *tangents, *cotangents)
-        got, pulled = results[: len(outs)], results[len(outs) :]
+
+class _Derivatives:
+    """A sample as a function of its inexact arguments; a point, tangents and cotangents."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.args = sample.arrays(wide=sample.widen)
+        self.active = inexact(self.args)
+        rng = np.random.default_rng(7)
+        out_avals = tree.leaves(lamina.eval_shape(mine(sample), *self.args))
+        self.outs = [i for i, a in enumerate(out_avals) if dtypes.is_inexact(a.dtype)]
+        self.points = [self.args[i] for i in self.active]
+        self.tangents = [direction(rng, x) for x in self.points]
+        self.cotangents = [direction(rng, out_avals[i]) for i in self.outs]
+
+    def of_active(self, fun: Any) -> Any:
+        def inner(*xs: Any) -> list[Any]:
+            full = list(self.args)
+            for i, x in zip(self.active, xs, strict=True):
+                full[i] = x
+            results = fun(*full)
+            return [results[i] for i in self.outs]
+
+        return inner
+
+    def mine(self, *xs: Any) -> list[Any]:
+        return self.of_active(mine(self.sample))(*xs)
+
+    def data(self) -> tuple[Any, ...]:
+        return tuple(self.points), tuple(self.tangents), self.cotangents
+
+    def push_and_pull(self, points: Any, tangents: Any, cotangents: Any) -> list[Any]:
+        _, out_tangents = lamina.jvp(self.mine, points, tangents)
+        _, pullback = lamina.vjp(self.mine, *points)
+        return [*out_tangents, *pullback(list(cotangents))]
+
+    def push_in_jax(self, points: Any, tangents: Any, _: Any) -> list[Any]:
+        if not self.sample.jax_jvp:
+            return []
+        return jax.jvp(self.of_active(theirs(self.sample)), points, tangents)[1]
+
+    def moved(self, eps: float) -> list[Any]:
+        return [
+            x + np.asarray(eps * t, x.dtype)
+            for x, t in zip(self.points, self.tangents, strict=True)
+        ]
+
+    def check(self, results: list[Any], of_jax: list[Any], slopes: list[Any]) -> None:
+        sample, n = self.sample, len(self.outs)
+        got, pulled = results[:n], results[n:]
         if sample.jax_jvp:
-            # As one program: op by op, each op would be compiled.
-            of_jax = jax.jit(lambda p, t: jax.jvp(of_active(theirs(sample)), p, t)[1])
-            want = of_jax(tuple(points), tuple(tangents))
-            assert_close(got, want, sample.rtol, "jvp against JAX")
-        assert [p.dtype for p in pulled] == [p.dtype for p in points]
+            assert_close(got, of_jax, sample.rtol, f"jvp of {sample} against JAX")
+        assert [p.dtype for p in pulled] == [p.dtype for p in self.points], str(sample)
         if not sample.smooth:
             return
         # Real parts: functions between real and complex numbers are linear over the reals only.
-        left = sum(np.sum(ct * t).real for ct, t in zip(cotangents, got))
-        right = sum(np.sum(p * t).real for p, t in zip(pulled, tangents))
+        left = sum(np.sum(ct * t).real for ct, t in zip(self.cotangents, got))
+        right = sum(np.sum(p * t).real for p, t in zip(pulled, self.tangents))
         tol = 1e-8 if sample.widen else 1e-3
         np.testing.assert_allclose(
-            left, right, rtol=tol, atol=tol, err_msg="<ct, jvp(t)> = <vjp(ct), t>"
+            left, right, rtol=tol, atol=tol, err_msg=f"<ct, jvp(t)> = <vjp(ct), t> of {sample}"
         )
         if sample.widen:
-            eps = 1e-6
-            f = lamina.jit(of_active(mine(sample)))
-            ahead = f(*(x + np.asarray(eps * t, x.dtype) for x, t in zip(points, tangents)))
-            behind = f(*(x - np.asarray(eps * t, x.dtype) for x, t in zip(points, tangents)))
-            for a, b, t in zip(ahead, behind, got):
-                slope = (np.asarray(a) - np.asarray(b)) / (2 * eps)
+            for slope, t in zip(slopes, got, strict=True):
                 slope = np.where(np.isnan(slope), t, slope)  # a gather's fill value
                 np.testing.assert_allclose(
-                    t, slope, rtol=1e-5, atol=1e-5, err_msg="finite differences"
+                    t, slope, rtol=1e-5, atol=1e-5, err_msg=f"finite differences of {sample}"
                 )
+
+
+_DERIVED = sorted((s for s in ROWS if has_derivative(s)), key=lambda s: s.widen)
+_NARROW = sum(not s.widen for s in _DERIVED)
+
+
+@groups(_DERIVED[:_NARROW])
+def test_narrow_derivatives(samples: list[Sample]) -> None:
+    derivatives(samples)
+
+
+@groups(_DERIVED[_NARROW:])
+def test_derivatives(samples: list[Sample]) -> None:
+    derivatives(samples)
+
+
+def derivatives(samples: list[Sample]) -> None:
+    """jvp = JAX's = finite differences, and <vjp(ct), t> = <ct, jvp(t)>."""
+    with x64(samples[0].widen), np.errstate(all="ignore"):
+        cases = [_Derivatives(s) for s in samples]
+        data = [c.data() for c in cases]
+        results = together(lamina.jit, [c.push_and_pull for c in cases])(data)
+        of_jax = together(jax.jit, [c.push_in_jax for c in cases])(data)
+        values = together(lamina.jit, [c.mine for c in cases])
+        eps = 1e-6
+        ahead, behind = (values([c.moved(by) for c in cases]) for by in (eps, -eps))
+        for case, got, want, up, down in zip(cases, results, of_jax, ahead, behind, strict=True):
+            case.check(got, want, [(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
 
 
 def batched_dims(ranks: Sequence[int]) -> list[tuple[int | None, ...]]:
@@ -155,23 +197,48 @@ def batched_dims(ranks: Sequence[int]) -> list[tuple[int | None, ...]]:
     return list(dict.fromkeys(ways))
 
 
-@pytest.mark.parametrize("sample", [s for s in ROWS if s.vmap and s.specs], ids=sample_id)
-def test_vmap(sample: Sample) -> None:
-    """vmap = a Python loop over the examples."""
-    examples = [sample.arrays(seed=i) for i in range(BATCH)]
-    one = lamina.jit(mine(sample))
-    for dims in batched_dims([len(s.shape) for s in sample.specs]):
-        args = [
-            examples[0][i] if d is None else np.stack([e[i] for e in examples], d)
-            for i, d in enumerate(dims)
-        ]
-        got = run(lamina.vmap(mine(sample), in_axes=dims), *args)
-        loop = [
+class _Batches:
+    """A sample, its arguments for each lane, and those of each way to batch it."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.one = mine(sample)
+        self.examples = [sample.arrays(seed=i) for i in range(BATCH)]
+        self.ways = batched_dims([len(s.shape) for s in sample.specs])
+        self.args = [
             [
-                np.asarray(x)
-                for x in one(*(examples[0 if d is None else k][i] for i, d in enumerate(dims)))
+                self.examples[0][i] if d is None else np.stack([e[i] for e in self.examples], d)
+                for i, d in enumerate(dims)
             ]
-            for k in range(BATCH)
+            for dims in self.ways
         ]
-        want = [np.stack(column) for column in zip(*loop)]
-        assert_close(got, want, sample.rtol, f"in_axes={dims}")
+
+    def batched(self, *args: Any) -> list[Any]:
+        return [
+            x
+            for dims, given in zip(self.ways, args, strict=True)
+            for x in lamina.vmap(self.one, in_axes=dims)(*given)
+        ]
+
+    def lane(self, number: int) -> list[Any]:
+        """The arguments of one lane of one way: numbers count lanes, way after way."""
+        dims, k = self.ways[number // BATCH % len(self.ways)], number % BATCH
+        return [self.examples[0 if d is None else k][i] for i, d in enumerate(dims)]
+
+
+@groups([s for s in ROWS if s.vmap and s.specs], size=8)
+def test_vmap(samples: list[Sample]) -> None:
+    """vmap = a Python loop over the examples."""
+    cases = [_Batches(s) for s in samples]
+    found = together(lamina.jit, [c.batched for c in cases])([c.args for c in cases])
+    one = together(lamina.jit, [c.one for c in cases])
+    lanes = [
+        one([c.lane(n) for c in cases]) for n in range(BATCH * max(len(c.ways) for c in cases))
+    ]
+    for i, (sample, case, got) in enumerate(zip(samples, cases, found, strict=True)):
+        width = len(got) // len(case.ways)
+        for w, dims in enumerate(case.ways):
+            loop = [lanes[BATCH * w + k][i] for k in range(BATCH)]
+            want = [np.stack(column) for column in zip(*loop, strict=True)]
+            assert_close(
+                got[w * width : (w + 1) * width], want, sample.rtol, f"{sample} in_axes={dims}"
+            )
