@@ -12,6 +12,7 @@ from math import prod
 
 from lamina.backends.cpu import lane_factorisations as lanes_of
 from lamina.backends.cpu.lanes import Lanes, Matrix
+from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
@@ -266,7 +267,7 @@ class _Kernel:
             lanes_of.lu(t, matrix, *wanted)
         elif routine == "potrf":
             result = self._new(op.results[0])
-            lower = "lower" in op.attributes and ir.BoolAttr(op.attributes["lower"]).value
+            lower = flag(op, "lower")
             lanes_of.cholesky(t, self._matrix(given[0]), lower, self._matrix(result))
         elif routine == "trsm":
             self._triangular_solve(t, op, self._matrix(given[0]), given[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
@@ -260,10 +261,7 @@ def write_reflectors(job: Job) -> None:
 def write_reflected(job: Job) -> None:
     """A matrix times a product of reflectors or its adjoint, from the left or the right."""
     op = job.op
-    options = ir.DictAttr(op.attributes["backend_config"])
-    left, adjoint = (
-        name in options and ir.BoolAttr(options[name]).value for name in ("left", "transpose")
-    )
+    left, adjoint = flag(op, "left"), flag(op, "transpose")
     rows, count = list(op.operands[0].type.shape)[-2:]
     *batch, m, n = op.operands[2].type.shape
     lines = n if left else m

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
@@ -43,8 +44,7 @@ _MOST_SWEEPS = 40  # quadratic convergence takes 6 to 10
 def write_eigh(job: Job) -> None:
     """Rotations of rows and columns until the matrix is diagonal, and their product."""
     op = job.op
-    options = ir.DictAttr(op.attributes["backend_config"])
-    lower = "lower" in options and ir.BoolAttr(options["lower"]).value
+    lower = flag(op, "lower")
     *batch, n, _ = op.operands[0].type.shape
     element, real = op.operands[0].type.element_type, real_type(op.operands[0].type.element_type)
     matrices, threads = math.prod(batch), threads_for(n * n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.factorisations import SEARCHERS, apply_left, apply_right, reflect
 from lamina.passes.gpu.jacobi import real_type
@@ -100,8 +101,7 @@ def write_tridiagonal(job: Job) -> None:
     """Reflectors that clear the columns below the first diagonal under the main one, from both sides
     of a Hermitian matrix. An upper triangle is a lower one, read from the last element on."""
     op = job.op
-    options = ir.DictAttr(op.attributes["backend_config"])
-    lower = "lower" in options and ir.BoolAttr(options["lower"]).value
+    lower = flag(op, "lower")
     *batch, n, _ = op.operands[0].type.shape
     element, threads = op.operands[0].type.element_type, threads_for(n * n)
     whole = job.scratch([math.prod(batch), n, n], element)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel, Scratch
@@ -64,7 +65,7 @@ class _Scattering:
         self.shape = list(scatter.inputs[0].type.shape)
         sizes = dict(zip(scatter.operand_window_dims, self.window, strict=True))
         self.window_of = sizes
-        self.distinct = math.prod(self.vectors) == 1 or _flag(job.op, "unique_indices")
+        self.distinct = math.prod(self.vectors) == 1 or flag(job.op, "unique_indices")
         self.aligned = all(sizes.get(d, 1) == 1 for d in scatter.index_targets)
         """Whether two windows are either at the same place or have nothing in common."""
         self.atomic = self._atomic()
@@ -254,7 +255,3 @@ class _Scattering:
                     result[target] = value
 
         return one
-
-
-def _flag(op: ir.Operation, name: str) -> bool:
-    return name in op.attributes and ir.BoolAttr(op.attributes[name]).value

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.attributes import flag
 from lamina.passes.gpu.jacobi import (
     absolute,
     comes_before,
@@ -59,8 +59,7 @@ class _Adjoint(Matrix):
 def write_svd(job: Job) -> None:
     """Singular values in descending order, with vectors where they are asked for."""
     op = job.op
-    options = ir.DictAttr(op.attributes["backend_config"])
-    full, vectors = (name in options and ir.BoolAttr(options[name]).value for name in ("full", "vectors"))
+    full, vectors = flag(op, "full"), flag(op, "vectors")
     *batch, m, n = op.operands[0].type.shape
     long, short = max(m, n), min(m, n)
     element, real = op.operands[0].type.element_type, real_type(op.operands[0].type.element_type)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
@@ -82,7 +83,7 @@ def complex_number(real: Scalar, type_: ir.Type) -> Scalar:
 def write_cholesky(job: Job) -> None:
     """Column after column: its pivot, the rest of it, and what it takes from those after it."""
     op = job.op
-    lower = "lower" in op.attributes and ir.BoolAttr(op.attributes["lower"]).value
+    lower = flag(op, "lower")
     *batch, n, _ = op.operands[0].type.shape
     element = op.operands[0].type.element_type
     threads = threads_for(n * n)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.linalg.structure import Generic, read_generic
+from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 from lamina.passes.loops import extract, index
 
 _EXTRACT = "tensor.extract"
@@ -30,18 +30,7 @@ class InlineExtracted(Pass):
     max_ops: int = 24
 
     def run(self, module: ir.Module) -> None:
-        for function in module.body.operations:
-            for region in function.operation.regions:
-                for block in region.blocks:
-                    self._block(block)
-
-    def _block(self, block: ir.Block) -> None:
-        generics = [
-            op.operation for op in block.operations if op.operation.name == "linalg.generic"
-        ]
-        if len(generics) < 2:
-            return
-        for generic in generics:
+        for generic in generics_together(module):
             body = generic.regions[0].blocks[0]
             work = [op.operation for op in body.operations if op.operation.name == _EXTRACT]
             while work:

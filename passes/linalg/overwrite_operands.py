@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.linalg.structure import Generic, read_generic
+from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,7 @@ class OverwriteOperands(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        for function in module.body.operations:
-            for region in function.operation.regions:
-                for block in region.blocks:
-                    self._block(block)
-
-    def _block(self, block: ir.Block) -> None:
-        ops = [op.operation for op in block.operations if op.operation.name == "linalg.generic"]
-        for op in ops if len(ops) > 1 else ():
+        for op in generics_together(module):
             if len(op.results) == 1 and isinstance(op.results[0].type, ir.RankedTensorType):
                 generic = read_generic(op)
                 number = _overwritten(generic)

@@ -117,6 +117,19 @@ def root_buffer(value: ir.Value) -> ir.Value:
     return value
 
 
+def generics_together(module: ir.Module) -> list[ir.Operation]:
+    """The generics on functions' own level that are not alone in their block, in order."""
+    found: list[ir.Operation] = []
+    for function in module.body.operations:
+        for region in function.operation.regions:
+            for block in region.blocks:
+                generics = [
+                    op.operation for op in block.operations if op.operation.name == "linalg.generic"
+                ]
+                found += generics if len(generics) > 1 else ()
+    return found
+
+
 def is_generic_on_buffers(op: ir.Operation) -> bool:
     """Whether an op is a bufferised `linalg.generic`."""
     return op.name == "linalg.generic" and not len(op.results)

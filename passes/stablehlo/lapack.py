@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 
 LETTERS = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z", "i32": "i"}
@@ -96,11 +97,8 @@ class _Call:
         return list(self.op.results[number].type.shape)[-1]
 
     def flag(self, name: str) -> bool:
-        """An option; custom calls have theirs in backend_config."""
-        attributes = self.op.attributes
-        if "backend_config" in attributes:
-            attributes = ir.DictAttr(attributes["backend_config"])
-        return name in attributes and ir.BoolAttr(attributes[name]).value
+        """An option."""
+        return flag(self.op, name)
 
 
 def _trsm_sizes(call: _Call) -> list[int]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import arith, ir, linalg, math, tensor
 from lamina.dialects.vendors import complex as complex_
 from lamina.passes.base import Pass
@@ -85,7 +86,7 @@ def _triangular_solve(op: ir.Operation) -> list[ir.Value]:
 
 def _cholesky(op: ir.Operation) -> list[ir.Value]:
     a = op.operands[0]
-    lower = "lower" in op.attributes and ir.BoolAttr(op.attributes["lower"]).value
+    lower = flag(op, "lower")
     *batch, size, _ = a.type.shape
 
     def read(x: ir.Value, at: list[ir.Value], i: ir.Value, j: ir.Value) -> ir.Value:

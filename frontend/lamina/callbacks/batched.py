@@ -7,14 +7,14 @@ from typing import Any
 
 from lamina.control_flow.loops import map as map_loop
 from lamina.core.trace import get_aval
-from lamina.interpreters.batching import move_batch
+from lamina.interpreters.batching import batches_first, move_batch
 
 
 def lane_by_lane(
     bind: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[Any], size: int
 ) -> tuple[list[Any], list[int]]:
     """One call for each lane, in a loop of the program."""
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     over = tuple(x for x, d in zip(moved, dims, strict=True) if d is not None)
 
     def one(lane: Sequence[Any]) -> list[Any]:

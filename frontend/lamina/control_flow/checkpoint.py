@@ -26,7 +26,7 @@ from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import is_evaluating
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -285,7 +285,7 @@ _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batc
 
 def _batching(args: list[Any], dims: list[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     closed, out_batched = _batched(jaxpr, size, tuple(d is not None for d in dims))
     return _bind(closed, moved, params), [0 if b else None for b in out_batched]
 

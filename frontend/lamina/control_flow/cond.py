@@ -23,7 +23,7 @@ from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.tree_differences import tree_differences
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
 
@@ -282,7 +282,7 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
 
     size = batched_size(args, dims)
     index, ops = args[0], args[1:]
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(ops, dims[1:], strict=True)]
+    moved = batches_first(ops, dims[1:])
     batched = tuple(d is not None for d in dims[1:])
     if dims[0] is None:
         out_batched = tuple(

@@ -27,7 +27,7 @@ from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
-from lamina.interpreters.batching import batch_flat, batched_size, move_batch
+from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
 from lamina.interpreters.tangents import instantiate_zero
 
 
@@ -202,7 +202,7 @@ def _batching(
     name: str,
 ) -> Any:
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     at = [None if d is None else 0 for d in dims]
     closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
     arg_dims = at[num_consts:]

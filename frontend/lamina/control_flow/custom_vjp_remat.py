@@ -13,7 +13,7 @@ from lamina.control_flow.varying import as_given
 from lamina.core.jaxpr import ClosedJaxpr, JaxprEqn, close_jaxpr, convert_constvars
 from lamina.core.primitive import NOT_LINEAR, Primitive
 from lamina.core.trace import get_aval
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -70,7 +70,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 
 def _batching(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     batched = [d is not None for d in dims]
     n_fwd, n_fun = params["num_fwd_consts"], params["num_fun_consts"]
     fwd, _ = batch_jaxpr(params["fwd_jaxpr"], size, _for_fwd(batched, params), True)

@@ -26,7 +26,7 @@ from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
-from lamina.interpreters.batching import batch_flat, batched_size, move_batch
+from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
 
 Backward = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 """(residuals, cotangents of the results) -> cotangents of the arguments; either may be Zero."""
@@ -93,7 +93,7 @@ def _batching(
     optimize_remat: bool,
 ) -> Any:
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     at = [None if d is None else 0 for d in dims]
     closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
     arg_dims = at[num_consts:]
@@ -220,10 +220,7 @@ def _lin_batching(
     name: str,
 ) -> Any:
     size = batched_size(args, dims)
-    moved = [
-        x if d is None else move_batch(x, d, size)
-        for x, d in zip(args[num_res:], dims[num_res:], strict=True)
-    ]
+    moved = batches_first(args[num_res:], dims[num_res:])
     lin = iter(dims[num_res:])
     in_batched = [nz and next(lin) is not None for nz in nonzero]
     outs = custom_lin_p.bind(

@@ -15,7 +15,7 @@ from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating, set_current_trace
-from lamina.interpreters.batching import batched_size, move_batch
+from lamina.interpreters.batching import batched_size, batches_first, move_batch
 from lamina.interpreters.jvp import jvp_flat, jvp_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 
@@ -139,7 +139,7 @@ def _batching(
     args: list[Any], dims: list[Any], *, call: ClosedJaxpr, rule: FlatRule, name: str
 ) -> Any:
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     outs, batched = rule(size, [d is not None for d in dims], moved)
     return outs, [0 if b else None for b in batched]
 

@@ -12,7 +12,7 @@ from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first, move_batch
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 
@@ -128,10 +128,7 @@ def _batching(
     num_res: int,
 ) -> Any:
     size = batched_size(args, dims)
-    res = [
-        x if d is None else move_batch(x, d, size)
-        for x, d in zip(args[:num_res], dims[:num_res], strict=True)
-    ]
+    res = batches_first(args[:num_res], dims[:num_res])
     lin = [move_batch(x, d, size) for x, d in zip(args[num_res:], dims[num_res:], strict=True)]
     by_lane = [d is not None for d in dims[:num_res]]
     forward, _ = batch_jaxpr(callee, size, by_lane + [True] * len(lin), True)

@@ -27,7 +27,7 @@ from lamina.core.jaxpr import (
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -255,7 +255,7 @@ def _batching(
     from lamina import lax
 
     size = batched_size(args, dims)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     batched = [d is not None for d in dims]
     cond_b, body_b, init_b = _split_args(batched, cond_nconsts, body_nconsts)
     cond_consts, body_consts, init = _split_args(moved, cond_nconsts, body_nconsts)

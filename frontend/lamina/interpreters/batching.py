@@ -164,6 +164,14 @@ def batch_jaxpr(
     return out, out_batched
 
 
+def batches_first(args: Sequence[Any], dims: Sequence[Dim]) -> list[Any]:
+    """A batching rule's arguments, those that are batched with that dimension in front."""
+    return [
+        x if d is None else move_batch(x, d, get_aval(x).shape[d])
+        for x, d in zip(args, dims, strict=True)
+    ]
+
+
 def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
     """The batch size of a batching rule's arguments."""
     sizes = (get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)

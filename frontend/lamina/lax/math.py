@@ -14,7 +14,13 @@ from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
 from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
-from lamina.lax.elementwise_rules import builder, chlo_lowering, elementwise, wide_chlo_lowering
+from lamina.lax.elementwise_rules import (
+    builder,
+    chlo_lowering,
+    computed_in,
+    elementwise,
+    wide_chlo_lowering,
+)  # fmt: skip
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -257,18 +263,17 @@ def _in_f32(formula: Callable[[Any, Any], Any], op: str) -> Callable[..., Any]:
         dtype = ctx.avals_in[0].dtype
         if dtypes.is_complex(dtype):
             return complex_(ctx, x)
-        computed = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
-        x = hlo.convert(x, computed) if computed != dtype else x
-        result = formula(x, lambda v: hlo.full(v, ctx.avals_in[0].shape, computed))
-        return hlo.convert(result, dtype) if computed != dtype else result
+        wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+        shape = ctx.avals_in[0].shape
+        return computed_in(wide, dtype, x, lambda v: formula(v, lambda c: hlo.full(c, shape, wide)))
 
     return rule
 
 
 def _half_exponentials(x: Any, full: Any) -> tuple[Any, Any]:
     """e^|x| / 2 and e^-|x| / 2, as squares: the first is finite wherever sinh is."""
-    root = hlo.exponential(hlo.multiply(hlo.abs(x), full(0.5)))
     half = full(0.5)
+    root = hlo.exponential(hlo.multiply(hlo.abs(x), half))
     return hlo.multiply(hlo.multiply(half, root), root), hlo.divide(hlo.divide(half, root), root)
 
 
@@ -355,9 +360,7 @@ erf_inv_p: Primitive = _function(
     lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
 # lgamma has JAX's bits: counts of random.poisson depend on them. digamma is exact at its zeros, too.
-lgamma_p: Primitive = _function(
-    "lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT
-)
+lgamma_p: Primitive = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
 digamma_p: Primitive = _function(
     "digamma", wide_chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
 )  # fmt: skip

@@ -94,10 +94,10 @@ def make_plan(
             entries.append(Entry("new"))
             continue
         entry, argument = _entry(item, shape[axis], axis, position, clamp)
-        fits = shape[axis] <= _MOST_MOVABLE
-        if movable and fits and entry.kind == "int":
+        moves = movable and shape[axis] <= _MOST_MOVABLE
+        if moves and entry.kind == "int":
             entry, argument = Entry("moved"), np.int32(entry.start)
-        elif movable and fits and entry.kind == "slice" and entry.step == 1 and entry.size != shape[axis]:
+        elif moves and entry.kind == "slice" and entry.step == 1 and entry.size != shape[axis]:
             entry, argument = Entry("window", size=entry.size), np.int32(entry.start)
         entries.append(entry)
         if argument is not None:

@@ -21,7 +21,7 @@ from lamina.core.primitive import OWED, Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import eval_trace, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
+from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -307,7 +307,7 @@ def _batching(
 ) -> Any:
     size = batched_size(args, dims)
     over = tuple(name for name in axes.batching().spmd_name if name in on.names)
-    moved = [x if d is None else move_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    moved = batches_first(args, dims)
     local = size // math.prod(on.mesh.shape[name] for name in over)
     batched = tuple(d is not None for d in dims)
     if on.checked and over:
