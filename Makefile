@@ -11,7 +11,8 @@ NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test pytest lit lint format typecheck docs bench gpu-check gpu-pack wheel-smoke clean
+.PHONY: help setup build demo test pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
+        wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -60,6 +61,9 @@ typecheck: $(VENV)/made-for-test  ## mypy, over a tree of links that looks as th
 
 docs: $(VENV)/made-for-test  ## generate the tables of docs/ from the code
 	$(BIN)/python -m lamina.tools.gen_docs
+
+gpu-registers: $(VENV)/made-for-test  ## generate docs/cuda-registers.md; CLASSES="softmax scan" for some rows
+	$(BIN)/python test/cuda_registers.py $(CLASSES)
 
 bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matmul" for a part
 	$(BIN)/python -m benchmarks --json out/benchmarks.json --chart out/benchmarks.png $(BENCH)

@@ -1,4 +1,4 @@
-"""Kernels for GPUs, without one: run in the SIMT emulator against the CPU, and assembled."""
+"""Kernels for GPUs, without one: run in the SIMT emulator against the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.linalg.structure import root_buffer
 
-ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 _RANDOM = np.random.default_rng(0)
 
 
@@ -35,44 +34,44 @@ def _layernorm(x):
     return centred / jnp.sqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-5)
 
 
-# name -> (function, arguments, registers a thread may take)
-KERNELS: dict[str, tuple[Callable, tuple, int]] = {
-    "loop": (lambda x, y: jnp.tanh(x) * y + 1, (_x(17, 12), _x(17, 12)), 40),
-    "loop_rows": (lambda x, b: jnp.exp(x + b), (_x(9, 8), _x(8)), 40),
-    "loop_large": (lambda x: x * 2, (_x(75, 7001),), 32),  # more than a thread does at once
-    "loop_odd": (lambda x: jnp.where(x[1:, ::2] > 0, x[:-1, ::2], 0), (_x(6, 11),), 40),
-    "loop_f64": (lambda x: jnp.sqrt(jnp.abs(x)), (_x(5, 7, dtype=np.float64),), 40),
-    "loop_int": (lambda x: (x * 3) ^ (x >> 1), (_x(33, dtype=np.int32),), 40),
-    "concatenate": (lambda x, y: jnp.concatenate([x, y, x]), (_x(3, 5), _x(4, 5)), 40),
-    "scalar": (lambda x, y: jnp.exp(x) * y + 1, (_x(), _x()), 40),
-    "softmax": (lambda x: lamina.nn.softmax(2 * x, axis=-1), (_x(5, 300),), 40),
-    "softmax_narrow": (lambda x: lamina.nn.softmax(x, axis=-1), (_x(7, 10),), 40),
-    "layernorm": (_layernorm, (_x(2, 6, 130),), 48),
-    "row_sum": (lambda x: jnp.sum(x * x, axis=1), (_x(6, 1000),), 40),
-    "row_max": (lambda x: jnp.max(x, axis=1), (_x(6, 77, dtype=np.int32),), 40),
-    "row_all": (lambda x: jnp.all(x > -3, axis=1), (_x(6, 77),), 40),
-    "row_sum_f64": (lambda x: jnp.sum(x, axis=1), (_x(3, 500, dtype=np.float64),), 48),
-    "whole_sum": (lambda x: jnp.sum(jnp.exp(x)), (_x(20, 30),), 40),
-    "whole_large": (lambda x: jnp.sum(x * x), (_x(64, 513),), 48),
-    "rows_few_long": (lambda x: jnp.sum(x, axis=1), (_x(2, 1 << 14),), 48),
-    "rows_short": (_layernorm, (_x(40, 12),), 48),
-    "mean": (lambda x: jnp.mean(x) * 2 + 1, (_x(7, 30),), 40),
-    "argmax_whole": (jnp.argmax, (_x(20, 1001),), 40),
-    "argmin_columns": (lambda x: jnp.argmin(x, axis=0), (_x(300, 45),), 40),
-    "complex_rows": (lambda x: jnp.prod(1 + x, axis=1), (_x(5, 70) * np.complex64(0.1j),), 48),
-    "columns_long": (lambda x: jnp.max(x, axis=0), (_x(300, 45),), 40),
-    "columns": (lambda x: jnp.sum(x, axis=0), (_x(37, 45),), 40),
-    "columns_min": (lambda x: jnp.min(x, axis=1), (_x(2, 37, 45),), 40),
-    "serial": (lambda x: jnp.argmax(x, axis=1), (_x(40, 23),), 40),
-    "transpose": (lambda x: x.T + 1, (_x(40, 70),), 40),
-    "transpose_batch": (lambda x, y: jnp.swapaxes(x, 1, 2) * y, (_x(2, 9, 33), _x(2, 33, 9)), 40),
+# name -> (function, arguments)
+KERNELS: dict[str, tuple[Callable, tuple]] = {
+    "loop": (lambda x, y: jnp.tanh(x) * y + 1, (_x(17, 12), _x(17, 12))),
+    "loop_rows": (lambda x, b: jnp.exp(x + b), (_x(9, 8), _x(8))),
+    "loop_large": (lambda x: x * 2, (_x(75, 7001),)),  # more than a thread does at once
+    "loop_odd": (lambda x: jnp.where(x[1:, ::2] > 0, x[:-1, ::2], 0), (_x(6, 11),)),
+    "loop_f64": (lambda x: jnp.sqrt(jnp.abs(x)), (_x(5, 7, dtype=np.float64),)),
+    "loop_int": (lambda x: (x * 3) ^ (x >> 1), (_x(33, dtype=np.int32),)),
+    "concatenate": (lambda x, y: jnp.concatenate([x, y, x]), (_x(3, 5), _x(4, 5))),
+    "scalar": (lambda x, y: jnp.exp(x) * y + 1, (_x(), _x())),
+    "softmax": (lambda x: lamina.nn.softmax(2 * x, axis=-1), (_x(5, 300),)),
+    "softmax_narrow": (lambda x: lamina.nn.softmax(x, axis=-1), (_x(7, 10),)),
+    "layernorm": (_layernorm, (_x(2, 6, 130),)),
+    "row_sum": (lambda x: jnp.sum(x * x, axis=1), (_x(6, 1000),)),
+    "row_max": (lambda x: jnp.max(x, axis=1), (_x(6, 77, dtype=np.int32),)),
+    "row_all": (lambda x: jnp.all(x > -3, axis=1), (_x(6, 77),)),
+    "row_sum_f64": (lambda x: jnp.sum(x, axis=1), (_x(3, 500, dtype=np.float64),)),
+    "whole_sum": (lambda x: jnp.sum(jnp.exp(x)), (_x(20, 30),)),
+    "whole_large": (lambda x: jnp.sum(x * x), (_x(64, 513),)),
+    "rows_few_long": (lambda x: jnp.sum(x, axis=1), (_x(2, 1 << 14),)),
+    "rows_short": (_layernorm, (_x(40, 12),)),
+    "mean": (lambda x: jnp.mean(x) * 2 + 1, (_x(7, 30),)),
+    "argmax_whole": (jnp.argmax, (_x(20, 1001),)),
+    "argmin_columns": (lambda x: jnp.argmin(x, axis=0), (_x(300, 45),)),
+    "complex_rows": (lambda x: jnp.prod(1 + x, axis=1), (_x(5, 70) * np.complex64(0.1j),)),
+    "columns_long": (lambda x: jnp.max(x, axis=0), (_x(300, 45),)),
+    "columns": (lambda x: jnp.sum(x, axis=0), (_x(37, 45),)),
+    "columns_min": (lambda x: jnp.min(x, axis=1), (_x(2, 37, 45),)),
+    "serial": (lambda x: jnp.argmax(x, axis=1), (_x(40, 23),)),
+    "transpose": (lambda x: x.T + 1, (_x(40, 70),)),
+    "transpose_batch": (lambda x, y: jnp.swapaxes(x, 1, 2) * y, (_x(2, 9, 33), _x(2, 33, 9))),
 }
 
 
 @functools.cache
 def _compiled(name: str, arch: str) -> tuple[CudaKernel, tuple[int, ...]]:
     """The one kernel of a program, and which of the arguments and results it takes, in order."""
-    function, arguments, _ = KERNELS[name]
+    function, arguments = KERNELS[name]
     with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
         module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
     watch = Instrumentation()
@@ -94,7 +93,7 @@ def _emulate(text: str, name: str, result: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_emulated(name: str) -> None:
-    function, arguments, _ = KERNELS[name]
+    function, arguments = KERNELS[name]
     kernel, _ = _compiled(name, "sm_90a")
     with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
         wanted = np.asarray(lamina.jit(function)(*arguments))
@@ -104,27 +103,12 @@ def test_emulated(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=3e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("name", KERNELS)
-def test_assembled(name: str, arch: str) -> None:
-    most_registers = KERNELS[name][2]
-    kernel, _ = _compiled(name, arch)
-    assert f".target {arch}\n" in kernel.ptx
-    code, found = kernel.cubin(Target("cuda", arch))
-    assert code.startswith(b"\x7fELF")
-    assert set(found) == {launch.name for launch in kernel.launches}
-    for used in found.values():
-        assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
-        assert used.registers <= most_registers, used
-        assert used.shared_bytes <= 48 << 10
-
-
 @pytest.mark.parametrize(
     "name", ["softmax", "layernorm", "row_sum", "rows_short", "argmax_whole", "columns", "transpose"]
 )
 def test_every_barrier_is_needed(name: str) -> None:
     """With any one barrier gone, the emulator sees a race."""
-    _, arguments, _ = KERNELS[name]
+    _, arguments = KERNELS[name]
     kernel, _ = _compiled(name, "sm_90a")
     text = kernel.texts["gpu"]
     parts = text.split("gpu.barrier\n")

@@ -1,10 +1,12 @@
 """Products on Hopper's tensor cores: emulated against the CPU, with descriptors, barriers and copies that
-are spoiled one by one; assembled; and launched by the runtime."""
+are spoiled one by one; and launched by the runtime."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import unittest.mock
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,8 +52,8 @@ PRODUCTS: dict[str, tuple[Callable, tuple, int]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _small_products_too(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextlib.contextmanager
+def small_tiles() -> Iterator[None]:
     """Few stages, so that they come round soon; and deep sums in parts."""
 
     def chosen(sizes: Any, unit: Any, arch: str, largest: int = 128) -> Tiling:
@@ -61,7 +63,14 @@ def _small_products_too(monkeypatch: pytest.MonkeyPatch) -> None:
         stages, parts = (2 if columns == 64 else 3), (2 if sizes[3] > 300 else 1)
         return Tiling(unit, 128, columns, 128 // unit.bytes, stages, parts)
 
-    monkeypatch.setattr(product_choice, "choose_tiling", chosen)
+    with unittest.mock.patch.object(product_choice, "choose_tiling", chosen):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _small_products_too() -> Iterator[None]:
+    with small_tiles():
+        yield
 
 
 def _is(sizes: tuple[int, ...], arguments: tuple) -> bool:
@@ -89,7 +98,7 @@ def _close(found: Any, wanted: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_emulated_and_assembled(name: str) -> None:
+def test_emulated(name: str) -> None:
     function, arguments, columns = PRODUCTS[name]
     program = _program(name)
     assert re.search(rf'lamina.tiling = "wgmma.\w+ 128x{columns}x', _text(name)[1])
@@ -98,9 +107,6 @@ def test_emulated_and_assembled(name: str) -> None:
     ptx = kernel.ptx
     assert f"wgmma.mma_async.sync.aligned.m64n{columns}k" in ptx
     assert "cp.async.bulk.tensor." in ptx and ".extern .shared .align 1024" in ptx
-    for used in kernel.cubin(program.target)[1].values():
-        assert used.spill_stores == used.spill_loads == used.stack_bytes == 0
-        assert used.registers <= 168, used
 
 
 def _without_one(text: str, op: str, count: int) -> Iterator[str]:
@@ -185,5 +191,3 @@ def test_large_products_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
         program = Program(jnp.matmul, *arrays, arch=arch)
         (kernel,) = program.kernels.values()
         assert f'lamina.tiling = "{wanted}' in kernel.texts["gpu"]
-        for used in kernel.cubin(program.target)[1].values() if "wgmma" in wanted else ():
-            assert used.spill_loads == used.stack_bytes == 0 and used.registers <= 168

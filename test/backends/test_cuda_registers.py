@@ -1,0 +1,36 @@
+"""What docs/cuda-registers.md says of each class of kernel for GPUs holds: registers, shared memory, no
+spills, and the instructions that make it fast."""
+
+from __future__ import annotations
+
+import os
+
+import cuda_registers
+import pytest
+from cuda_registers import ARCHITECTURES, INSTRUCTIONS, Class
+
+_CLASSES = cuda_registers.classes()
+_EACH = bool(os.environ.get("LAMINA_TEST_EXAMPLES"))
+_TABLE = cuda_registers.read()
+_MARGIN = 8
+
+
+def test_every_class_is_in_the_table() -> None:
+    assert list(_TABLE) == [one.name for one in _CLASSES], "`make gpu-registers` writes it anew"
+
+
+def test_every_instruction_is_somewhere_in_the_table() -> None:
+    said = " ".join(each.instructions for row in _TABLE.values() for each in row.values()).split()
+    assert set(INSTRUCTIONS) <= set(said)
+
+
+@pytest.mark.parametrize("number", range(len(_CLASSES)), ids=lambda n: _CLASSES[n].name)
+def test_what_kernels_take(number: int) -> None:
+    """For one architecture in turn (benchmarks: sm_90a), for each where examples are asked for."""
+    one: Class = _CLASSES[number]
+    default = "sm_90a" if one.name.startswith("benchmarks") else ARCHITECTURES[number % 3]
+    for arch in ARCHITECTURES if _EACH else (default,):
+        found, said = cuda_registers.taken(one, arch), _TABLE[one.name][arch]
+        assert found.registers <= min(said.registers + _MARGIN, 255 + _MARGIN // 8), arch
+        assert found.shared <= said.shared, arch
+        assert found.instructions == said.instructions, arch
