@@ -198,7 +198,7 @@ CPU_KERNEL_LLVM = (
     "convert-cf-to-llvm",
     "convert-ub-to-llvm",
     "reconcile-unrealized-casts",
-    "llvm-booleans-as-bytes",
+    "llvm-elements-as-bytes",
     "llvm-call-task-runner",
     "llvm-portable-float-constants",
 )

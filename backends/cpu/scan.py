@@ -42,7 +42,8 @@ class _Types:
     def of(cls, scan: Scan) -> _Types:
         memory = _LLVM.get(scan.element, scan.element.removeprefix("u"))
         if memory not in _FLOAT_BYTES:
-            return cls(memory, memory, memory, not scan.element.startswith(("u", "i1")))
+            signed = scan.element != "i1" and not scan.element.startswith("u")
+            return cls(memory, memory, memory, signed)
         if memory in ("half", "bfloat"):
             return cls(memory, "float", "float", True)
         if scan.combiner in ("maximum", "minimum"):

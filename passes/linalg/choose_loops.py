@@ -34,7 +34,7 @@ from lamina.passes.linalg.structure import (
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
 _COLUMN_TASKS = 8
-_SQUARE_BLOCK = 64  # side of a block when an access is transposed
+_SQUARE_BLOCK = 64
 
 
 @dataclass(frozen=True)

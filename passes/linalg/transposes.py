@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import for_steps, index, load, store
+from lamina.passes.memref.place_temporaries import element_bytes
 
-_SIDE = 8  # of a tile: as many registers as rows
+_LINE_BYTES = 64
+_MOST_ROWS = 16  # of a tile: each takes a register
 
 Indices = Callable[[ir.AffineMap], list[ir.Value]]
 """The indices of a map at the current position."""
@@ -54,35 +56,41 @@ def emit_transposed_block(
 ) -> None:
     """Copy one block, from `position` to `ends` along (outer, inner); changes `position`."""
     outer, inner = dimensions
+    side = _side(generic.inputs[0].type.element_type)
     begin = {d: position[d] for d in dimensions}
-    whole = {d: _whole_tiles(begin[d], ends[d]) for d in dimensions}
-    rest = {d: generic.extents[d] % _SIDE != 0 for d in dimensions}
+    whole = {d: _whole_tiles(begin[d], ends[d], side) for d in dimensions}
+    rest = {d: generic.extents[d] % side != 0 for d in dimensions}
 
     def copy(o: ir.Value, i: ir.Value) -> None:
         position[outer], position[inner] = o, i
         value = load(generic.inputs[0], indices(generic.input_maps[0]))
         store(value, generic.outputs[0], indices(generic.output_maps[0]))
 
-    def tiles(o: ir.Value) -> None:
-        def tile(i: ir.Value) -> None:
-            _turn(generic, position, (outer, o), (inner, i), indices)
+    def copies(outside: tuple[ir.Value, ir.Value], inside: tuple[ir.Value, ir.Value]) -> None:
+        for_steps(*outside, 1, lambda o: for_steps(*inside, 1, lambda i: copy(o, i)))
 
-        for_steps(begin[inner], whole[inner], _SIDE, tile)
-        if rest[inner]:
-            past = arith.AddIOp(o, index(_SIDE)).result
-            low, high = whole[inner], ends[inner]
-            for_steps(
-                o, past, 1, lambda row: for_steps(low, high, 1, lambda i: copy(row, i))
-            )
-
-    for_steps(begin[outer], whole[outer], _SIDE, tiles)
-    if rest[outer]:
-        for_steps(
+    # Along the input's rows inside: a few rows are read on, while each line of the output is
+    # written whole wherever it is.
+    for_steps(
+        begin[inner],
+        whole[inner],
+        side,
+        lambda i: for_steps(
+            begin[outer],
             whole[outer],
-            ends[outer],
-            1,
-            lambda o: for_steps(begin[inner], ends[inner], 1, lambda i: copy(o, i)),
-        )
+            side,
+            lambda o: _turn(generic, position, (outer, o), (inner, i), indices),
+        ),
+    )
+    if rest[inner]:
+        copies((begin[outer], whole[outer]), (whole[inner], ends[inner]))
+    if rest[outer]:
+        copies((whole[outer], ends[outer]), (begin[inner], ends[inner]))
+
+
+def _side(element: ir.Type) -> int:
+    """The side of a tile: whole cache lines, where they are few enough rows."""
+    return min(_MOST_ROWS, _LINE_BYTES // element_bytes(element))
 
 
 def _turn(
@@ -93,22 +101,34 @@ def _turn(
     indices: Indices,
 ) -> None:
     element = generic.inputs[0].type.element_type
-    row = ir.VectorType.get([_SIDE], element)
-    square = ir.VectorType.get([_SIDE, _SIDE], element)
-    tile = ir.Operation.create("ub.poison", results=[square]).result
-    for number in range(_SIDE):
+    side = _side(element)
+    type_ = ir.VectorType.get([side], element)
+    rows = []
+    for number in range(side):
         position[outer[0]] = outer[1]
         position[inner[0]] = arith.AddIOp(inner[1], index(number)).result
-        loaded = vector.LoadOp(row, generic.inputs[0], indices(generic.input_maps[0])).result
-        tile = vector.InsertOp(loaded, tile, [], [number]).result
-    tile = vector.TransposeOp(square, tile, [1, 0]).result
-    for number in range(_SIDE):
+        rows.append(
+            vector.LoadOp(type_, generic.inputs[0], indices(generic.input_maps[0])).result
+        )
+    for number, turned in enumerate(_turned(rows)):
         position[outer[0]] = arith.AddIOp(outer[1], index(number)).result
         position[inner[0]] = inner[1]
-        turned = vector.ExtractOp(tile, [], [number]).result
         vector.StoreOp(turned, generic.outputs[0], indices(generic.output_maps[0]))
 
 
-def _whole_tiles(begin: ir.Value, end: ir.Value) -> ir.Value:
+def _turned(rows: list[ir.Value]) -> list[ir.Value]:
+    """The columns of a square of 2^n rows: n times, each half of the rows is dealt into the other."""
+    side = len(rows)
+    dealt = [lane for pair in zip(range(side), range(side, 2 * side)) for lane in pair]
+    halves = (dealt[:side], dealt[side:])
+    for _ in range(side.bit_length() - 1):
+        pairs = zip(rows[: side // 2], rows[side // 2 :], strict=True)
+        rows = [
+            vector.ShuffleOp(upper, lower, half).result for upper, lower in pairs for half in halves
+        ]
+    return rows
+
+
+def _whole_tiles(begin: ir.Value, end: ir.Value, side: int) -> ir.Value:
     size = arith.SubIOp(end, begin).result
-    return arith.AddIOp(begin, arith.AndIOp(size, index(-_SIDE)).result).result
+    return arith.AddIOp(begin, arith.AndIOp(size, index(-side)).result).result

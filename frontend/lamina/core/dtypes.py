@@ -272,10 +272,12 @@ def complex_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def inexact_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of exp(x) for x of this dtype: integers and booleans become the default float."""
+    """The dtype of exp(x) for x of this dtype: integers of 64 bits become float64, others float32."""
     if is_key(dtype):
         raise KeyPromotionError(f"dtype={dtype.name} is not a valid dtype for type promotion.")
-    return dtype if is_inexact(dtype) else canonicalize(float)
+    if is_inexact(dtype):
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
 def finfo(dtype: Any) -> Any:

@@ -78,8 +78,9 @@ func.func @on_tensors(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
 
 // Inside blocks of both dimensions a transposing copy turns tiles in registers.
 // CHECK-LABEL: func.func @transposed
-// CHECK-COUNT-8: vector.load %arg0
-// CHECK-COUNT-8: vector.store
+// CHECK-COUNT-16: vector.load %arg0
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store
 // CHECK: memref.load %arg0
 // CHECK: memref.store
 func.func @transposed(%x: memref<100x70xf32>, %y: memref<70x100xf32>) {

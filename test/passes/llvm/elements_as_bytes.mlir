@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=llvm-booleans-as-bytes | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline=llvm-elements-as-bytes | FileCheck %s
 
 // CHECK-LABEL: llvm.func @booleans
 // CHECK: llvm.getelementptr %arg0[%arg1] : (!llvm.ptr, i64) -> !llvm.ptr, i8
@@ -10,6 +10,17 @@ llvm.func @booleans(%p: !llvm.ptr, %i: i64) {
   %0 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i1
   %1 = llvm.load %0 {alignment = 1 : i64} : !llvm.ptr -> i1
   llvm.store %1, %p : i1, !llvm.ptr
+  llvm.return
+}
+
+// CHECK-LABEL: llvm.func @vectors
+// CHECK: %[[BYTES:.*]] = llvm.load %arg0 : !llvm.ptr -> vector<8xi8>
+// CHECK: %[[BITS:.*]] = llvm.trunc %[[BYTES]] : vector<8xi8> to vector<8xi4>
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[BITS]] : vector<8xi4> to vector<8xi8>
+// CHECK: llvm.store %[[WIDE]], %arg0 : vector<8xi8>, !llvm.ptr
+llvm.func @vectors(%p: !llvm.ptr) {
+  %0 = llvm.load %p : !llvm.ptr -> vector<8xi4>
+  llvm.store %0, %p : vector<8xi4>, !llvm.ptr
   llvm.return
 }
 

@@ -1,0 +1,68 @@
+"""Load and store booleans and integers of less than eight bits as the bytes that they are in memory.
+
+LLVM's vectoriser leaves loops alone that load or store types whose size in memory is not their width,
+and vectors of them are packed bits to LLVM. A load becomes a load of i8 and a truncation, a store an
+extension and a store of i8; address computations step over i8. Leaves everything else alone.
+
+example: test/passes/llvm/elements_as_bytes.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.loops import find_ops
+
+
+@dataclass(frozen=True)
+class ElementsAsBytes(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        for op in find_ops(module, "llvm.load", "llvm.store", "llvm.getelementptr"):
+            if op.name == "llvm.getelementptr":
+                wide = _in_memory(ir.TypeAttr(op.attributes["elem_type"]).value)
+                if wide is not None:
+                    op.attributes["elem_type"] = ir.TypeAttr.get(wide)
+            elif op.name == "llvm.load":
+                _load(op)
+            else:
+                _store(op)
+
+
+def _in_memory(type_: ir.Type) -> ir.Type | None:
+    """Bytes in place of a type that is narrower; None for all others."""
+    if isinstance(type_, ir.VectorType):
+        element = _in_memory(type_.element_type)
+        return element and ir.VectorType.get(type_.shape, element)
+    is_narrow = isinstance(type_, ir.IntegerType) and type_.width < 8
+    return ir.IntegerType.get_signless(8) if is_narrow else None
+
+
+def _load(op: ir.Operation) -> None:
+    type_ = op.results[0].type
+    wide = _in_memory(type_)
+    if wide is None:
+        return
+    with ir.InsertionPoint(op), op.location:
+        loaded = _like(op, [wide], list(op.operands))
+        value = ir.Operation.create("llvm.trunc", [type_], [loaded.result]).result
+    op.results[0].replace_all_uses_with(value)
+    op.erase()
+
+
+def _store(op: ir.Operation) -> None:
+    wide = _in_memory(op.operands[0].type)
+    if wide is None:
+        return
+    with ir.InsertionPoint(op), op.location:
+        value = ir.Operation.create("llvm.zext", [wide], [op.operands[0]]).result
+        _like(op, [], [value, op.operands[1]])
+    op.erase()
+
+
+def _like(op: ir.Operation, results: list[ir.Type], operands: list[ir.Value]) -> ir.Operation:
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return ir.Operation.create(op.name, results, operands, attributes)

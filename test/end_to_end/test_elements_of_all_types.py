@@ -1,0 +1,72 @@
+"""Arrays larger than a vector, a tile and a block, of every element type, against NumPy.
+
+Kernels turn tiles, shuffle vectors and cut rows only from some size on; what they do there depends
+on how wide an element is.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+from lamina import lax
+
+SHAPE = (130, 70)
+TYPES = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float16,
+         ml_dtypes.bfloat16, np.float32, np.complex64, ml_dtypes.float8_e4m3fn, ml_dtypes.int4,
+         ml_dtypes.uint2]  # fmt: skip
+
+
+def _numbers(dtype: type) -> np.ndarray:
+    numbers = np.random.default_rng(7).integers(-9, 10, SHAPE)
+    if np.issubdtype(dtype, np.complexfloating):
+        return (numbers + 1j * numbers[::-1]).astype(dtype)
+    return numbers.astype(dtype)
+
+
+def _moved(m, x):
+    return {
+        "turned": m.transpose(x),
+        "turned within": m.swapaxes(x.reshape(10, 13, 70), 1, 2),
+        "from behind": x[::-1, ::-1],
+        "rolled": m.roll(x, (5, -7), (0, 1)),
+        "every other": x[1::2, ::3],
+        "side by side": m.concatenate([x[:, :33], x, x[:, 3:]], 1),
+        "padded": m.pad(x, ((3, 5), (7, 2))),
+        "below": m.tril(x, 3),
+        "picked": m.where(x != 0, x, m.roll(x, 1)),
+    }
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: np.dtype(t).name)
+def test_moved(dtype):
+    x = _numbers(dtype)
+    ours = lamina.jit(lambda x: _moved(jnp, x))(x)
+    for name, expected in _moved(np, x).items():
+        np.testing.assert_array_equal(np.asarray(ours[name]), expected, name)
+
+
+@pytest.mark.parametrize(
+    "dtype", [t for t in TYPES if t not in (np.bool_, np.complex64)], ids=lambda t: np.dtype(t).name
+)  # fmt: skip
+def test_ordered(dtype):
+    x = _numbers(dtype)
+    ours = lamina.jit(
+        lambda x: {
+            "sort": [jnp.sort(x, axis) for axis in (0, 1)],
+            "largest": [x.max(axis) for axis in (0, 1)],
+            "where": [x.argmin(axis) for axis in (0, 1)],
+            "so far": [lax.cummax(x, 0), lax.cummin(x, 1)],
+        }
+    )(x)
+    wide = x.astype(np.float32)
+    expected = {
+        "sort": [np.sort(wide, axis) for axis in (0, 1)],
+        "largest": [wide.max(axis) for axis in (0, 1)],
+        "where": [wide.argmin(axis) for axis in (0, 1)],
+        "so far": [np.maximum.accumulate(wide, 0), np.minimum.accumulate(wide, 1)],
+    }
+    for name, pair in expected.items():
+        for one, other in zip(ours[name], pair, strict=True):
+            np.testing.assert_array_equal(np.asarray(one).astype(np.float32), other, name)
