@@ -106,6 +106,9 @@ if _TYPE_CHECKING:
     from lamina.environment import typeof as typeof
     from lamina.python_control import autograph as autograph
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
+    from lamina.threads import get_num_threads as get_num_threads
+    from lamina.threads import num_threads as num_threads
+    from lamina.threads import set_num_threads as set_num_threads
 
 __version__ = "0.1.0"
 
@@ -147,18 +150,21 @@ _NAMES = {
     "custom_vjp": "lamina.custom_derivatives",
     "effects_barrier": "lamina.callbacks.barrier",
     "float0": "lamina.dtypes",
+    "get_num_threads": "lamina.threads",
     "live_arrays": "lamina.environment",
     "make_array_from_callback": "lamina.sharding",
     "make_array_from_process_local_data": "lamina.sharding",
     "make_array_from_single_device_arrays": "lamina.sharding",
     "make_mesh": "lamina.sharding",
     "named_call": "lamina.environment",
+    "num_threads": "lamina.threads",
     "pmap": "lamina.sharding.pmap",
     "print_environment_info": "lamina.environment",
     "pure_callback": "lamina.callbacks",
     "remat": "lamina.ad_checkpoint",
     "reshard": "lamina.sharding",
     "set_mesh": "lamina.sharding",
+    "set_num_threads": "lamina.threads",
     "shard_map": "lamina.sharding.shard_map",
     "smap": "lamina.sharding.shard_map",
     "typeof": "lamina.environment",

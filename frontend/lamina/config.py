@@ -258,6 +258,8 @@ num_cpu_devices = Option(
     "How many virtual devices the CPU is; by default one.",
     parse=int,
 )
+
+
 def _platforms(text: str) -> tuple[str, ...]:
     names = tuple("cuda" if w == "gpu" else w for w in text.replace(",", " ").split())
     for name in names:
@@ -338,7 +340,8 @@ ELSEWHERE = {
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
     "none; by default one for each further CPU, eight at most.",
-    "LAMINA_NUM_THREADS": "Threads of parallel kernels; by default the CPUs this process may use.",
+    "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "
+    "default the CPUs this process may use.",
     "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
 }
 """Environment variables that the compiler and the runtime read themselves."""

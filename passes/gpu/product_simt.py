@@ -171,5 +171,3 @@ class _Simt:
                     store(sums[(first + row) * columns + column], buffer, [at, place])
             barrier()
             self.block.store_tile(buffer, self.group, _THREADS, first * _ACROSS)
-
-

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+import lamina
 from lamina import runtime
 
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -125,6 +126,7 @@ def test_settings_from_the_environment_and_the_affinity():
 
 FORK = """
 import ctypes, os, sys
+import lamina
 from lamina import runtime
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 loop = ctypes.CFUNCTYPE(None, Task, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
@@ -164,3 +166,24 @@ def test_workers_compute_with_the_callers_rounding_and_flushing():
 
     parallel_for(task, 4, 1)
     assert len(results) == 4 and all(value > 0 for value in results)
+
+
+def test_the_public_count():
+    default = lamina.get_num_threads()
+    lamina.set_num_threads(np.int64(3))
+    assert lamina.get_num_threads() == 3
+    with lamina.num_threads(1):
+        assert lamina.get_num_threads() == 1
+        assert float(lamina.jit(lambda x: (x * 2).sum())(np.ones((1000, 100), np.float32))) == 2e5
+    assert lamina.get_num_threads() == 3
+    with pytest.raises(RuntimeError), lamina.num_threads(2):
+        raise RuntimeError
+    assert lamina.get_num_threads() == 3
+    lamina.set_num_threads(None)
+    assert lamina.get_num_threads() == default
+    for wrong in (0, -2):
+        with pytest.raises(ValueError, match="at least one thread"):
+            lamina.set_num_threads(wrong)
+    with pytest.raises(TypeError, match="an integer or None, got str"):
+        lamina.set_num_threads("two")
+    assert lamina.get_num_threads() == default

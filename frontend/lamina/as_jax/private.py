@@ -52,5 +52,3 @@ def module(name: str) -> ModuleType | None:
 
     made.__getattr__ = find  # type: ignore[method-assign]
     return made
-
-
