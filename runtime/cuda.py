@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.util
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
+from lamina.runtime.store import default_store
 
 CONSTANTS = "constants.bin"
 """The object of an artifact that holds its constants' bytes."""
@@ -40,16 +46,18 @@ def load_on(
     """
     manifest = artifact.manifest
     _check_runs_on(manifest, device)
+    choices = _Choices(device)
     kernels = [
         {
+            **described,
             "symbol": symbol,
             "cubin": artifact.objects[f"{symbol}.cubin"],
             "ptx": artifact.objects[f"{symbol}.ptx"] + b"\0",
-            "launches": described["launches"],
+            "choose": choices.of(symbol, described),
         }
         for symbol, described in manifest["device_kernels"].items()
     ]
-    program = _runtime.device_program(
+    program, timings = _runtime.device_program(
         device,
         manifest["name"],
         kernels,
@@ -59,7 +67,9 @@ def load_on(
         manifest["scratch"],
         _flag("LAMINA_CUDA_SYNC", False),
         _flag("LAMINA_CUDA_GRAPHS", True),
+        choices.path,
     )
+    choices.keep(timings)
     outputs = manifest["outputs"]
     return _runtime.Executable(
         name=manifest["name"],
@@ -73,6 +83,62 @@ def load_on(
         manifest=manifest,
         device_program=program,
     )
+
+
+class _Choices:
+    """Who does a product where cuBLASLt could: what the option says, what the kernel's description
+    does, or what was measured on such a GPU before."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.option = os.environ.get("LAMINA_CUDA_PRODUCTS", "measure").lower()
+        if self.option not in _PRODUCTS:
+            raise ValueError(
+                f"LAMINA_CUDA_PRODUCTS is {self.option!r}; it can be one of {', '.join(_PRODUCTS)}"
+            )
+        self.path = ""
+
+    def of(self, symbol: str, described: dict[str, Any]) -> str:
+        """`kernel`, `library`, or `measure`, for a kernel."""
+        if "library" not in described or self.option == "kernel":
+            return "kernel"
+        wanted = described["library"]["choose"] if self.option == "measure" else self.option
+        if wanted == "kernel":
+            return wanted
+        self.path = self.path or _cublaslt()
+        if not _runtime.cublaslt_version(self.path):
+            return "kernel"
+        store = default_store()
+        known = store.get(_KIND, self._key(symbol)) if store and wanted == "measure" else None
+        return json.loads(known)["choose"] if known else wanted
+
+    def keep(self, timings: dict[str, tuple[float, float]]) -> None:
+        """Keep what was measured for the next time."""
+        store = default_store()
+        for symbol, (kernel, library) in timings.items():
+            choose = "kernel" if kernel <= library else "library"
+            entry = {"choose": choose, "kernel_ms": kernel, "library_ms": library}
+            if store is not None:
+                store.put(_KIND, self._key(symbol), json.dumps(entry).encode())
+
+    def _key(self, symbol: str) -> str:
+        gpu = _runtime.cuda_device(self.device)
+        of = (symbol, gpu["name"], gpu["capability"], _runtime.cublaslt_version(self.path))
+        return hashlib.blake2b(repr(of).encode(), digest_size=16).hexdigest()
+
+
+_PRODUCTS = ("measure", "kernel", "library")
+_KIND = "products"
+
+
+@functools.cache
+def _cublaslt() -> str:
+    """The file of cuBLASLt that its wheel brought, or the name under which the system may have it."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for path in sorted(Path(folder).glob("*/lib/libcublasLt.so.*"), reverse=True):
+            return str(path)
+    return "libcublasLt.so.13"
 
 
 def _check_runs_on(manifest: dict[str, Any], device: int) -> None:

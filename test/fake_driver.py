@@ -45,8 +45,13 @@ class Stream:
         self.queue: list[Work] = []
         self.done = 0
         self.issued = 0
+        self.captured: list[Work] | None = None  # what is issued goes here instead
+        self.milliseconds = 0.0  # that its work took, as the driver is told
 
     def put(self, work: Work) -> None:
+        if self.captured is not None:
+            self.captured.append(work)
+            return
         self.queue.append(work)
         self.issued += 1
 
@@ -65,6 +70,7 @@ class Stream:
 class Event:
     stream: Stream | None = None
     place: int = 0
+    time: float = 0.0
 
 
 @dataclass
@@ -92,7 +98,10 @@ class FakeDriver:
         version: int = 13000,
         capability: tuple[int, int] = (9, 0),
         without: tuple[str, ...] = (),
+        libraries: dict[str, Any] | None = None,
     ) -> None:
+        """`libraries`: further calls that are found with the driver's, by symbol."""
+        self.libraries = libraries or {}
         self.gpus, self.memory, self.version, self.capability = gpus, memory, version, capability
         self.without = without
         self.lock = threading.RLock()
@@ -132,7 +141,7 @@ class FakeDriver:
     def table(self) -> dict[str, int]:
         """symbol -> address, for `replace_cuda_driver`."""
         made = {}
-        for symbol, (kinds, function) in _CALLS.items():
+        for symbol, (kinds, function) in (_CALLS | self.libraries).items():
             if symbol not in self.without:
                 callback = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self._guarded(symbol, function))
                 self.keep.append(callback)
@@ -355,7 +364,13 @@ def _stream_wait(self: FakeDriver, stream: int, event: int, flags: int) -> None:
 @_call("cuEventRecord", _P, _P)
 def _record(self: FakeDriver, event: int, stream: int) -> None:
     held = self.objects[stream]
-    self.objects[event].stream, self.objects[event].place = held, held.issued
+    recorded = self.objects[event]
+
+    def note() -> None:
+        recorded.time = held.milliseconds
+
+    held.put(note)
+    recorded.stream, recorded.place = held, held.issued
 
 
 @_call("cuEventQuery", _P)
@@ -374,6 +389,12 @@ def _event_synchronize(self: FakeDriver, event: int) -> int:
     assert held.stream is not None
     held.stream.reach(held.place)
     return self.broken
+
+
+@_call("cuEventElapsedTime", _P, _P, _P)
+def _elapsed(self: FakeDriver, out: int, before: int, after: int) -> None:
+    passed = self.objects[after].time - self.objects[before].time
+    ctypes.c_float.from_address(out).value = passed
 
 
 @_call("cuMemAllocAsync", _P, _L, _P)
@@ -472,8 +493,14 @@ def _function(self: FakeDriver, out: int, module: int, name: bytes) -> None:
 
 @_call("cuLaunchKernel", _P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P)
 def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
-    stream, parameters = rest[7], rest[8]
-    self.objects[stream].put(self.launcher(self.objects[function], rest[:6], parameters, rest[6]))
+    stream, parameters = self.objects[rest[7]], rest[8]
+    work = self.launcher(self.objects[function], rest[:6], parameters, rest[6])
+
+    def run() -> None:
+        work()
+        stream.milliseconds += 1
+
+    stream.put(run)
 
 
 # ---- graphs --------------------------------------------------------------------------------------
@@ -560,6 +587,35 @@ def _add_node(self: FakeDriver, out: int, graph: int, before: int, count: int, w
     bodies = (ctypes.c_uint64 * 1)(self.handle(body))
     self.keep.append(bodies)
     given.bodies = ctypes.addressof(bodies)
+
+
+@_call("cuStreamBeginCapture_v2", _P, _I)
+def _begin_capture(self: FakeDriver, stream: int, mode: int) -> None:
+    assert mode == 1 and self.objects[stream].captured is None
+    self.objects[stream].captured = []
+
+
+@_call("cuStreamEndCapture", _P, _P)
+def _end_capture(self: FakeDriver, stream: int, out: int) -> None:
+    graph = Graph()
+    graph.nodes = {number: Node(work) for number, work in enumerate(self.objects[stream].captured)}
+    self.objects[stream].captured = None
+    _set(out, self.handle(graph))
+
+
+def _child(self: FakeDriver, graph: int) -> Node:
+    nodes = dict(self.objects[graph].nodes)
+    return Node(lambda: self.run_graph(nodes))
+
+
+@_call("cuGraphAddChildGraphNode", _P, _P, _P, _L, _P)
+def _add_child(self: FakeDriver, out: int, graph: int, before: int, count: int, child: int) -> None:
+    self.add(out, graph, before, count, _child(self, child))
+
+
+@_call("cuGraphExecChildGraphNodeSetParams", _P, _P, _P)
+def _update_child(self: FakeDriver, exec_: int, node: int, child: int) -> None:
+    self.objects[exec_][node] = _child(self, child)
 
 
 @_call("cuGraphInstantiateWithFlags", _P, _P, _L)

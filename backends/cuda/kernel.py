@@ -32,6 +32,7 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
+from lamina.passes.gpu.product_library import LIBRARY, plain
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, written_op
 from lamina.passes.loops import find_ops
@@ -86,6 +87,8 @@ class CudaKernel:
     scratch_bytes: int
     ptx: str
     texts: dict[str, str] = field(default_factory=dict)
+    library: dict[str, Any] | None = None
+    """What a library would be asked to do instead of all launches (`passes/gpu/product_library.py`)."""
 
     def cubin(self, target: Target) -> tuple[bytes, dict[str, Resources]]:
         """Machine code, and what each launch takes. Raises CudaUnavailable without nvJitLink."""
@@ -105,13 +108,15 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
         module = module_of(kernel, symbol)
         texts = _to_gpu(module, source, target)
         launches, scratch = _launches(module)
+        device = module.body.operations[0].operation.attributes
+        library = plain(device[LIBRARY]) if LIBRARY in device else None
         run_pipeline(CUDA_KERNEL_LLVM, module)
         check_translatable(module, ("llvm.", "nvvm."))
         text = llvm.translate_module_to_llvmir(module.operation)
     _check_declared(text, kernel)
     machine = Machine(target.triple, target.cpu, target.features)
     texts["llvm"], texts["ptx"] = emit_assembly(text, machine, _CODEGEN)
-    return CudaKernel(symbol, launches, scratch, texts["ptx"], texts)
+    return CudaKernel(symbol, launches, scratch, texts["ptx"], texts, library)
 
 
 def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:

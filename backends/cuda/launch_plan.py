@@ -13,7 +13,9 @@ A buffer is [space, where]: argument or result and its number, arena or constant
 bytes. Predicates are a byte, not zero for true, an index is a signed integer; both are in device
 memory, written by the steps before (for `while` by those of `condition`, which run before each
 decision). Constants are the file `constants.bin`. Kernels get the addresses of their buffers and,
-last, of scratch memory, which begins in the arena at `scratch`.
+last, of scratch memory, which begins in the arena at `scratch`. A kernel that the manifest's
+`device_kernels` say a `library` of can be a call of cuBLASLt instead: which it is, is decided when the
+program is loaded (`runtime/cuda.py`).
 """
 
 from __future__ import annotations

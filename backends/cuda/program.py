@@ -49,6 +49,8 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
                 one.describe() | asdict(resources[one.name]) for one in kernel.launches
             ],
         }
+        if kernel.library is not None:
+            described[symbol]["library"] = kernel.library
     scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
     main = main_of(planned)
     manifest = {

@@ -334,6 +334,8 @@ ELSEWHERE = {
     "LAMINA_COLLECTIVE_TIMEOUT": "Seconds after which devices stop waiting for each other.",
     "LAMINA_CUDA_ARCH": "The architecture that programs on GPUs are compiled for, such as sm_90 for an "
     "sm_90a without wgmma; by default the GPU's own.",
+    "LAMINA_CUDA_PRODUCTS": "kernel, library or measure (the default): who does matrix products where "
+    "cuBLASLt is installed and could; measured when a program is first loaded.",
     "LAMINA_CUDA_GRAPHS": "0, off: programs on GPUs are launched kernel by kernel.",
     "LAMINA_CUDA_SYNC": "1: wait after each kernel on a GPU, so that an error names the one that failed.",
     "LAMINA_DUMP": "A folder for each program's form at every stage.",

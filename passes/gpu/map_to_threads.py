@@ -6,7 +6,8 @@ The kernels of a function run one after the other, each on all the function's bu
 scratch memory, of `lamina.scratch_bytes`. What a kernel is:
 
 - product: a contraction of two buffers, with what follows it element by element: tiles in shared
-  memory. How, says `lamina.tiling` on the kernel.
+  memory. How, says `lamina.tiling` on the kernel; where a library could do all of the function,
+  `lamina.library` on the module says what it would be asked.
 - rows: generics that agree on their leading loops, a reduction among them, run in one kernel, with
   a block for each row, a warp where rows are short. Temporaries that fit are parts of shared memory.
   Lanes combine by shuffles, warps through shared memory. Of few long rows each reduction is done in
@@ -41,6 +42,7 @@ from lamina.passes.gpu.emit_rows import emit_rows, initial_value
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Product, read_product
 from lamina.passes.gpu.product_choice import emit_choice, with_products
+from lamina.passes.gpu.product_library import describe_product
 from lamina.passes.gpu.reducer import Reducer
 from lamina.passes.gpu.shapes import Group, is_columns, loop_groups, row_groups, transposed_input
 from lamina.passes.linalg.structure import (
@@ -50,6 +52,7 @@ from lamina.passes.linalg.structure import (
     root_buffer,
     sole_fill,
 )
+from lamina.passes.stablehlo.note_tf32 import TF32
 
 _SETUP = ("arith.", "complex.", "index.", "math.", "memref.cast", "memref.collapse_shape", "memref.expand_shape",
           "memref.get_global", "memref.reinterpret_cast", "memref.subview", "memref.view",
@@ -100,17 +103,22 @@ class MapToThreads(Pass):
         steps = [s for s in steps if (s.op if isinstance(s, Generic) else s) not in gone]
         for kind, run in groupby(steps, type):
             if kind is Generic:
-                self._emit(kernels, cast("list[Generic]", list(run)))
+                members = cast("list[Generic]", list(run))
+                self._emit(kernels, members, len(members) == len(steps))
             elif kind is not type(None):
                 for op in cast("Iterator[ir.Operation]", run):
                     emit_scalar(kernels, op)
                     self.count("scalars")
         kernels.finish()
 
-    def _emit(self, kernels: Kernels, generics: list[Generic]) -> None:
-        for part in with_products(generics):
+    def _emit(self, kernels: Kernels, generics: list[Generic], alone: bool) -> None:
+        """The kernels of generics; `alone`: there are no others in the function."""
+        parts = with_products(generics)
+        for part in parts:
             if isinstance(part, Product):
-                emit_choice(kernels, part, self.arch)
+                tiling = emit_choice(kernels, part, self.arch)
+                if alone and len(parts) == 1:
+                    describe_product(kernels, part, tiling, TF32 in kernels.function.attributes)
                 self.count("products")
             else:
                 self._emit_others(kernels, part)

@@ -10,7 +10,7 @@ from lamina.passes.gpu.product import Product, read_product, with_surroundings
 from lamina.passes.gpu.product_mma import emit_mma, largest_edge, tensor_core_for
 from lamina.passes.gpu.product_operand import padded_source
 from lamina.passes.gpu.product_simt import emit_simt
-from lamina.passes.gpu.product_tiling import choose_tiling, fma_unit
+from lamina.passes.gpu.product_tiling import Tiling, choose_tiling, fma_unit
 from lamina.passes.gpu.product_wgmma import emit_wgmma, sources_for, wgmma_unit
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.memref.place_temporaries import element_bytes
@@ -45,8 +45,8 @@ def with_products(generics: Sequence[Generic]) -> list[Product | list[Generic]]:
     return [part for part in rest if part]
 
 
-def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
-    """The kernels of a product; what multiplies in them."""
+def emit_choice(kernels: Kernels, product: Product, arch: str) -> Tiling:
+    """The kernels of a product; how they do it."""
     core = tensor_core_for(product, arch, TF32 in kernels.function.attributes)
     if core is not None:
         tiling = choose_tiling(product.sizes, core.unit, arch, largest_edge(product, core))
@@ -55,11 +55,11 @@ def emit_choice(kernels: Kernels, product: Product, arch: str) -> str:
             other = choose_tiling(product.sizes, wgmma_unit(core), arch)
             if other.cost < tiling.cost:
                 emit_wgmma(kernels, product, other, core, sources)
-                return other.unit.kind
+                return other
         emit_mma(kernels, product, tiling, core)
-        return tiling.unit.kind
+        return tiling
     widest = max(element_bytes(value.type) for value in (product.a.value, product.b.value))
     widest = max(widest, element_bytes(product.element))
     tiling = choose_tiling(product.sizes, fma_unit(widest, arch), arch)
     emit_simt(kernels, product, tiling)
-    return tiling.unit.kind
+    return tiling

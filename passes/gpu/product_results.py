@@ -88,7 +88,7 @@ class Results:
             initial = load(self.kernel.replaced.get(product.result, product.result), place)
         else:
             initial = product.initial
-            if _is_zero(initial):
+            if is_zero(initial):
                 return total
             initial = self.kernel.replaced.get(initial, initial)
         return combined(product, initial, total)
@@ -110,7 +110,8 @@ def multiplied_and_added(product: Product, a: ir.Value, b: ir.Value, total: ir.V
     return combined(product, total, multiply.results[0])
 
 
-def _is_zero(value: ir.Value) -> bool:
+def is_zero(value: ir.Value) -> bool:
+    """Whether a value is the constant zero."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return False

@@ -223,6 +223,13 @@ void Device::drop_memory(void* context) {
   }
 }
 
+Handle Device::capturing() {
+  if (capturing_ == nullptr) {
+    check(driver().stream_create(&capturing_, kStreamNonBlocking), "cuStreamCreate");
+  }
+  return capturing_;
+}
+
 Address Device::arena(size_t bytes) {
   if (bytes <= arena_bytes_) return arena_;
   if (arena_ != 0) check(driver().release(std::exchange(arena_, 0), compute_), "cuMemFreeAsync");

@@ -87,6 +87,9 @@ class Device {
   Handle take_event();
   void give_event(Handle event);
 
+  // A stream for what libraries issue into a graph. Call with issue_mutex held. Throws CudaError.
+  Handle capturing();
+
   // The kernel that sets a handle of a conditional node (see cuda_graph.cpp); null where the driver
   // has none.
   Handle set_condition();
@@ -107,7 +110,7 @@ class Device {
   int number_, process_, major_ = 0, minor_ = 0;
   std::string name_;
   Handle context_ = nullptr, pool_ = nullptr;
-  Handle compute_ = nullptr, up_ = nullptr, down_ = nullptr;
+  Handle compute_ = nullptr, up_ = nullptr, down_ = nullptr, capturing_ = nullptr;
   std::mutex issue_mutex_;
   Address arena_ = 0;
   size_t arena_bytes_ = 0;

@@ -48,7 +48,8 @@ std::unique_ptr<Driver> filled(const Find& find) {
   }
   if (driver->driver_version(&driver->version) != kSuccess) driver->version = 0;
   driver->has_graphs = driver->version >= 12000 && driver->graph_kernel != nullptr &&
-                       driver->graph_update_kernel != nullptr;
+                       driver->graph_update_kernel != nullptr &&
+                       driver->graph_update_child != nullptr;
   driver->has_conditionals = driver->has_graphs && driver->version >= 12040 &&
                              driver->graph_conditional != nullptr && driver->graph_node != nullptr;
   return driver;
@@ -88,6 +89,14 @@ void replace_driver(const std::unordered_map<std::string, uintptr_t>* functions)
   if (functions != nullptr) {
     replacement = std::make_unique<std::unordered_map<std::string, uintptr_t>>(*functions);
   }
+}
+
+bool driver_is_replaced(const char* symbol, void** found) {
+  const std::lock_guard guard(mutex);
+  if (!replacement) return false;
+  const auto place = replacement->find(symbol);
+  *found = place == replacement->end() ? nullptr : reinterpret_cast<void*>(place->second);
+  return true;
 }
 
 uint64_t driver_generation() { return generation.load(); }

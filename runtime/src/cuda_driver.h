@@ -19,6 +19,8 @@ using ConditionalHandle = unsigned long long;
 inline constexpr Result kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209,
                         kNotFound = 500, kNotReady = 600;
 inline constexpr unsigned kEventWithoutTiming = 2, kStreamNonBlocking = 1, kHostPortable = 1;
+inline constexpr unsigned kEventWithTiming = 0;
+inline constexpr int kCaptureThisThread = 1;
 inline constexpr int kMajor = 75, kMinor = 76;  // attributes of a device
 inline constexpr int kDynamicShared = 8;        // attribute of a function
 inline constexpr int kReleaseThreshold = 4;     // attribute of a memory pool
@@ -121,7 +123,8 @@ inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZ
   X(module_function, "cuModuleGetFunction", Handle*, Handle, const char*)                         \
   X(function_set, "cuFuncSetAttribute", Handle, int, int)                                         \
   X(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-    unsigned, Handle, void**, void**)
+    unsigned, Handle, void**, void**)                                                             \
+  X(event_elapsed, "cuEventElapsedTime", float*, Handle, Handle)
 #define LAMINA_CUDA_GRAPH_FUNCTIONS(X)                                                            \
   X(graph_create, "cuGraphCreate", Handle*, unsigned)                                             \
   X(graph_destroy, "cuGraphDestroy", Handle)                                                      \
@@ -140,7 +143,11 @@ inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZ
     Handle)                                                                                       \
   X(graph_conditional, "cuGraphConditionalHandleCreate", ConditionalHandle*, Handle, Handle,      \
     unsigned, unsigned)                                                                           \
-  X(graph_node, "cuGraphAddNode", Handle*, Handle, const Handle*, size_t, GraphNode*)
+  X(graph_node, "cuGraphAddNode", Handle*, Handle, const Handle*, size_t, GraphNode*)             \
+  X(capture_begin, "cuStreamBeginCapture_v2", Handle, int)                                        \
+  X(capture_end, "cuStreamEndCapture", Handle, Handle*)                                           \
+  X(graph_child, "cuGraphAddChildGraphNode", Handle*, Handle, const Handle*, size_t, Handle)      \
+  X(graph_update_child, "cuGraphExecChildGraphNodeSetParams", Handle, Handle, Handle)
 
 // By which a GPU copies boxes of a tensor; came with 12.0, too.
 #define LAMINA_CUDA_TENSOR_MAP_FUNCTIONS(X)                                                      \
@@ -179,6 +186,9 @@ const Driver& driver();
 void replace_driver(const std::unordered_map<std::string, uintptr_t>* functions);
 // Counts the replacements.
 uint64_t driver_generation();
+// Whether functions were taken for the driver, and which of this symbol: libraries are looked for
+// among them, too.
+bool driver_is_replaced(const char* symbol, void** found);
 
 [[noreturn]] void raise_failure(Result code, const char* call, const std::string& context);
 

@@ -137,7 +137,11 @@ bool Graph::update(Program& program, const Addresses& addresses) {
   const Driver& cuda = driver();
   for (const auto& [step, launch, node] : nodes_) {
     Result code = kSuccess;
-    if (step->kind == Step::kLaunch) {
+    if (step->kind == Step::kLaunch && launch == nullptr) {
+      const Handle child = capture(program, *step, addresses);
+      code = cuda.graph_update_child(exec_, node, child);
+      cuda.graph_destroy(child);
+    } else if (step->kind == Step::kLaunch) {
       Parameters parameters(*step, addresses, program.scratch);
       const KernelNode wanted = kernel_node(*launch, parameters.of(*launch));
       code = cuda.graph_update_kernel(exec_, node, &wanted);
@@ -189,7 +193,34 @@ void Graph::add(Handle graph, const std::vector<Step>& steps, Handle* last) {
   }
 }
 
+Handle Graph::capture(Program& program, const Step& step, const Addresses& addresses) {
+  const Driver& cuda = driver();
+  const Handle stream = program.device->capturing();
+  check(cuda.capture_begin(stream, kCaptureThisThread), "cuStreamBeginCapture");
+  Handle made = nullptr;
+  try {
+    program.issue_library(step, addresses, stream);
+  } catch (...) {
+    cuda.capture_end(stream, &made);
+    if (made != nullptr) cuda.graph_destroy(made);
+    throw;
+  }
+  check(cuda.capture_end(stream, &made), "cuStreamEndCapture", [&] { return about(step); });
+  return made;
+}
+
 void Graph::add_launches(Handle graph, const Step& step, Handle* last) {
+  if (program_->kernels[step.kernel].library) {
+    const Handle child = capture(*program_, step, addresses_);
+    Handle node = nullptr;
+    const Result code =
+        driver().graph_child(&node, graph, last, *last == nullptr ? 0 : 1, child);  // copies it
+    driver().graph_destroy(child);
+    check(code, "cuGraphAddChildGraphNode", [&] { return about(step); });
+    *last = node;
+    nodes_.push_back({&step, nullptr, node});
+    return;
+  }
   Parameters parameters(step, addresses_, program_->scratch);
   for (const Launch& launch : program_->kernels[step.kernel].launches) {
     const KernelNode wanted = kernel_node(launch, parameters.of(launch));

@@ -234,9 +234,54 @@ void load_kernel(nb::handle from, cuda::Program* program) {
   program->kernels.push_back(std::move(kernel));
 }
 
+cuda::LibraryMatrix read_matrix(nb::dict from) {
+  cuda::LibraryMatrix matrix;
+  matrix.argument = nb::cast<size_t>(from["argument"]);
+  matrix.bytes = nb::cast<size_t>(from["bytes"]);
+  matrix.type = nb::cast<int>(from["type"]);
+  matrix.rows = nb::cast<uint64_t>(from["rows"]);
+  matrix.columns = nb::cast<uint64_t>(from["columns"]);
+  matrix.leading = nb::cast<int64_t>(from["leading"]);
+  matrix.stride = nb::cast<int64_t>(from["stride"]);
+  matrix.transposed = nb::cast<int>(from["transposed"]) != 0;
+  return matrix;
+}
+
+// Lets the library do the kernel added last where that is wanted, or faster; what was measured.
+nb::object take_library(nb::dict row, const std::string& path, cuda::Program* program) {
+  const auto choose = row.contains("choose") ? nb::cast<std::string>(row["choose"]) : "kernel";
+  if (choose == "kernel") return nb::none();
+  const auto from = nb::cast<nb::dict>(row["library"]);
+  cuda::LibraryProduct product;
+  product.a = read_matrix(from["a"]);
+  product.b = read_matrix(from["b"]);
+  product.d = read_matrix(from["d"]);
+  product.batches = nb::cast<int>(from["batches"]);
+  product.compute = nb::cast<int>(from["compute"]);
+  product.scale = nb::cast<int>(from["scale"]);
+  if (from.contains("bias")) product.bias = nb::cast<int>(from["bias"]);
+  auto call = cuda::LibraryCall::make(*program->device, path, product);
+  if (!call) return nb::none();
+  cuda::Kernel& kernel = program->kernels.back();
+  nb::object found = nb::none();
+  if (choose == "measure") {
+    cuda::Timings timings;
+    try {
+      timings = cuda::time_both(*program->device, kernel, *call, product,
+                                nb::cast<size_t>(row["scratch_bytes"]));
+    } catch (const OutOfMemory&) {
+      return nb::none();  // there is no room to find out
+    }
+    found = nb::make_tuple(timings.kernel, timings.library);
+    if (timings.kernel <= timings.library) return found;
+  }
+  kernel.library = std::move(call);
+  return found;
+}
+
 nb::object device_program(int number, std::string name, nb::sequence kernels, nb::sequence steps,
                           nb::bytes constants, size_t arena_bytes, uint64_t scratch,
-                          bool synchronous, bool graphs) {
+                          bool synchronous, bool graphs, std::string library) {
   return translated([&] {
     auto program = std::make_unique<cuda::Program>();
     program->generation = cuda::driver_generation();
@@ -247,10 +292,20 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
     program->scratch = scratch;
     program->synchronous = synchronous;
     program->use_graphs = graphs;
-    nb::dict numbers;
-    for (const nb::handle row : kernels) {
-      numbers[nb::cast<nb::dict>(row)["symbol"]] = program->kernels.size();
+    nb::dict numbers, timings;
+    bool calls_library = false;
+    for (const nb::handle each : kernels) {
+      const auto row = nb::cast<nb::dict>(each);
+      numbers[row["symbol"]] = program->kernels.size();
       load_kernel(row, program.get());
+      nb::object timed = take_library(row, library, program.get());
+      if (!timed.is_none()) timings[row["symbol"]] = timed;
+      calls_library = calls_library || program->kernels.back().library != nullptr;
+    }
+    if (calls_library) {
+      constexpr size_t kAligned = 256;
+      program->workspace = (arena_bytes + kAligned - 1) / kAligned * kAligned;
+      program->arena_bytes = program->workspace + cuda::LibraryCall::kWorkspaceBytes;
     }
     if (constants.size() > 0) {
       program->constants = program->device->upload(constants.c_str(), constants.size());
@@ -261,7 +316,7 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
     });
     raise_if(capsule == nullptr);
     program.release();
-    return nb::steal(capsule);
+    return nb::object(nb::make_tuple(nb::steal(capsule), timings));
   });
 }
 
@@ -283,10 +338,14 @@ void define_cuda(nb::module_& m) {
         "Waits for all GPUs and uses none from then on.");
   m.def("replace_cuda_driver", replace_driver, nb::arg("functions").none(),
         "Takes {symbol: address} for NVIDIA's driver; None for the machine's own. For tests.");
-  m.def("device_program", device_program, nb::arg("device"), nb::arg("name"), nb::arg("kernels"),
-        nb::arg("steps"), nb::arg("constants"), nb::arg("arena_bytes"), nb::arg("scratch"),
-        nb::arg("synchronous"), nb::arg("graphs"),
-        "Loads a program on a GPU, for an Executable to take over.");
+  m.def(
+      "device_program", device_program, nb::arg("device"), nb::arg("name"), nb::arg("kernels"),
+      nb::arg("steps"), nb::arg("constants"), nb::arg("arena_bytes"), nb::arg("scratch"),
+      nb::arg("synchronous"), nb::arg("graphs"), nb::arg("library"),
+      "Loads a program on a GPU, for an Executable to take over; and what was measured of kernels "
+      "and a library in their places.");
+  m.def("cublaslt_version", cuda::library_version, nb::arg("path"),
+        "The version of cuBLASLt in a file, 0 where it can't be used.");
   m.def(
       "to_device",
       [](nb::handle object, int number) {

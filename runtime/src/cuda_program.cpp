@@ -49,6 +49,9 @@ class Issuer {
   }
 
   void launch(const Step& step) {
+    if (program_.kernels[step.kernel].library) {
+      return program_.issue_library(step, addresses_, stream_);
+    }
     Parameters parameters(step, addresses_, program_.scratch);
     for (const Launch& one : program_.kernels[step.kernel].launches) {
       check(cuda_.launch(one.function, one.grid[0], one.grid[1], one.grid[2], one.block[0],
@@ -132,6 +135,13 @@ Program::~Program() {
     for (const Handle module : modules) driver().module_unload(module);
   } catch (const std::exception&) {
   }
+}
+
+void Program::issue_library(const Step& step, const Addresses& addresses, Handle stream) {
+  std::vector<Address> arguments;
+  for (const Place& place : step.places) arguments.push_back(addresses.of(place));
+  kernels[step.kernel].library->issue(arguments.data(), addresses.arena + workspace, stream,
+                                      about(step));
 }
 
 void Program::issue(const Addresses& addresses) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda_device.h"
+#include "cuda_library.h"
 
 namespace lamina::cuda {
 
@@ -29,6 +30,7 @@ struct Launch {
 // What is launched for one kernel of the program, in order, on the same buffers.
 struct Kernel {
   std::vector<Launch> launches;
+  std::unique_ptr<LibraryCall> library;  // what is done instead, if there is one
 };
 
 enum class Space : uint8_t { kArgument, kResult, kArena, kConstant };
@@ -85,6 +87,14 @@ class Parameters {
   std::vector<TensorMapBits> maps_;
 };
 
+// Milliseconds of a kernel on memory of its own, and of the library in its place.
+struct Timings {
+  float kernel = 0, library = 0;
+};
+// Throws CudaError, OutOfMemory. `scratch_bytes` is what the kernel takes. Call in the device.
+Timings time_both(Device& device, const Kernel& kernel, LibraryCall& library,
+                  const LibraryProduct& product, size_t scratch_bytes);
+
 class Graph;
 
 struct Program {
@@ -96,6 +106,7 @@ struct Program {
   std::vector<Step> steps;
   Ref<Buffer> constants;
   size_t arena_bytes = 0, scratch = 0;
+  size_t workspace = 0;      // of library calls: where it begins in the arena
   size_t launches = 0;       // in `steps`, those in loops once
   bool decides = false;      // whether there is control flow in it
   bool synchronous = false;  // wait after each step, so that errors name it
@@ -107,6 +118,8 @@ struct Program {
   Program(const Program&) = delete;
   ~Program();
 
+  // Issues a kernel that is a library call.
+  void issue_library(const Step& step, const Addresses& addresses, Handle stream);
   // Issues one run on the device's stream. Call with its issue_mutex held, after enter(). Throws
   // CudaError.
   void issue(const Addresses& addresses);
@@ -128,11 +141,13 @@ class Graph {
  private:
   struct Node {
     const Step* step;
-    const Launch* launch;
+    const Launch* launch;  // null for a launch that is a library's
     Handle node;
   };
   void add(Handle graph, const std::vector<Step>& steps, Handle* last);
   void add_launches(Handle graph, const Step& step, Handle* last);
+  // A graph of what a library issues for a step, for the caller to destroy.
+  static Handle capture(Program& program, const Step& step, const Addresses& addresses);
   void add_branches(Handle graph, const Step& step, Handle* last);
   void add_while(Handle graph, const Step& step, Handle* last);
   ConditionalHandle make_handle(Handle graph);

@@ -2,7 +2,9 @@
 
 // The right factor is contiguous along its columns: its boxes are 64 of those by a depth, and a
 // descriptor says how far it is from box to box. The left one's box is all rows.
-// CHECK: gpu.module @product_gpu
+// The library that could do it has columns where we have rows: its a is our right factor.
+// CHECK: gpu.module @product_gpu attributes {lamina.library = {a = {argument = 1 : i64, bytes = 16777216 : i64, columns = 2048 : i64, leading = 4096 : i64, rows = 4096 : i64, stride = 1 : i64, transposed = 0 : i64, type = 14 : i64}, b = {argument = 0
+// CHECK-SAME: batches = 1 : i64, choose = "measure", compute = 68 : i64, d = {argument = 2
 // CHECK: memref.global "private" @[[SHARED:.*]] : memref<{{[0-9]+}}xi8, 3> {alignment = 1024 : i64}
 // CHECK: gpu.func @product_0({{.*}}, %[[MAP_A:.*]]: !llvm.ptr, %[[MAP_B:.*]]: !llvm.ptr) kernel
 // CHECK-SAME: known_block_size = array<i32: 384, 1, 1>
