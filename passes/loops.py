@@ -49,7 +49,9 @@ def for_range(
     return list(loop.results)
 
 
-def for_steps(low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], None]) -> None:
+def for_steps(
+    low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], None]
+) -> None:
     """One loop in steps that carries nothing."""
 
     def once(at: ir.Value, _: list[ir.Value]) -> list[ir.Value]:

@@ -64,9 +64,7 @@ def convolutions(draw: Draw) -> Any:
 
 
 add("lax", "conv_general_dilated", convolutions())
-images = st.tuples(
-    arrays((1, 2, 5), FLOATS, special=False), arrays((2, 2, 2), FLOATS, special=False)
-)
+images = st.tuples(arrays((1, 2, 5), FLOATS, special=False), arrays((2, 2, 2), FLOATS, special=False))
 add("lax", "conv", call(st.tuples(images, st.sampled_from([(1,), (2,)]), st.sampled_from(
     ["SAME", "VALID"])).map(lambda a: (*a[0], *a[1:]))))  # fmt: skip
 
@@ -92,59 +90,31 @@ add("lax", "broadcast_in_dim", call(st.tuples(
 shapes = st.sampled_from([(), (3,), (2, 3), (0,), 4])
 types = st.sampled_from([*DTYPES, "uint4", "float8_e5m2"])
 add("lax", "convert_element_type", call(st.tuples(x, types)))
-add(
-    "lax",
-    "full",
-    call(st.tuples(shapes, st.sampled_from([0, 1.5, True])), dtype=maybe("int8", "bfloat16")),
-)
+add("lax", "full", call(st.tuples(shapes, st.sampled_from([0, 1.5, True])), dtype=maybe("int8", "bfloat16")))
 add("lax", "iota", call(st.tuples(types, st.integers(0, 5))))
-add(
-    "lax",
-    "broadcasted_iota",
-    call(st.tuples(types, st.sampled_from([(3,), (2, 3)]), st.integers(-1, 2))),
-)
-add(
-    "lax",
-    "broadcast_shapes",
-    call(st.tuples(st.sampled_from([(3,), (2, 1)]), st.sampled_from([(3,), (2, 2)]))),
-)
+add("lax", "broadcasted_iota", call(st.tuples(types, st.sampled_from([(3,), (2, 3)]), st.integers(-1, 2))))
+add("lax", "broadcast_shapes", call(st.tuples(st.sampled_from([(3,), (2, 1)]), st.sampled_from([(3,), (2, 2)]))))
 add("lax", "sort_key_val", call(st.tuples(arrays((7,)), arrays((7,))), dimension=maybe(0, -1, 1)))
 add("lax", "unstack", call(one(x), axis=maybe(0, 1, -1)))
 add("lax", "fft", call(st.tuples(
     arrays(st.sampled_from([(6,), (2, 5), (0,)]), ["float32", "complex64"], special=False),
     st.sampled_from(["fft", "ifft", "rfft", "irfft", "dct"]), st.sampled_from([(6,), (5,), (2,)]))))  # fmt: skip
 add("numpy", "zeros ones empty", call(one(shapes), dtype=maybe("int8", "bfloat16", "complex64")))
-add(
-    "numpy",
-    "full",
-    call(st.tuples(shapes, st.sampled_from([0, 1.5, True, 2j])), dtype=maybe("int8")),
-)
+add("numpy", "full", call(st.tuples(shapes, st.sampled_from([0, 1.5, True, 2j])), dtype=maybe("int8")))
 add("numpy", "broadcast_shapes", call(st.tuples(st.sampled_from([(3,), (2, 1), ()]), shapes)))
 few = st.integers(0, 4)
 add("numpy", "diag_indices", call(one(few), ndim=maybe(1, 3)))
 pointed = arrays(st.sampled_from([(2,), (3,), (0,)]), ["int32"], special=False)
-add(
-    "numpy",
-    "put",
-    call(st.tuples(x, pointed, x), inplace=st.just(False), mode=maybe("clip", "wrap")),
-)
+add("numpy", "put", call(st.tuples(x, pointed, x), inplace=st.just(False), mode=maybe("clip", "wrap")))
 add("numpy", "place", call(st.tuples(arrays((4,)), arrays((4,), ["bool", "int32"]), arrays((2,))),
                            inplace=st.just(False)))  # fmt: skip
 add("numpy", "put_along_axis", call(st.tuples(arrays((3, 4)), arrays((3, 1), ["int32"]), st.just(7),
                                               st.sampled_from([0, 1, -1, None])), inplace=st.just(False)))  # fmt: skip
 add("numpy", "fill_diagonal", call(st.tuples(x, st.sampled_from([5, 1.5])), wrap=maybe(True),
                                    inplace=st.just(False)))  # fmt: skip
-add(
-    "numpy",
-    "ix_",
-    call(st.tuples(*[arrays(st.sampled_from([(2,), (3,), (0,)]), INTS, special=False)] * 2)),
-)
+add("numpy", "ix_", call(st.tuples(*[arrays(st.sampled_from([(2,), (3,), (0,)]), INTS, special=False)] * 2)))
 points = arrays((9,), ["float32", "int32"], special=False)
-add(
-    "numpy",
-    "histogram2d",
-    call(st.tuples(points, points), bins=maybe(3, [2, 4]), density=maybe(True)),
-)
+add("numpy", "histogram2d", call(st.tuples(points, points), bins=maybe(3, [2, 4]), density=maybe(True)))
 add("numpy", "histogramdd", call(one(arrays((9, 2), ["float32"], special=False)), bins=maybe(3)))
 add("numpy", "polyfit", call(st.tuples(
     st.just(np.float32([0, 1, 2, 3, 5])), arrays((5,), ["float32"], special=False), st.integers(0, 2))))  # fmt: skip
@@ -152,32 +122,16 @@ add("numpy", "polyfit", call(st.tuples(
 # ---- matrices ----------------------------------------------------------------------------------
 lower = square().map(lambda a: (np.tril(a[0]),))
 add("numpy.linalg", "outer tensordot cross", call(st.tuples(arrays((3,)), arrays((3,)))))
-add(
-    "numpy.linalg",
-    "matmul vecdot",
-    call(st.tuples(arrays((2, 3)), arrays(st.sampled_from([(3,), (3, 2), (2, 3)])))),
-)
+add("numpy.linalg", "matmul vecdot", call(st.tuples(arrays((2, 3)), arrays(st.sampled_from([(3,), (3, 2), (2, 3)])))))
 add("numpy.linalg", "multi_dot", call(one(st.tuples(*(arrays(s, ["float32", "int32"], special=False)
                                                       for s in [(2, 3), (3, 4), (4, 2)])))))  # fmt: skip
 add("numpy.linalg", "tensorinv", call(square(extra=None).map(lambda a: a), ind=maybe(1)))
-add(
-    "numpy.linalg",
-    "qr",
-    call(one(matrices().map(lambda a: a)), mode=maybe("r", "reduced", "complete")),
-)
-add(
-    "numpy.linalg",
-    "svd",
-    call(one(matrices()), compute_uv=st.just(False), full_matrices=maybe(True)),
-)
+add("numpy.linalg", "qr", call(one(matrices().map(lambda a: a)), mode=maybe("r", "reduced", "complete")))
+add("numpy.linalg", "svd", call(one(matrices()), compute_uv=st.just(False), full_matrices=maybe(True)))
 add("numpy.linalg", "eigvals", call(lower))
 add("lax.linalg", "cholesky symmetric_product", call(square(largest=3).map(
     lambda a: (a[0] @ np.conj(np.swapaxes(a[0], -1, -2)),))))  # fmt: skip
-add(
-    "lax.linalg",
-    "qdwh",
-    call(square(["float32"], 3).filter(lambda a: a[0].size > 0 and a[0].ndim == 2)),
-)
+add("lax.linalg", "qdwh", call(square(["float32"], 3).filter(lambda a: a[0].size > 0 and a[0].ndim == 2)))
 add("lax.linalg", "lu", call(square()))
 add("lax.linalg", "hessenberg", call(square().filter(lambda a: a[0].size)))
 add("lax.linalg", "qr", call(one(matrices()), full_matrices=maybe(False, True)))
@@ -185,9 +139,7 @@ add("lax.linalg", "svd", call(one(matrices()), compute_uv=st.just(False)))
 add("lax.linalg", "triangular_solve", call(
     square(extra="columns"), left_side=st.just(True), lower=maybe(True), transpose_a=maybe(True),
     conjugate_a=maybe(True), unit_diagonal=maybe(True)))  # fmt: skip
-bands = st.tuples(
-    *[arrays((4,), ["float32"], special=False)] * 3, arrays((4, 2), ["float32"], special=False)
-)
+bands = st.tuples(*[arrays((4,), ["float32"], special=False)] * 3, arrays((4, 2), ["float32"], special=False))
 add("lax.linalg", "tridiagonal_solve", call(bands.map(lambda a: (
     np.where(np.arange(4) > 0, a[0], 0).astype("f4"), a[1] + 20 * np.sign(a[1]) + 1e-3,
     np.where(np.arange(4) < 3, a[2], 0).astype("f4"), a[3]))))  # fmt: skip
@@ -208,11 +160,7 @@ add("scipy.linalg", "solve_sylvester", call(systems))
 
 # ---- the rest of scipy and nn ------------------------------------------------------------------
 signals = arrays(st.sampled_from([(8,), (2, 9)]), ["float32", "int32", "complex64"], special=False)
-add(
-    "scipy.fft",
-    "dct idct",
-    call(one(signals), n=maybe(4, 12), norm=maybe("ortho"), axis=maybe(0, -1)),
-)
+add("scipy.fft", "dct idct", call(one(signals), n=maybe(4, 12), norm=maybe("ortho"), axis=maybe(0, -1)))
 add("scipy.fft", "dctn idctn", call(one(signals), norm=maybe("ortho"), axes=maybe((0,), (-1,))))
 add("scipy.signal", "welch", call(one(signals), nperseg=maybe(4), scaling=maybe("spectrum")))
 add("scipy.signal", "csd", call(st.tuples(signals, signals), nperseg=maybe(4)))
@@ -222,16 +170,8 @@ places = arrays(st.sampled_from([(3,), (2, 2)]), ["float32", "int32"], special=F
 add("scipy.ndimage", "map_coordinates", call(
     st.tuples(grids, st.tuples(places, places).map(list), st.sampled_from([0, 1, 2])),
     mode=maybe("nearest", "wrap", "mirror", "reflect", "grid-wrap"), cval=maybe(2.5)))  # fmt: skip
-add(
-    "scipy.cluster.vq",
-    "vq",
-    call(st.tuples(arrays((5, 2), ["float32", "int32"]), arrays((3, 2), ["float32"]))),
-)
-add(
-    "scipy.stats",
-    "mode",
-    call(one(arrays(special=False)), axis=maybe(0, 1, None), keepdims=maybe(True)),
-)
+add("scipy.cluster.vq", "vq", call(st.tuples(arrays((5, 2), ["float32", "int32"]), arrays((3, 2), ["float32"]))))
+add("scipy.stats", "mode", call(one(arrays(special=False)), axis=maybe(0, 1, None), keepdims=maybe(True)))
 orders = arrays((4,), ["int32"], special=False).map(np.abs)
 real = arrays((4,), ["float32"], special=False).map(lambda a: np.abs(a) + np.float32(0.1))
 add("scipy.special", "expn", call(st.tuples(orders, real)))

@@ -177,7 +177,9 @@ class FakeDriver:
         raise IndexError(f"{size} bytes at {address:#x} are no memory of the device")
 
     # ---- kernels ---------------------------------------------------------------------------------
-    def launcher(self, function: Any, grid: tuple[int, ...], parameters: int, shared: int) -> Work:
+    def launcher(
+        self, function: Any, grid: tuple[int, ...], parameters: int, shared: int
+    ) -> Work:
         """The launch of a function on what its parameters are now."""
         if function == "lamina_set_condition":
             handle, address, size, low, high, outside = (
@@ -284,9 +286,7 @@ _call("cuGetErrorString", _I, _P)(lambda self, code, out: _set_text(out, b"as th
 _call("cuDeviceGetCount", _P)(lambda self, out: _set_int(out, self.gpus))
 _call("cuDeviceGet", _P, _I)(lambda self, out, number: _set_int(out, number))
 _call("cuDeviceTotalMem_v2", _P, _I)(lambda self, out, device: _set(out, self.memory))
-_call("cuDevicePrimaryCtxRetain", _P, _I)(
-    lambda self, out, device: _set(out, self.handle("context"))
-)
+_call("cuDevicePrimaryCtxRetain", _P, _I)(lambda self, out, device: _set(out, self.handle("context")))
 _call("cuCtxSetCurrent", _P)(lambda self, context: 0)
 _call("cuStreamCreate", _P, _U)(lambda self, out, flags: _set(out, self.handle(Stream())))
 _call("cuEventCreate", _P, _U)(lambda self, out, flags: _set(out, self.handle(Event())))

@@ -39,10 +39,7 @@ def _unary(draw: Any, x: Any) -> Any:
             makers += [lambda: lax.argmax(x, ndim - 1, np.dtype("int32")),
                        lambda: lax.sort(x), lambda: lax.cumsum(x, ndim - 1)]  # fmt: skip
     if dtypes.is_float(dtype):
-        makers += [
-            lambda: lax.add(x, np.asarray(draw(st.floats(width=16)), dtype)),
-            lambda: lax.round(x),
-        ]
+        makers += [lambda: lax.add(x, np.asarray(draw(st.floats(width=16)), dtype)), lambda: lax.round(x)]
     if dtype == np.bool_:
         makers.append(lambda: lax.bitwise_not(x))
     return draw(st.sampled_from(makers))()

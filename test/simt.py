@@ -267,9 +267,7 @@ class _Launch:
             return _View(self._global(op, type_), type_)
         if op.name == "memref.view" and operands[0].memory.shared:
             # Parts that overlap share what is known of who wrote and read.
-            return _View(
-                operands[0].memory, type_, int(operands[1]) // _dtype(type_.element_type).itemsize
-            )
+            return _View(operands[0].memory, type_, int(operands[1]) // _dtype(type_.element_type).itemsize)
         if op.name == "memref.view":
             # One memory for each typed window: they do not overlap.
             source, start = operands[0].memory.data, int(operands[1])
@@ -307,7 +305,9 @@ class _Launch:
                 if use.owner.operation.name == "memref.view"]  # fmt: skip
         return min((_dtype(ir.MemRefType(t).element_type).itemsize for t in seen), default=0)
 
-    def _place(self, op: Any, operands: list[Any], mask: np.ndarray, count: int = 1) -> np.ndarray:
+    def _place(
+        self, op: Any, operands: list[Any], mask: np.ndarray, count: int = 1
+    ) -> np.ndarray:
         view, *at = operands
         place = np.broadcast_to(view.offset, self.lane.shape).copy()
         for number, (i, size, stride) in enumerate(zip(at, view.shape, view.strides, strict=True)):
@@ -348,7 +348,9 @@ class _Launch:
         at, each = view.units(place[mask])
         return at, np.repeat(self.lane[mask], each), np.repeat(self.block[mask], each)
 
-    def _store(self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray) -> None:
+    def _store(
+        self, op: Any, view: _View, place: np.ndarray, value: Any, mask: np.ndarray
+    ) -> None:
         memory = view.memory
         at, lane, block = self._claim(op, view, place, mask, pending=False)
         memory.writer[at], memory.write_epoch[at] = lane, self.epoch[block]
@@ -393,9 +395,7 @@ class _Launch:
         return before
 
     def _check(self, op: Any, who: Any, their_block: Any, when: Any, lane: Any, block: Any) -> None:
-        others = (
-            (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch[block]))
-        )
+        others = (when != -1) & (who != lane) & ((their_block != block) | (when == self.epoch[block]))
         if others.any():
             first = np.flatnonzero(others)[0]
             raise SimtError(f"race: {op} by thread {lane[first]} after thread {who[first]} "

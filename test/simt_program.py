@@ -85,9 +85,7 @@ class Program:
                 operands[1][...] = operands[0]
             case "func.call":
                 name = op.attributes["callee"].value
-                self.conflicts += simt.run(
-                    texts.get(name, self.kernels[name].texts["gpu"]), operands
-                )
+                self.conflicts += simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
             case "func.return":
                 pass
             case _:

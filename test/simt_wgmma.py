@@ -162,8 +162,7 @@ def takes_turns(op: Any) -> bool:
 
 def _waits(block: Any) -> bool:
     return any(
-        view.operation.name == WAIT
-        or any(_waits(b) for r in view.operation.regions for b in r.blocks)
+        view.operation.name == WAIT or any(_waits(b) for r in view.operation.regions for b in r.blocks)
         for view in block.operations
     )
 
@@ -334,19 +333,13 @@ def multiply(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
     for group in lanes:
         mine = slice(group * _WARPGROUP, (group + 1) * _WARPGROUP)
         block = launch.block[group * _WARPGROUP]
-        a = _matrix(
-            launch, op, left[mine], block, m, k, size, dtype, "col" in str(attributes["layoutA"])
-        )
-        b = _matrix(
-            launch, op, right[mine], block, n, k, size, dtype, "row" in str(attributes["layoutB"])
-        )
+        a = _matrix(launch, op, left[mine], block, m, k, size, dtype, "col" in str(attributes["layoutA"]))
+        b = _matrix(launch, op, right[mine], block, n, k, size, dtype, "row" in str(attributes["layoutB"]))
         product = a.astype(whole) @ b.astype(whole).T
         for j in range(n // 8):
             for half in range(2):
                 for i in range(2):
-                    values[mine, 4 * j + 2 * half + i] += product[
-                        row + 8 * half, 8 * j + column + i
-                    ]
+                    values[mine, 4 * j + 2 * half + i] += product[row + 8 * half, 8 * j + column + i]
     return [Sums(values, launch.hopper.open)]
 
 

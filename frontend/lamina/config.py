@@ -258,8 +258,6 @@ num_cpu_devices = Option(
     "How many virtual devices the CPU is; by default one.",
     parse=int,
 )
-
-
 def _platforms(text: str) -> tuple[str, ...]:
     names = tuple("cuda" if w == "gpu" else w for w in text.replace(",", " ").split())
     for name in names:

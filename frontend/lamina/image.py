@@ -105,7 +105,9 @@ def _weights(n: int, m: int, scale: Any, translation: Any, method: ResizeMethod,
     weights = kernel(x)
     total = jnp.sum(weights, axis=0, keepdims=True)
     tiny = 1000.0 * float(np.finfo(np.float32).eps)
-    weights = jnp.where(jnp.abs(total) > tiny, weights / jnp.where(total != 0, total, 1), 0)
+    weights = jnp.where(
+        jnp.abs(total) > tiny, weights / jnp.where(total != 0, total, 1), 0
+    )
     inside = (place >= -0.5) & (place <= n - 0.5)
     return jnp.where(inside[None, :], weights, 0)
 

@@ -425,10 +425,7 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
     if (
-        any(
-            isinstance(x, Array) and x.placement is not None and x.device_number is None
-            for x in leaves
-        )
+        any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints
         or options.out_shardings is not None
         or not isinstance(entry, (FastPathEntry, KeyEntry))

@@ -137,10 +137,7 @@ def _difference(f: Callable[..., Any], args: Any, tangents: Any, step: float) ->
 def _inner(a: Any, b: Any) -> Any:
     """The sum of products, in at least double precision."""
     wide = [
-        [
-            np.asarray(x).astype(np.complex128 if _dtype(x).kind == "c" else np.float64)
-            for x in leaves
-        ]
+        [np.asarray(x).astype(np.complex128 if _dtype(x).kind == "c" else np.float64) for x in leaves]
         for leaves in (tree.leaves(a), tree.leaves(b))
     ]
     return np.real(sum(np.sum(x * y) for x, y in zip(*wide, strict=True)))

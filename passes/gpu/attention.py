@@ -112,13 +112,7 @@ class _Shape:
             for dims in of
         ]
         generic = Generic(
-            None,
-            (),
-            (),
-            tuple(maps),
-            (),
-            tuple(d == reduced for d in range(self.rank + 1)),
-            extents,
+            None, (), (), tuple(maps), (), tuple(d == reduced for d in range(self.rank + 1)), extents
         )  # type: ignore[arg-type]
         none = Factor(0, None, maps[0], (), None, ())  # type: ignore[arg-type]
         return Product(generic, none, none, None, None, self.batch, (reduced,))  # type: ignore[arg-type]
@@ -127,7 +121,9 @@ class _Shape:
 class _Block:
     """Emits one block's work."""
 
-    def __init__(self, job: Job, kernel: Kernel, attention: Attention, shape: _Shape) -> None:
+    def __init__(
+        self, job: Job, kernel: Kernel, attention: Attention, shape: _Shape
+    ) -> None:
         self.job, self.kernel, self.attention, self.shape = job, kernel, attention, shape
         q_at = attention.queries_operand
         q, k = attention.product.operands[q_at], attention.product.operands[1 - q_at]
@@ -150,19 +146,10 @@ class _Block:
         scores = shape.product((shape.of_q, shape.of_k), shape.width, shape.rank)
         values = shape.product((shape.of_v,), shape.value_width, shape.keys_dim)
         k_bounds = Bounds(shape.keys, shape.width, bool(shape.keys % _KEYS), shape.width != width)
-        q_bounds = Bounds(
-            shape.queries, shape.width, bool(shape.queries % _QUERIES), shape.width != width
-        )
-        v_bounds = Bounds(
-            shape.value_width,
-            shape.keys,
-            shape.value_width != value_width,
-            bool(shape.keys % _KEYS),
-        )
+        q_bounds = Bounds(shape.queries, shape.width, bool(shape.queries % _QUERIES), shape.width != width)
+        v_bounds = Bounds(shape.value_width, shape.keys, shape.value_width != value_width, bool(shape.keys % _KEYS))
         self.q = self._tile(scores, 0, q, shape.rows, q_bounds, (_QUERIES, width), arena, 0)
-        self.k = self._tile(
-            scores, 1, k, (shape.keys_dim,), k_bounds, (_KEYS, width), arena, sizes[0]
-        )
+        self.k = self._tile(scores, 1, k, (shape.keys_dim,), k_bounds, (_KEYS, width), arena, sizes[0])
         self.v = self._tile(
             values, 0, v, (shape.rank,), v_bounds, (value_width, _KEYS), arena, sizes[0] + sizes[1]
         )  # fmt: skip
@@ -221,7 +208,9 @@ class _Block:
             groups.commit()
             return [*highest, *sums, *self._add_values(powers, totals)]
 
-        carried = strided(index(0), steps, 1, [least, least, zero, zero, *([none] * columns)], step)
+        carried = strided(
+            index(0), steps, 1, [least, least, zero, zero, *([none] * columns)], step
+        )
         self._finish(carried[2:4], carried[4:])
 
     def _scores(self, first: ir.Value) -> list[list[list[ir.Value]]]:
@@ -397,3 +386,4 @@ def _scaled(fragment: ir.Value, by: Sequence[ir.Value]) -> ir.Value:
         for j in range(2)
     ]
     return vector.FromElementsOp(fragment.type, values).result
+

@@ -351,7 +351,9 @@ def _line(buffer: ir.Value, number: ir.Value) -> ir.Value:
 
 
 def _with_local_maps(generic: Generic, places: dict[ir.Value, frozenset[int]]) -> Generic:
-    def maps(values: Sequence[ir.Value], given: Sequence[ir.AffineMap]) -> tuple[ir.AffineMap, ...]:
+    def maps(
+        values: Sequence[ir.Value], given: Sequence[ir.AffineMap]
+    ) -> tuple[ir.AffineMap, ...]:
         return tuple(
             ir.AffineMap.get(
                 map_.n_dims, 0,

@@ -101,9 +101,7 @@ class _Axis:
         if len(tables) == 1:
             return tables[0][0, power], tables[0][1, power]
         low, high = power % tables[0].shape[1], power // tables[0].shape[1]
-        return _times(
-            (tables[0][0, low], tables[0][1, low]), (tables[1][0, high], tables[1][1, high])
-        )
+        return _times((tables[0][0, low], tables[0][1, low]), (tables[1][0, high], tables[1][1, high]))
 
     # ---- a step ----------------------------------------------------------------------------------
     def _step(
@@ -160,11 +158,7 @@ class _Axis:
                     with when(inside):
                         o, i = split(row, [self.outer, self.inner])
                         first = of_block * self.n
-                        read = (
-                            _whole(source, o, i)
-                            if number == 0
-                            else _halves(halves, number - 1, first)
-                        )
+                        read = _whole(source, o, i) if number == 0 else _halves(halves, number - 1, first)
                         write = _halves(halves, number, first)
                         if number == last:
                             write = _whole(target, o, i)

@@ -177,7 +177,9 @@ def until_converged(first: Scalar, sweep: Callable[[], Scalar], bound: float) ->
     repeat_while([index(0), first], goes_on, lambda done, left: [done + 1, sweep()])
 
 
-def largest(shared: Array, count: int, threads: int, value: Callable[[Scalar], Scalar]) -> Scalar:
+def largest(
+    shared: Array, count: int, threads: int, value: Callable[[Scalar], Scalar]
+) -> Scalar:
     """The largest of `count` real numbers that are not negative; NaN if one is. All threads of the
     block know it; `shared` has an element for each, and a barrier must come before it is used again."""
 

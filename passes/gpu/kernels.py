@@ -80,9 +80,7 @@ class Kernels:
         self.scratch_bytes = 0
         with ir.InsertionPoint(module.body):
             self.device = ir.Operation.create(
-                "gpu.module",
-                regions=1,
-                attributes={"sym_name": ir.StringAttr.get(f"{self.name}_gpu")},
+                "gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(f"{self.name}_gpu")}
             )
         self.body = ir.Block.create_at_start(self.device.regions[0], [])
         for op in list(module.body.operations):
@@ -264,9 +262,7 @@ class Kernel:
         self.slots += 1
         self.kernels.global_(name, type_, attributes)
         return ir.Operation.create(
-            "memref.get_global",
-            results=[type_],
-            attributes={"name": ir.FlatSymbolRefAttr.get(name)},
+            "memref.get_global", results=[type_], attributes={"name": ir.FlatSymbolRefAttr.get(name)}
         ).result
 
 

@@ -202,9 +202,7 @@ def _note_fills(kernels: Kernels, steps: Sequence[Generic | ir.Operation | None]
     for step in steps:
         if not isinstance(step, Generic) or read_product(step) or Reducer.of(step) is None:
             continue
-        fills = [
-            sole_fill(step, out, lambda op: initial_value(op) is not None) for out in step.outputs
-        ]
+        fills = [sole_fill(step, out, lambda op: initial_value(op) is not None) for out in step.outputs]
         found = [fill for fill in fills if fill is not None and fill in there]
         if len(found) == len(fills):
             kernels.fills[step.op] = found

@@ -1,6 +1,6 @@
 """Buffers that are a padded copy of another: read instead of it, with a test of the position.
 
-fill %p with %c; copy %x into %p[1, 1] [14, 14] [1, 1]; a window of %p  ->  a window of %x
+    fill %p with %c; copy %x into %p[1, 1] [14, 14] [1, 1]; a window of %p  ->  a window of %x
 """
 
 from __future__ import annotations

@@ -117,7 +117,9 @@ def read_product(generic: Generic) -> Product | None:
         return None
     uses = [_used(map_) for map_ in generic.input_maps]
     batch = tuple(d for d in parallel if all(d in used for used in uses))
-    sides = [tuple(d for d in parallel if d in uses[n] and d not in uses[1 - n]) for n in range(2)]
+    sides = [
+        tuple(d for d in parallel if d in uses[n] and d not in uses[1 - n]) for n in range(2)
+    ]
     loose = tuple(d for d in parallel if not any(d in used for used in uses))
     sides[0] = (*loose, *sides[0])
 
@@ -141,9 +143,7 @@ def read_product(generic: Generic) -> Product | None:
     return product if min(m, n) >= LEAST_EXTENT else None
 
 
-def with_surroundings(
-    product: Product, before: Sequence[Generic], after: Sequence[Generic]
-) -> Product:
+def with_surroundings(product: Product, before: Sequence[Generic], after: Sequence[Generic]) -> Product:
     """The product with its fill, if that is in `before`, and as many generics of `after` as follow it
     element by element."""
     fill = sole_fill(product.generic, product.result, lambda op: filled_value(op) is not None)
@@ -160,9 +160,7 @@ def with_surroundings(
             by_place[value] = [inverse[d] for d in _dimensions(map_) or ()]
     inside = {product.generic.op, *(f.generic.op for f in followers)}
     inside |= {fill} if fill is not None else set()
-    private = frozenset(
-        value for value in by_place if fill is not None and _is_private(value, inside)
-    )
+    private = frozenset(value for value in by_place if fill is not None and _is_private(value, inside))
     return replace(product, fill=fill, followers=tuple(followers), private=private)
 
 
@@ -245,7 +243,9 @@ def _used(map_: ir.AffineMap) -> set[int]:
 
 
 # ---- what follows --------------------------------------------------------------------------------
-def _follows(generic: Generic, made: Mapping[ir.Value, list[int] | None]) -> dict[int, int] | None:
+def _follows(
+    generic: Generic, made: Mapping[ir.Value, list[int] | None]
+) -> dict[int, int] | None:
     """A generic's dimensions by the product's, if it is element-wise on a value made so far."""
     if any(generic.reductions) or filled_value(generic.op) is not None or loaded_buffers(generic):
         return None
@@ -269,7 +269,9 @@ def _follows(generic: Generic, made: Mapping[ir.Value, list[int] | None]) -> dic
     return found
 
 
-def _keeps_apart(generic: Generic, product: Product, made: Mapping[ir.Value, object]) -> bool:
+def _keeps_apart(
+    generic: Generic, product: Product, made: Mapping[ir.Value, object]
+) -> bool:
     """Whether a follower writes nothing that another thread may still read, or reads what one may
     have written: what it shares with the rest is the very same elements."""
     written = {root_buffer(value) for value in made} | {root_buffer(v) for v in generic.outputs}

@@ -58,25 +58,21 @@ class Block:
     write: Callable[[ir.Value, ir.Value, ir.Value], None]
     """(row, column, sum): rows and columns of the whole matrix, within bounds."""
 
-    def operand(self, factor: Factor, ops: Sequence[ir.Operation], narrow: bool = False) -> Operand:
+    def operand(
+        self, factor: Factor, ops: Sequence[ir.Operation], narrow: bool = False
+    ) -> Operand:
         """A factor for this block; see `Operand`."""
         _, m, n, k = self.product.sizes
         is_a = factor is self.product.a
         rows, edge = (m, self.tiling.rows) if is_a else (n, self.tiling.columns)
-        bounds = Bounds(
-            rows, k, bool(rows % edge), k < self.steps * self.tiling.depth * self.tiling.splits
-        )
+        bounds = Bounds(rows, k, bool(rows % edge), k < self.steps * self.tiling.depth * self.tiling.splits)
         begin = self.first_row if is_a else self.first_column
         return Operand(
             self.product, factor, self.kernel.replaced, self.batch, begin, bounds, ops, narrow
         )
 
     def store_tile(
-        self,
-        staged: ir.Value,
-        rows: int,
-        threads: int,
-        row_of: int | Callable[[ir.Value], ir.Value],
+        self, staged: ir.Value, rows: int, threads: int, row_of: int | Callable[[ir.Value], ir.Value]
     ) -> None:
         """Write what is staged in shared memory, neighbouring columns by neighbouring threads;
         `row_of` says which row of the tile is staged in a row, or in the first one."""
@@ -88,9 +84,7 @@ class Block:
 
         def item(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             staged_row, in_tile = over(number, groups), times(modulo(number, groups), several)
-            in_tile_row = (
-                plus(staged_row, row_of) if isinstance(row_of, int) else row_of(staged_row)
-            )
+            in_tile_row = plus(staged_row, row_of) if isinstance(row_of, int) else row_of(staged_row)
             row = plus(self.first_row, in_tile_row)
             column = plus(self.first_column, in_tile)
 
@@ -205,3 +199,5 @@ class _Parts:
             strided(first, items, blocks * _ADDING_THREADS, [], item)
 
         self.kernels.add([blocks], [_ADDING_THREADS], product.generic.op, emit)
+
+

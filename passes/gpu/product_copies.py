@@ -99,7 +99,11 @@ def _run(
     size, places = 1, set()
     for dimension in reversed(order):
         extent = product.generic.extents[dimension]
-        used = [place for place in range(len(factor.map.results)) if factor.uses(place, dimension)]
+        used = [
+            place
+            for place in range(len(factor.map.results))
+            if factor.uses(place, dimension)
+        ]
         if extent == 1:
             continue
         if len(used) != 1 or not isinstance(factor.map.results[used[0]], ir.AffineDimExpr):
@@ -156,7 +160,9 @@ class AsyncCopies:
     def put(self, stage: ir.Value, values: Sequence[ir.Value]) -> None:
         """Nothing is left to do."""
 
-    def _copy(self, stage: ir.Value, line: ir.Value, at: ir.Value, first_depth: ir.Value) -> None:
+    def _copy(
+        self, stage: ir.Value, line: ir.Value, at: ir.Value, first_depth: ir.Value
+    ) -> None:
         operand, shape = self.operand, self.shape
         row, k = (at, line) if shape.by_depth else (line, at)
         places, there = operand.position(

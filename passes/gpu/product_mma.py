@@ -87,9 +87,7 @@ def _narrow(product: Product, factor: Factor) -> ir.Type | None:
     padding = padded_source(product, factor)
     if factor.before:
         last = factor.before[-1]
-        if last.results[0] != factor.value or (
-            padding is not None and padding.conversion is not None
-        ):
+        if last.results[0] != factor.value or (padding is not None and padding.conversion is not None):
             return None
     elif padding is not None and padding.conversion is not None and padding.is_zero:
         last = padding.conversion
@@ -138,9 +136,7 @@ class _Mma:
         ):
             buffer = self.arena.view(offset, [tiling.stages, *shape.shape], core.element)
             copies = AsyncCopies if shape.copied else RegisterCopies
-            self.tiles.append(
-                copies(block.operand(factor, ops, narrow=True), shape, buffer, _THREADS)
-            )
+            self.tiles.append(copies(block.operand(factor, ops, narrow=True), shape, buffer, _THREADS))
         self.is_f8 = self.bytes == 1 and isinstance(core.element, ir.FloatType)
         thread = gpu_id("thread_id")
         self.lane, warp = modulo(thread, WARP), over(thread, WARP)

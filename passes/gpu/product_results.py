@@ -101,7 +101,9 @@ def combined(product: Product, a: ir.Value, b: ir.Value) -> ir.Value:
     return copy.results[0]
 
 
-def multiplied_and_added(product: Product, a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
+def multiplied_and_added(
+    product: Product, a: ir.Value, b: ir.Value, total: ir.Value
+) -> ir.Value:
     """One more product in a sum, by the generic's own ops."""
     values = {product.a.value: a, product.b.value: b}
     multiply = product.multiply.clone().operation

@@ -171,3 +171,5 @@ class _Simt:
                     store(sums[(first + row) * columns + column], buffer, [at, place])
             barrier()
             self.block.store_tile(buffer, self.group, _THREADS, first * _ACROSS)
+
+

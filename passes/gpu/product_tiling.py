@@ -74,9 +74,7 @@ def generation(arch: str) -> int:
 def fma_unit(bytes_: int, arch: str) -> Unit:
     """Threads that multiply elements of so many bytes."""
     rate = {4: 128, 8: 32, 16: 8}.get(bytes_, 64)
-    return Unit(
-        f"fma{8 * bytes_}", rate / 2 if generation(arch) == 80 and bytes_ == 4 else rate, bytes_
-    )
+    return Unit(f"fma{8 * bytes_}", rate / 2 if generation(arch) == 80 and bytes_ == 4 else rate, bytes_)
 
 
 def choose_tiling(
@@ -88,7 +86,9 @@ def choose_tiling(
     return min(found, key=lambda tiling: (tiling.cost, -tiling.rows * tiling.columns))
 
 
-def _candidates(sizes: tuple[int, int, int, int], unit: Unit, largest: int) -> Iterator[Tiling]:
+def _candidates(
+    sizes: tuple[int, int, int, int], unit: Unit, largest: int
+) -> Iterator[Tiling]:
     k = sizes[3]
     if unit.is_warpgroup:
         for columns in (64, 128, 256):
@@ -135,10 +135,10 @@ def _with_cost(tiling: Tiling, sizes: tuple[int, int, int, int], count: int) -> 
     # One block alone waits for memory; from two on, one computes while the other waits.
     alone = 2.0 if mine == 1 and not unit.is_warpgroup else 1.0
     between = 0 if unit.is_warpgroup else _STEP  # two warpgroups take turns
-    cost = mine * (
-        steps * (step * alone + between) + _BLOCK + rows * columns * 8 / _BYTES_PER_CYCLE
-    )
+    cost = mine * (steps * (step * alone + between) + _BLOCK + rows * columns * 8 / _BYTES_PER_CYCLE)
     if tiling.splits > 1:
         parts = batch * m * n * max(4, unit.bytes) * (tiling.splits + 1)
         cost += _LAUNCH + parts / count / _BYTES_PER_CYCLE
-    return Tiling(unit, rows, columns, depth, tiling.stages, tiling.splits, round(cost))
+    return Tiling(
+        unit, rows, columns, depth, tiling.stages, tiling.splits, round(cost)
+    )

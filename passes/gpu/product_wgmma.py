@@ -75,22 +75,12 @@ def sources_for(product: Product, core: TensorCore, arch: str) -> tuple[Source, 
 
 
 def _source(product: Product, factor: Factor, element: ir.Type) -> Source | None:
-    if (
-        padded_source(product, factor) is not None
-        or len(factor.along) != 1
-        or len(product.reduced) != 1
-    ):
+    if padded_source(product, factor) is not None or len(factor.along) != 1 or len(product.reduced) != 1:
         return None
     type_ = ir.MemRefType(factor.buffer.type)
-    if (
-        type_.element_type != element
-        or len(type_.shape) > _MOST_DIMENSIONS
-        or not _is_plain(factor.buffer)
-    ):
+    if type_.element_type != element or len(type_.shape) > _MOST_DIMENSIONS or not _is_plain(factor.buffer):
         return None
-    used = [
-        ir.AffineDimExpr(e).position for e in factor.map.results if isinstance(e, ir.AffineDimExpr)
-    ]
+    used = [ir.AffineDimExpr(e).position for e in factor.map.results if isinstance(e, ir.AffineDimExpr)]
     if len(used) != len(type_.shape) or len(set(used)) != len(used):
         return None
     strides, offset = type_.get_strides_and_offset()
@@ -238,9 +228,7 @@ class _Wgmma:
     def _consume(self) -> None:
         stages = self.tiling.stages
         count = self.tiling.columns // 2
-        type_ = ir.Type.parse(
-            f"!llvm.struct<({', '.join([str(self.block.product.element)] * count)})>"
-        )
+        type_ = ir.Type.parse(f"!llvm.struct<({', '.join([str(self.block.product.element)] * count)})>")
         none = ir.Operation.create("llvm.mlir.zero", results=[type_]).result
         lane, warpgroup = modulo(self.thread, WARP), over(self.thread, _WARPGROUP)
 
@@ -269,7 +257,9 @@ class _Wgmma:
         _wait_for_products(0)
         self._store(sums, lane)
 
-    def _multiply(self, base: ir.Value, warpgroup: ir.Value, part: int, sums: ir.Value) -> ir.Value:
+    def _multiply(
+        self, base: ir.Value, warpgroup: ir.Value, part: int, sums: ir.Value
+    ) -> ir.Value:
         """32 bytes of k: 64 rows for each warpgroup."""
         a, b = self.sources
         mine = arith.IndexCastOp(_i64(), times(warpgroup, 64 * ROW_BYTES)).result

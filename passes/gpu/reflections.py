@@ -41,14 +41,9 @@ def write_pivoted_qr(job: Job) -> None:
         at = split(block(), batch)
         given, r = (Matrix(job.array(kernel, v), at) for v in (op.operands[0], op.results[0]))
         named, order = (Matrix(job.array(kernel, v), at) for v in (op.operands[1], op.results[1]))
-        taus, square = (
-            job.array(kernel, op.results[2]),
-            Matrix(job.array(kernel, squares), [block()]),
-        )
+        taus, square = job.array(kernel, op.results[2]), Matrix(job.array(kernel, squares), [block()])
         sums = job.shared(kernel, [SEARCHERS], real)
-        copy_matrix(
-            given, r, [m, n], threads
-        )  # column 0 is not exchanged; then there was a barrier
+        copy_matrix(given, r, [m, n], threads)  # column 0 is not exchanged; then there was a barrier
 
         def exchange(one: Scalar, other: Scalar) -> None:
             def row(i: Scalar) -> None:

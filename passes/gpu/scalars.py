@@ -188,9 +188,7 @@ def constant(value: Any, type_: ir.Type | None = None) -> Scalar:
     else:
         attribute = ir.IntegerAttr.get(type_, int(value))
     return Scalar(
-        ir.Operation.create(
-            "arith.constant", results=[type_], attributes={"value": attribute}
-        ).result
+        ir.Operation.create("arith.constant", results=[type_], attributes={"value": attribute}).result
     )
 
 
@@ -302,7 +300,9 @@ def fold(
         return [s.value for s in body(Scalar(i), *map(Scalar, carried))]
 
     values = [scalar.value for scalar in initial]
-    return [Scalar(v) for v in for_range(index(low).value, index(high).value, values, once, step)]
+    return [
+        Scalar(v) for v in for_range(index(low).value, index(high).value, values, once, step)
+    ]
 
 
 def select(
@@ -314,7 +314,9 @@ def select(
     def values(arm: Callable[[], Sequence[Scalar]]) -> Callable[[], list[ir.Value]]:
         return lambda: [scalar.value for scalar in arm()]
 
-    return [Scalar(v) for v in if_else(condition.value, values(then), values(otherwise), types)]
+    return [
+        Scalar(v) for v in if_else(condition.value, values(then), values(otherwise), types)
+    ]
 
 
 def repeat_while(

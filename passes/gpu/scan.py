@@ -72,11 +72,7 @@ class _Scanning:
         return self.job.apply(self.job.op.regions[0], [a, b])[0]
 
     def widened(self, value: Scalar) -> Scalar:
-        return (
-            value
-            if self.type == self.element
-            else Scalar(arith.ExtFOp(self.type, value.value).result)
-        )
+        return value if self.type == self.element else Scalar(arith.ExtFOp(self.type, value.value).result)
 
     def narrowed(self, value: Scalar) -> Scalar:
         if self.type == self.element:
@@ -191,7 +187,6 @@ class _Rows(_Scanning):
 
         if self._is_whole:
             return select(begin < self.scan.length, together, nothing, types)
-
         def one(n: int) -> Scalar:
             inside = begin + n < self.scan.length
             return select(

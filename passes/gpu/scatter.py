@@ -118,17 +118,14 @@ class _Scattering:
         target = []
         for dimension in range(len(self.shape)):
             parts = [p[dimension] for p in (starts, offset_of) if dimension in p]
-            target.append(
-                parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else index(0)
-            )
+            target.append(parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else index(0))
         return target
 
     def _source(self, positions: Sequence[Scalar], offsets: Sequence[Scalar]) -> list[Scalar]:
         of_window, of_scatter = iter(offsets), iter(positions)
         rank = len(self.scatter_dims) + len(self.scatter.window_dims)
         return [
-            next(of_window) if d in self.scatter.window_dims else next(of_scatter)
-            for d in range(rank)
+            next(of_window) if d in self.scatter.window_dims else next(of_scatter) for d in range(rank)
         ]
 
     def _updates(self, kernel: Kernel) -> list[Array]:
@@ -157,10 +154,7 @@ class _Scattering:
                 (result,) = self._results(kernel)
                 places = [place.value for place in target]
                 memref.AtomicRMWOp(
-                    getattr(arith.AtomicRMWKind, str(self.atomic)),
-                    updates[0].value,
-                    result.buffer,
-                    places,
+                    getattr(arith.AtomicRMWKind, str(self.atomic)), updates[0].value, result.buffer, places
                 )
 
             return self._element(kernel, one)

@@ -40,9 +40,7 @@ def write_select_and_scatter(job: Job) -> None:
         values, places = job.array(kernel, operand), job.array(kernel, selected)
 
         def one(number: Scalar) -> None:
-            starts = [
-                at * s - p for at, s, p in zip(split(number, windows), strides, low, strict=True)
-            ]
+            starts = [at * s - p for at, s, p in zip(split(number, windows), strides, low, strict=True)]
 
             def candidate(item: Scalar, best: Scalar, place: Scalar) -> list[Scalar]:
                 at = [s + o for s, o in zip(starts, split(item, window), strict=True)]

@@ -67,9 +67,7 @@ def write_svd(job: Job) -> None:
     rotated = job.scratch([matrices, long, short], element)
     product = job.scratch([matrices, short, short], element)
     # For each pair how far from orthogonal it was; for each column its length, and its weight.
-    angles, lengths, weights = (
-        job.scratch([matrices, size], real) for size in (pairs(short), short, long)
-    )
+    angles, lengths, weights = (job.scratch([matrices, size], real) for size in (pairs(short), short, long))
     dots = job.scratch([matrices, long], element)
     bound = 4 * epsilon(real) * math.sqrt(long)
 
@@ -79,13 +77,10 @@ def write_svd(job: Job) -> None:
         given = kind(job.array(kernel, op.operands[0]), at)
         values = job.array(kernel, op.results[0])
         w, v, angle, length = (
-            Matrix(job.array(kernel, part), [block()])
-            for part in (rotated, product, angles, lengths)
+            Matrix(job.array(kernel, part), [block()]) for part in (rotated, product, angles, lengths)
         )
         shared = job.shared(kernel, [threads], real)
-        scale = largest(
-            shared, long * short, threads, lambda i: absolute(given[split(i, [long, short])])
-        )
+        scale = largest(shared, long * short, threads, lambda i: absolute(given[split(i, [long, short])]))
         by = choose(scale > 0, scale, 1)
 
         def fill(item: Scalar) -> None:
@@ -180,7 +175,9 @@ def _set(target: Matrix, at: Scalar, value: Scalar) -> None:
     target[at,] = value
 
 
-def _complete(u: Matrix, column: Scalar, n: int, threads: int, weight: Matrix, dot: Matrix) -> None:
+def _complete(
+    u: Matrix, column: Scalar, n: int, threads: int, weight: Matrix, dot: Matrix
+) -> None:
     """Make a column that is orthogonal to all before it: of the axes that which they reach least,
     less its parts along them, taken away twice (Kahan's and Parlett's "twice is enough")."""
 
@@ -224,3 +221,5 @@ def _complete(u: Matrix, column: Scalar, n: int, threads: int, weight: Matrix, d
         u[i, column] = scaled(u[i, column], 1 / square.sqrt())
 
     share(n, threads, divide)  # row i is the same thread's in the next column
+
+

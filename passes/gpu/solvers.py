@@ -145,9 +145,7 @@ class _Lower(Matrix):
 
     def __getitem__(self, place: Sequence[Scalar]) -> Scalar:
         i, j = place
-        return (
-            super().__getitem__((i, j)) if self.lower else super().__getitem__((j, i)).conjugate()
-        )
+        return super().__getitem__((i, j)) if self.lower else super().__getitem__((j, i)).conjugate()
 
     def __setitem__(self, place: Sequence[Scalar], value: Scalar) -> None:
         i, j = place
@@ -218,9 +216,7 @@ def write_tridiagonal_solve(job: Job) -> None:
     def work(kernel: Kernel) -> Callable[[Scalar], None]:
         parts = [job.array(kernel, v, [systems, n]) for v in list(op.operands)[:3]]
         dl, d, du, du2 = (job.array(kernel, part) for part in (lower, main, upper, second))
-        given, x = (
-            job.array(kernel, v, [systems, n, columns]) for v in (op.operands[3], op.results[0])
-        )
+        given, x = (job.array(kernel, v, [systems, n, columns]) for v in (op.operands[3], op.results[0]))
         bit = ir.IntegerType.get_signless(1)
 
         def one(s: Scalar) -> None:
@@ -246,9 +242,7 @@ def write_tridiagonal_solve(job: Job) -> None:
                 with loop(0, columns) as c:
                     here, there = x[s, i, c], x[s, i + 1, c]
                     x[s, i, c] = choose(swaps, there, here)
-                    x[s, i + 1, c] = choose(swaps, here, there) - factor * choose(
-                        swaps, there, here
-                    )
+                    x[s, i + 1, c] = choose(swaps, here, there) - factor * choose(swaps, there, here)
                 return [singular | zero]
 
             def less(rest: Scalar, band: Array, away: int, i: Scalar, c: Scalar) -> Scalar:

@@ -45,9 +45,7 @@ def write_sort(job: Job) -> None:
     """The kernels of a `stablehlo.sort`."""
     op = job.op
     shape = list(op.operands[0].type.shape)
-    dimension = (
-        ir.IntegerAttr(op.attributes["dimension"]).value if "dimension" in op.attributes else -1
-    )
+    dimension = ir.IntegerAttr(op.attributes["dimension"]).value if "dimension" in op.attributes else -1
     dimension %= len(shape)
     outer = [n for d, n in enumerate(shape) if d != dimension]
 
@@ -85,9 +83,7 @@ def write_top_k(job: Job) -> None:
     count = op.results[0].type.shape[-1]
     element = op.operands[0].type.element_type
     word = ir.IntegerType.get_signless(32)
-    is_unsigned = isinstance(element, ir.IntegerType) and (
-        element.is_unsigned or element.width == 1
-    )
+    is_unsigned = isinstance(element, ir.IntegerType) and (element.is_unsigned or element.width == 1)
 
     def less(a: list[Scalar], b: list[Scalar]) -> Scalar:
         return _greater_than(a[0], b[0], is_unsigned)

@@ -288,19 +288,21 @@ class _Emitter:
             first = position[row]
             last = first
             if step < high - low:
-                last = arith.MinSIOp(arith.AddIOp(first, index(step)).result, index(high)).result
+                last = arith.MinSIOp(
+                    arith.AddIOp(first, index(step)).result, index(high)
+                ).result
             else:
                 last = index(high)
-            self._column_blocks(position, lambda at, widths: in_columns(at, widths, first, last))
+            self._column_blocks(
+                position, lambda at, widths: in_columns(at, widths, first, last)
+            )
 
         def in_columns(
             position: Position, widths: tuple[int, ...], first: ir.Value, last: ir.Value
         ) -> None:
             def in_sums(at: Position) -> None:
                 def rows_of(inner: Position) -> None:
-                    for_steps(
-                        first, last, rows, lambda i: self._block({**inner, row: i}, rows, widths)
-                    )
+                    for_steps(first, last, rows, lambda i: self._block({**inner, row: i}, rows, widths))
 
                 self._serial(inner_around, at, rows_of)
 

@@ -97,7 +97,9 @@ def _with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contractio
         and generic.extents[d] >= _LEAST_COLUMNS
     ]
     rows = [
-        d for d in parallel if _stride(b, d) == 0 and _stride(a, d) != 0 and generic.extents[d] >= 2
+        d
+        for d in parallel
+        if _stride(b, d) == 0 and _stride(a, d) != 0 and generic.extents[d] >= 2
     ]
     if len(columns) != 1 or not rows:
         return None

@@ -107,7 +107,9 @@ def _turn(
     for number in range(side):
         position[outer[0]] = outer[1]
         position[inner[0]] = arith.AddIOp(inner[1], index(number)).result
-        rows.append(vector.LoadOp(type_, generic.inputs[0], indices(generic.input_maps[0])).result)
+        rows.append(
+            vector.LoadOp(type_, generic.inputs[0], indices(generic.input_maps[0])).result
+        )
     for number, turned in enumerate(_turned(rows)):
         position[outer[0]] = arith.AddIOp(outer[1], index(number)).result
         position[inner[0]] = inner[1]

@@ -184,9 +184,7 @@ def _printed_bits(text: str) -> np.ndarray:
     if whole is not None:
         return np.frombuffer(bytes.fromhex(whole.group(1)), "<i2")
     words = re.findall(r"0x[0-9A-Fa-f]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?", body)
-    unsigned = [
-        int(w, 16) if w.startswith("0x") else _bits(float(w), "bf16") & 0xFFFF for w in words
-    ]
+    unsigned = [int(w, 16) if w.startswith("0x") else _bits(float(w), "bf16") & 0xFFFF for w in words]
     return np.array(unsigned, np.uint16).view(np.int16)
 
 

@@ -90,7 +90,9 @@ class Attention:
         )
 
 
-def _softmax(value: ir.Value, dim: int) -> tuple[ir.Value, list[ir.Operation]] | None:
+def _softmax(
+    value: ir.Value, dim: int
+) -> tuple[ir.Value, list[ir.Operation]] | None:
     """The argument of a softmax along a dimension, and its ops; nobody else may use what they make."""
     ops: list[ir.Operation] = []
 
@@ -183,7 +185,9 @@ def _scored(
     return product, list(ops)
 
 
-def _depending(product: ir.Operation, ops: dict[ir.Operation, None]) -> set[ir.Operation] | None:
+def _depending(
+    product: ir.Operation, ops: dict[ir.Operation, None]
+) -> set[ir.Operation] | None:
     """The ops that use the product, directly or not; None if one does not use just the same
     element."""
     found = {product}

@@ -150,10 +150,7 @@ class _Part:
             copy.operands[number] = operand
         result = copy.results[0]
         result.set_type(ir.RankedTensorType.get(shape, value.type.element_type))
-        if (
-            op.name == "stablehlo.iota"
-            and ir.IntegerAttr(op.attributes["iota_dimension"]).value == dim
-        ):
+        if op.name == "stablehlo.iota" and ir.IntegerAttr(op.attributes["iota_dimension"]).value == dim:
             first, dtype = self._start, dtype_of(value.type)
             if dtype != np.int32:
                 first = hlo.convert(first, dtype)

@@ -77,7 +77,9 @@ def _reduced(x: ir.Value, labels: Labels, keep: set[str]) -> tuple[ir.Value, Lab
     for i, label in enumerate(labels):
         first = labels.index(label)
         if first != i:
-            same = hlo.compare(hlo.iota(shape, np.int32, first), hlo.iota(shape, np.int32, i), "EQ")
+            same = hlo.compare(
+                hlo.iota(shape, np.int32, first), hlo.iota(shape, np.int32, i), "EQ"
+            )
             x = hlo.select(same, x, hlo.full(0, shape, dtype))
             gone.append(i)
     if gone:

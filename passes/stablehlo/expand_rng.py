@@ -74,9 +74,7 @@ def _unit(shape: list[int], dtype: np.dtype, seed: int) -> ir.Value:
     bits = _bits(shape, size, seed)
     bits = hlo.shift_right_logical(bits, hlo.full(8 * size - mantissa, shape, word))
     one = hlo.full(int(np.ones((), dtype).view(word)), shape, word)
-    return hlo.subtract(
-        hlo.bitcast_convert(hlo.or_(bits, one), shape, dtype), hlo.full(1, shape, dtype)
-    )
+    return hlo.subtract(hlo.bitcast_convert(hlo.or_(bits, one), shape, dtype), hlo.full(1, shape, dtype))
 
 
 def _normal(shape: list[int], dtype: np.dtype, seed: int) -> ir.Value:

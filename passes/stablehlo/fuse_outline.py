@@ -228,7 +228,9 @@ class Outliner:
             name = self._kernels.names_of_groups[key] = self._make(group, arguments, stored)
         return name
 
-    def _key(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> Hashable:
+    def _key(
+        self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
+    ) -> Hashable:
         """Equal for groups whose kernels would be."""
         sources = self._sources(group)
         members = self._members(group)

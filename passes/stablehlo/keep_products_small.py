@@ -153,7 +153,9 @@ def _make_slice(
         array = array_of(op)
         return hlo.full(array[(0,) * array.ndim], rest, dtype_of(value.type))
     if op is not None and computes_elements(op):
-        operands = [_slice(x, dimension, index, made) if x.type.shape else x for x in op.operands]
+        operands = [
+            _slice(x, dimension, index, made) if x.type.shape else x for x in op.operands
+        ]
         type_ = ir.RankedTensorType.get(rest, value.type.element_type)
         attributes = {name: op.attributes[name] for name in op.attributes}
         return ir.Operation.create(

@@ -65,16 +65,12 @@ class OutlineAttention(Pass):
         types = {str(value.type.element_type) for value in (q, k, v)}
         if not self.any_type and not (len(types) == 1 and types <= set(_NARROW)):
             return False
-        if not all(
-            value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)
-        ):
+        if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
             return False
         (width,) = DotNumbers.of(found.product).lhs_contracting
         numbers = DotNumbers.of(found.values)
         rank = len(v.type.shape)
-        free = (
-            numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
-        )
+        free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
         return max(q.type.shape[width], v.type.shape[free[0]]) <= self.max_width
 
 

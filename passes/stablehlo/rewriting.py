@@ -154,7 +154,9 @@ def _is_next(first: ir.Operation, second: ir.Operation) -> bool:
     return position is not None and position.operation == second
 
 
-def erase(op: ir.Operation, keep: ir.Operation | None = None, forget: Forget | None = None) -> int:
+def erase(
+    op: ir.Operation, keep: ir.Operation | None = None, forget: Forget | None = None
+) -> int:
     """Erase an unused op, and what only it used; returns how many ops went."""
     erased, work = 0, [op]
     while work:

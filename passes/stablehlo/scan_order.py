@@ -66,7 +66,9 @@ class Scan:
         if (low, high) not in ((length - 1, 0), (0, length - 1)):
             return None
         element = str(type_.element_type)
-        return cls(prod(shape[:axis]), length, prod(shape[axis + 1 :]), combiner, element, low == 0)
+        return cls(
+            prod(shape[:axis]), length, prod(shape[axis + 1 :]), combiner, element, low == 0
+        )
 
 
 def _is_dense(attributes: ir.OpAttributeMap) -> bool:

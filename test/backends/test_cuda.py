@@ -104,8 +104,7 @@ def test_emulated(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["softmax", "layernorm", "row_sum", "rows_short", "argmax_whole", "columns", "transpose"],
+    "name", ["softmax", "layernorm", "row_sum", "rows_short", "argmax_whole", "columns", "transpose"]
 )
 def test_every_barrier_is_needed(name: str) -> None:
     """With any one barrier gone, the emulator sees a race."""

@@ -37,13 +37,8 @@ def _wide(of: Any) -> Callable[..., Any]:
     return lambda x, w: lax.dot(x, w, preferred_element_type=of)
 
 
-def _conv(
-    dtype: Any, x: tuple[int, ...], w: tuple[int, ...], **options: Any
-) -> tuple[Callable, tuple]:
-    return (lambda x, w: lax.conv_general_dilated(x, w, **options)), (
-        _x(*x, dtype=dtype),
-        _x(*w, dtype=dtype),
-    )
+def _conv(dtype: Any, x: tuple[int, ...], w: tuple[int, ...], **options: Any) -> tuple[Callable, tuple]:
+    return (lambda x, w: lax.conv_general_dilated(x, w, **options)), (_x(*x, dtype=dtype), _x(*w, dtype=dtype))
 
 
 _NHWC = {"window_strides": (2, 2), "padding": "SAME", "dimension_numbers": ("NHWC", "HWIO", "NHWC")}

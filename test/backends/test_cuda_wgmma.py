@@ -44,11 +44,7 @@ def _heads(q, k):
 # name -> (function, arguments, columns of a tile)
 PRODUCTS: dict[str, tuple[Callable, tuple, int]] = {
     "plain": (jnp.matmul, (_x(40, 200), _x(200, 56)), 64),
-    "fused": (
-        lambda x, w, b: lamina.nn.relu(x.T @ w.T + b),
-        (_x(72, 136), _x(136, 72), _x(136)),
-        128,
-    ),
+    "fused": (lambda x, w, b: lamina.nn.relu(x.T @ w.T + b), (_x(72, 136), _x(136, 72), _x(136)), 128),
     "heads": (_heads, (_x(2, 40, 2, 64), _x(2, 72, 2, 64)), 64),
     "gram_parts": (lambda x: x @ x.T, (_x(40, 320),), 64),
     "f8": (_wide(np.float32), (_x(40, 160, dtype=_E4M3), _x(72, 160, dtype=_E4M3)), 64),
@@ -78,9 +74,7 @@ def _small_products_too() -> Iterator[None]:
 
 
 def _is(sizes: tuple[int, ...], arguments: tuple) -> bool:
-    return sizes[3] in arguments[0].shape and set(sizes[1:3]) <= {
-        n for a in arguments for n in a.shape
-    }
+    return sizes[3] in arguments[0].shape and set(sizes[1:3]) <= {n for a in arguments for n in a.shape}
 
 
 _programs: dict[str, Program] = {}
@@ -179,9 +173,7 @@ def test_a_driver_without_tensor_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     old = fake_driver.FakeDriver(version=11080, without=("cuTensorMapEncodeTiled",))
     with fake_driver.installed(old):
         x = lamina.device_put(_x(72, 72), lamina.devices("cuda")[0])
-        with pytest.raises(
-            RuntimeError, match="needs an NVIDIA driver of CUDA 12.0.*LAMINA_CUDA_ARCH"
-        ):
+        with pytest.raises(RuntimeError, match="needs an NVIDIA driver of CUDA 12.0.*LAMINA_CUDA_ARCH"):
             lamina.jit(lambda x: x @ x)(x)
         monkeypatch.setenv("LAMINA_CUDA_ARCH", "sm_90")
         found = lamina.jit(lambda x: x @ x + 1)(x)

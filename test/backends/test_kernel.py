@@ -311,7 +311,6 @@ def test_symbols_name_the_code():
     target = Target.host()
     with context(), ir.Location.unknown():
         module = parse(elementwise("%0 = stablehlo.add %a0, %a1 : $T\nreturn %0 : $T"))
-
         def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
             return symbol_of(text_without_name(kernel), target)
 

@@ -19,14 +19,11 @@ def unary(op: str) -> tuple[str, str]:
 
 def reduction(axis: int) -> tuple[str, str]:
     result = f"tensor<{(512, 64)[axis]}xf32>"
-    return (
-        f"(%x: {ROWS}) -> {result}",
-        f"""
+    return f"(%x: {ROWS}) -> {result}", f"""
       %z = stablehlo.constant dense<0.0> : tensor<f32>
       %r = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [{axis}]
         : ({ROWS}, tensor<f32>) -> {result}
-      return %r : {result}""",
-    )
+      return %r : {result}"""
 
 
 DOUBLE = ("cbrt", "sine", "sine and cosine")

@@ -33,9 +33,7 @@ def test_forms():
         out["linearize, aux"] = value, push(y), aux
         out["jacfwd, negative"] = m.jacfwd(lambda a, b: a * b, argnums=-1)(x, y)
         out["jacrev, several"] = m.jacrev(lambda a, b: a * b, argnums=(-1, 0))(x, y)
-        out["hessian, aux"] = m.hessian(lambda a, b: ((a * b).sum() ** 2, a), (0, 1), has_aux=True)(
-            x, y
-        )
+        out["hessian, aux"] = m.hessian(lambda a, b: ((a * b).sum() ** 2, a), (0, 1), has_aux=True)(x, y)
         out["holomorphic"] = (
             m.jacfwd(n.sin, holomorphic=True)(z),
             m.jacrev(n.sin, holomorphic=True)(z),
@@ -52,9 +50,7 @@ def test_integers_have_float0_derivatives():
     def program(m, x, y):
         n, out = m.np, {}
         out["integers"] = m.grad(lambda a, i: (a * i).sum(), (0, 1), allow_int=True)(x, 3)
-        out["booleans"] = m.grad(lambda a, i: n.where(i, a, 2 * a).sum(), (0, 1), allow_int=True)(
-            x, x > 0.5
-        )
+        out["booleans"] = m.grad(lambda a, i: n.where(i, a, 2 * a).sum(), (0, 1), allow_int=True)(x, x > 0.5)
         out["float0 in"] = m.vjp(lambda a, i: (a * i, i + 1), x, 2)[1]((y, np.zeros((), m.float0)))
         out["float0 along"] = m.jvp(lambda a, i: (a * i, i), (x, 2), (y, np.zeros((), m.float0)))
         return out
@@ -68,20 +64,14 @@ def test_third_derivatives_of_loops_within_branches():
         body = lambda c, v: (n.sin(c * v) + c, c)  # noqa: E731
         f = lambda t: m.lax.cond(t > 0, lambda t: m.lax.scan(body, t, x)[0], n.cos, t)  # noqa: E731
         g = lambda t: m.lax.scan(lambda c, v: (f(c) * v, None), t, x)[0]  # noqa: E731
-        h = lambda t: m.lax.fori_loop(
-            0, 3, lambda i, c: m.lax.switch(i, [f, n.sin, lambda v: v * t], c), t
-        )  # noqa: E731
+        h = lambda t: m.lax.fori_loop(0, 3, lambda i, c: m.lax.switch(i, [f, n.sin, lambda v: v * t], c), t)  # noqa: E731
         return {
             "scan in cond": m.grad(m.grad(m.grad(f)))(0.3),
             "other branch": m.grad(m.jacfwd(m.grad(f)))(-0.3),
             "cond in scan": m.grad(m.jacfwd(m.grad(g)))(0.3),
             "switch in fori_loop": m.grad(m.grad(h))(0.3),
-            "associative_scan": m.grad(lambda x: n.sum(m.lax.associative_scan(n.multiply, x) ** 2))(
-                x
-            ),
-            "while": m.jvp(
-                lambda t: m.lax.while_loop(lambda c: c < 5, lambda c: c * 2 + t, t), (0.3,), (1.0,)
-            ),
+            "associative_scan": m.grad(lambda x: n.sum(m.lax.associative_scan(n.multiply, x) ** 2))(x),
+            "while": m.jvp(lambda t: m.lax.while_loop(lambda c: c < 5, lambda c: c * 2 + t, t), (0.3,), (1.0,)),
         }
 
     with lamina.enable_x64(True), jax.enable_x64(True), lamina.config.enable_checks(True):

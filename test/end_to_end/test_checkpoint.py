@@ -15,12 +15,7 @@ from lamina.ad_checkpoint import checkpoint_name, print_saved_residuals, saved_r
 
 X = np.linspace(0.1, 1, 4)
 W = np.linspace(-1, 1, 16).reshape(4, 4)
-POLICIES = [
-    "everything_saveable",
-    "nothing_saveable",
-    "dots_saveable",
-    "dots_with_no_batch_dims_saveable",
-]
+POLICIES = ["everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable"]
 
 
 def _program(m, x, w):
@@ -90,9 +85,7 @@ def test_residuals_follow_the_policy():
     # Results with a batch dimension are of no weights.
     batched = lambda x, w: jnp.sum(jnp.sin(jnp.einsum("bij,bjk->bik", x, w)))  # noqa: E731
     stacked = np.stack([W, W])
-    few = _kept(
-        lamina.checkpoint(batched, policy=P.dots_with_no_batch_dims_saveable), stacked, stacked
-    )
+    few = _kept(lamina.checkpoint(batched, policy=P.dots_with_no_batch_dims_saveable), stacked, stacked)
     assert few == arguments
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
@@ -108,9 +101,7 @@ def _deep(x, w, wrap, depth=12):
 
 
 def _deep_scan(x, w, wrap):
-    return jnp.sum(
-        lax.scan(wrap(lambda c, _: (_deep(c, w, lambda f: f, 2) * c, None)), x, None, 12)[0]
-    )
+    return jnp.sum(lax.scan(wrap(lambda c, _: (_deep(c, w, lambda f: f, 2) * c, None)), x, None, 12)[0])
 
 
 @pytest.mark.parametrize(("program", "ratio"), [(_deep, 2.5), (_deep_scan, 3.0)])
@@ -132,9 +123,7 @@ def test_the_barrier_survives_until_buffers_are_planned():
     assert [text.count("optimization_barrier") for text in stages] == [3, 3]
     # exp(-cos(x)) of each layer: forwards, where the next one needs it, and again.
     assert stages[1].count("stablehlo.exponential") == 2 + 3
-    free = lamina.grad(
-        lambda x, w: _deep(x, w, lambda g: lamina.checkpoint(g, prevent_cse=False), 3)
-    )
+    free = lamina.grad(lambda x, w: _deep(x, w, lambda g: lamina.checkpoint(g, prevent_cse=False), 3))
     assert "optimization_barrier" not in lamina.jit(free).lower(X, W).as_text()
 
 

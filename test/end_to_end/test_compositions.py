@@ -19,9 +19,7 @@ INPUT = np.array([0.3, -1.2, 0.8])
 
 # ---- programs: functions of an array whose last size is 3, to one of the same shape ----------------
 def _scan(m, x, y):
-    carry, ys = m.lax.scan(
-        lambda c, r: (m.np.tanh(c + r) * 0.9, c * r), x, m.np.stack([x, y, x * y])
-    )
+    carry, ys = m.lax.scan(lambda c, r: (m.np.tanh(c + r) * 0.9, c * r), x, m.np.stack([x, y, x * y]))
     return carry + ys[1]
 
 
@@ -56,9 +54,7 @@ def _dots(m, x, y):
 
 def _scan_in_cond(m, x, y):
     def steps(a, b):
-        return m.lax.scan(
-            lambda c, r: (m.np.sin(c * r) + 0.3 * b, c * c), a, m.np.stack([b, a, a * b])
-        )
+        return m.lax.scan(lambda c, r: (m.np.sin(c * r) + 0.3 * b, c * c), a, m.np.stack([b, a, a * b]))
 
     def taken(a, b):
         c, ys = steps(a, b)
@@ -104,20 +100,15 @@ def _static(m, x, y):
 
 def _reduced(m, x, y):
     both = m.np.stack([x, y, x * y])
-    total = m.lax.reduce_window(
-        both, np.float64(0), m.lax.add, (2, *[1] * x.ndim), (1,) * both.ndim, "VALID"
-    )
+    total = m.lax.reduce_window(both, np.float64(0), m.lax.add, (2, *[1] * x.ndim), (1,) * both.ndim, "VALID")
     return m.np.prod(1 + total * 0.3, 0) + m.lax.cummax(both, 0)[1] * 0.2
 
 
 def _root(m, x, y):
     f = lambda v: v**3 + v - x * 0.5 - y  # noqa: E731
     solve = lambda f, start: m.lax.fori_loop(  # noqa: E731
-        0, 30, lambda _, v: v - f(v) / (3 * v * v + 1), start
-    )
-    return m.lax.custom_root(
-        f, m.np.zeros_like(x + y), solve, lambda g, b: b / g(m.np.ones_like(b))
-    )
+        0, 30, lambda _, v: v - f(v) / (3 * v * v + 1), start)
+    return m.lax.custom_root(f, m.np.zeros_like(x + y), solve, lambda g, b: b / g(m.np.ones_like(b)))
 
 
 STEPS: dict[str, Callable[..., Any]] = {
@@ -255,23 +246,15 @@ def test_compiled_compositions(steps, transforms):
     agree(steps, [*transforms, "jit"])
 
 
-@given(
-    _steps([*STEPS, *REVERSE_ONLY]),
-    st.lists(st.sampled_from(sorted(BACKWARD)), min_size=1, max_size=3),
-)
+@given(_steps([*STEPS, *REVERSE_ONLY]), st.lists(st.sampled_from(sorted(BACKWARD)), min_size=1, max_size=3))
 @settings(max_examples=examples(8))
-@example(
-    [("custom_vjp_in_scan", 0, 0), ("checkpointed_custom_vjp", 1, 0)], ["grad", "vmap", "grad"]
-)
+@example([("custom_vjp_in_scan", 0, 0), ("checkpointed_custom_vjp", 1, 0)], ["grad", "vmap", "grad"])
 @example([("checkpointed_custom_vjp", 0, 0), ("custom_vjp_in_cond", 1, 0)], ["vjp", "vmap1", "jit"])
 def test_compiled_reverse_compositions(steps, transforms):
     agree(steps, [*transforms, "jit"])
 
 
-@given(
-    _steps([*STEPS, *FORWARD_ONLY]),
-    st.lists(st.sampled_from(sorted(FORWARD)), min_size=1, max_size=3),
-)
+@given(_steps([*STEPS, *FORWARD_ONLY]), st.lists(st.sampled_from(sorted(FORWARD)), min_size=1, max_size=3))
 @settings(max_examples=examples(8))
 @example([("while", 0, 0)], ["vmap", "jvp"])
 @example([("dynamic_fori", 0, 0)], ["jacfwd"])

@@ -35,11 +35,7 @@ def test_cond_with_pytrees_none_and_no_operands():
           False, {"x": X, "y": [X]})  # fmt: skip
     agree(lambda m, p: m.lax.cond(p, lambda _: 1.0, lambda _: 2.0, operand=None), True)
     agree(lambda m, p, x: m.lax.cond(p, lambda x: None, lambda x: None, x), True, X)
-    agree(
-        lambda m, p, x: m.lax.cond(p, (x, 1), lambda t: t[0] + t[1], x[:1], lambda v: v * X),
-        False,
-        X,
-    )
+    agree(lambda m, p, x: m.lax.cond(p, (x, 1), lambda t: t[0] + t[1], x[:1], lambda v: v * X), False, X)
 
 
 def test_cond_runs_one_branch_only():
@@ -66,18 +62,11 @@ def test_switch_clamps(index):
 
 def test_switch_under_vmap_and_batched_predicates():
     branches = [lambda v: v, lambda v: v * 10, lambda v: -v]
-    agree(
-        lambda m, i, x: m.vmap(lambda i, v: m.lax.switch(i, branches, v))(i, x),
-        np.array([2, 0, 7, 1]),
-        M,
-    )
+    agree(lambda m, i, x: m.vmap(lambda i, v: m.lax.switch(i, branches, v))(i, x),
+          np.array([2, 0, 7, 1]), M)
     agree(lambda m, i, x: m.vmap(lambda v: m.lax.switch(i, branches, v))(x), 1, M)
-    agree(
-        lambda m, x: m.vmap(
-            lambda v: m.lax.cond(v.sum() > 0, lambda u: m.np.sqrt(u.sum()), lambda u: 0.0, v)
-        )(x),
-        M,
-    )
+    agree(lambda m, x: m.vmap(lambda v: m.lax.cond(v.sum() > 0, lambda u: m.np.sqrt(u.sum()),
+                                                   lambda u: 0.0, v))(x), M)
 
 
 def test_many_branches_and_many_results():
@@ -86,17 +75,9 @@ def test_many_branches_and_many_results():
 
 
 def test_results_that_are_operands_or_constants():
-    agree(
-        lambda m, p, x, y: m.lax.cond(p, lambda a, b: (a, b), lambda a, b: (b, a), x, y),
-        True,
-        X,
-        X * 2,
-    )
-    agree(
-        lambda m, p, x: m.lax.cond(p, lambda a: (a, m.np.ones(3)), lambda a: (m.np.zeros(3), a), x),
-        False,
-        X,
-    )
+    agree(lambda m, p, x, y: m.lax.cond(p, lambda a, b: (a, b), lambda a, b: (b, a), x, y), True, X, X * 2)
+    agree(lambda m, p, x: m.lax.cond(p, lambda a: (a, m.np.ones(3)), lambda a: (m.np.zeros(3), a), x),
+          False, X)
 
 
 def test_nested_conds():
@@ -112,31 +93,17 @@ def test_nested_conds():
 # ---- while_loop and fori_loop ----------------------------------------------------------------------
 def test_while_loops():
     agree(lambda m, x: m.lax.while_loop(lambda c: c < 100, lambda c: c * 2, x), 3)
-    agree(
-        lambda m, x: m.lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 1.5), (0, x)),
-        X,
-    )
+    agree(lambda m, x: m.lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 1.5), (0, x)), X)
     agree(lambda m, x: m.lax.while_loop(lambda c: False, lambda c: c, x), X)
-    agree(
-        lambda m, n: m.lax.while_loop(
-            lambda c: c["i"] < n, lambda c: {"i": c["i"] + 1, "n": None}, {"i": 0, "n": None}
-        ),
-        7,
-    )
-    agree(
-        lambda m, x: m.lax.while_loop(lambda c: m.np.sum(c) < 10, lambda c: c + m.np.abs(x), x), X
-    )
+    agree(lambda m, n: m.lax.while_loop(lambda c: c["i"] < n, lambda c: {"i": c["i"] + 1, "n": None},
+                                        {"i": 0, "n": None}), 7)
+    agree(lambda m, x: m.lax.while_loop(lambda c: m.np.sum(c) < 10, lambda c: c + m.np.abs(x), x), X)
 
 
 def test_swapped_carries():
     agree(lambda m, x, y: m.lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, y)), X, X + 1)
-    agree(
-        lambda m, x, y: m.lax.while_loop(
-            lambda c: c[2] < 3, lambda c: (c[1], c[0], c[2] + 1), (x, y, 0)
-        ),
-        X,
-        X + 1,
-    )
+    agree(lambda m, x, y: m.lax.while_loop(lambda c: c[2] < 3, lambda c: (c[1], c[0], c[2] + 1),
+                                           (x, y, 0)), X, X + 1)
     agree(lambda m, x: m.lax.fori_loop(0, 5, lambda i, c: (c[2], c[0], c[1]), (x, x + 1, x + 2)), X)
 
 
@@ -146,17 +113,11 @@ def test_weak_carries_are_promoted():
     agree(lambda m, x: m.lax.scan(lambda c, v: (c + v, c), 0, x), X)
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper"), [(0, 4), (2, 2), (3, 1), (-3, 2), (np.int8(0), np.int8(4))]
-)
+@pytest.mark.parametrize(("lower", "upper"), [(0, 4), (2, 2), (3, 1), (-3, 2), (np.int8(0), np.int8(4))])
 def test_fori_loops_with_known_and_traced_bounds(lower, upper):
     body = lambda i, c: c * 2 + i  # noqa: E731
     check(lambda m: m.lax.fori_loop(lower, upper, body, m.np.zeros(2, np.int32)))
-    check(
-        lambda m: m.jit(lambda a, b: m.lax.fori_loop(a, b, body, m.np.zeros(2, np.int32)))(
-            lower, upper
-        )
-    )
+    check(lambda m: m.jit(lambda a, b: m.lax.fori_loop(a, b, body, m.np.zeros(2, np.int32)))(lower, upper))
 
 
 def test_the_counter_is_weak_where_its_bounds_are():
@@ -167,9 +128,7 @@ def test_the_counter_is_weak_where_its_bounds_are():
 
 def test_fori_loop_unroll():
     for unroll in (2, 3, 10, True):
-        agree(
-            lambda m, x, u=unroll: m.lax.fori_loop(0, 7, lambda i, c: c * 1.1 + i, x, unroll=u), X
-        )
+        agree(lambda m, x, u=unroll: m.lax.fori_loop(0, 7, lambda i, c: c * 1.1 + i, x, unroll=u), X)
 
 
 def test_in_place_updates_in_loops():
@@ -180,30 +139,18 @@ def test_in_place_updates_in_loops():
         return m.lax.fori_loop(1, 6, body, x)
 
     agree(program, np.arange(6, dtype=np.float32))
-    agree(
-        lambda m, x: m.lax.while_loop(
-            lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1].at[c[0]].add(1.0)), (0, x)
-        ),
-        np.zeros(5, np.float32),
-    )
+    agree(lambda m, x: m.lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1].at[c[0]].add(1.0)),
+                                        (0, x)), np.zeros(5, np.float32))
     # The old value is read after the update: it may not be overwritten.
     agree(lambda m, x: m.lax.fori_loop(0, 3, lambda i, c: c.at[i].set(9.0) + c[::-1], x), X)
 
 
 def test_loops_under_vmap_stop_lane_by_lane():
-    agree(
-        lambda m, n: m.vmap(lambda k: m.lax.while_loop(lambda c: c < k, lambda c: c * 3 + 1, 1))(n),
-        np.array([0, 5, 100, 1000]),
-    )
-    agree(
-        lambda m, n: m.vmap(lambda k: m.lax.fori_loop(0, k, lambda i, c: c + i, 0))(n), np.arange(4)
-    )
-    agree(
-        lambda m, x: m.vmap(
-            lambda v: m.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * v), (0, v))
-        )(x),
-        M,
-    )
+    agree(lambda m, n: m.vmap(lambda k: m.lax.while_loop(lambda c: c < k, lambda c: c * 3 + 1, 1))(n),
+          np.array([0, 5, 100, 1000]))
+    agree(lambda m, n: m.vmap(lambda k: m.lax.fori_loop(0, k, lambda i, c: c + i, 0))(n), np.arange(4))
+    agree(lambda m, x: m.vmap(lambda v: m.lax.while_loop(lambda c: c[0] < 3,
+                                                         lambda c: (c[0] + 1, c[1] * v), (0, v)))(x), M)
 
 
 def test_collatz_and_newton():
@@ -226,20 +173,12 @@ def test_collatz_and_newton():
 @pytest.mark.parametrize("options", [{}, {"reverse": True}, {"unroll": 2}, {"unroll": True},
                                      {"reverse": True, "unroll": 3}, {"length": 4}])  # fmt: skip
 def test_scans(options):
-    agree(
-        lambda m, x, xs: m.lax.scan(lambda c, v: (c * 0.5 + v, (c, v.sum())), x, xs, **options),
-        X,
-        M,
-    )
+    agree(lambda m, x, xs: m.lax.scan(lambda c, v: (c * 0.5 + v, (c, v.sum())), x, xs, **options), X, M)
 
 
 def test_scan_structures():
-    agree(
-        lambda m, xs: m.lax.scan(
-            lambda c, v: ({"n": c["n"] + 1, "s": c["s"] + v["a"]}, None), {"n": 0, "s": X}, xs
-        ),
-        {"a": M, "b": (M, None)},
-    )
+    agree(lambda m, xs: m.lax.scan(lambda c, v: ({"n": c["n"] + 1, "s": c["s"] + v["a"]}, None),
+                                   {"n": 0, "s": X}, xs), {"a": M, "b": (M, None)})
     agree(lambda m: m.lax.scan(lambda c, _: (c + 1, c), 0, None, length=5))
     agree(lambda m, xs: m.lax.scan(lambda c, v: ((), v * 2), (), xs), M)
     agree(lambda m, xs: m.lax.scan(lambda c, v: (c, ()), 1.0, xs), M)
@@ -250,14 +189,8 @@ def test_scan_structures():
 
 def test_scan_of_bools_ints_and_complex():
     agree(lambda m, x: m.lax.scan(lambda c, v: (c ^ v, ~c), True, x), np.array([True, False, True]))
-    agree(
-        lambda m, x: m.lax.scan(lambda c, v: (c * v, c), np.int8(1), x),
-        np.array([3, 5, 7], np.int8),
-    )
-    agree(
-        lambda m, x: m.lax.scan(lambda c, v: (c * v, c), np.complex64(1j), x),
-        X.astype(np.complex64),
-    )
+    agree(lambda m, x: m.lax.scan(lambda c, v: (c * v, c), np.int8(1), x), np.array([3, 5, 7], np.int8))
+    agree(lambda m, x: m.lax.scan(lambda c, v: (c * v, c), np.complex64(1j), x), X.astype(np.complex64))
     agree(lambda m, x: m.lax.scan(lambda c, v: (c + v, c), np.float16(0), x), X.astype(np.float16))
 
 
@@ -265,14 +198,9 @@ def test_scan_under_vmap():
     step = lambda c, v: (c * v + 1, c)  # noqa: E731
     agree(lambda m, c, xs: m.vmap(lambda c, x: m.lax.scan(step, c, x))(c, xs), X, M[:3])
     agree(lambda m, c, xs: m.vmap(lambda c: m.lax.scan(step, c, xs))(c), X, M[0])
-    agree(
-        lambda m, c, xs: m.vmap(lambda x: m.lax.scan(step, c, x), 1, (0, 1))(xs), 1.0, M, weak=False
-    )
-    agree(
-        lambda m, k, xs: m.vmap(lambda k: m.lax.scan(lambda c, v: (c + k * v, 0), 0.0, xs)[0])(k),
-        X,
-        M[0],
-    )
+    agree(lambda m, c, xs: m.vmap(lambda x: m.lax.scan(step, c, x), 1, (0, 1))(xs), 1.0, M,
+          weak=False)
+    agree(lambda m, k, xs: m.vmap(lambda k: m.lax.scan(lambda c, v: (c + k * v, 0), 0.0, xs)[0])(k), X, M[0])
 
 
 def test_scans_in_scans():
@@ -288,11 +216,8 @@ def test_scans_in_scans():
 
 def test_closed_over_arrays_large_and_small():
     big = np.arange(20_000, dtype=np.float32)
-    agree(
-        lambda m, xs: m.lax.scan(lambda c, i: (c + m.np.asarray(big)[i], c), 0.0, xs),
-        np.array([3, 19_999]),
-        weak=False,
-    )
+    agree(lambda m, xs: m.lax.scan(lambda c, i: (c + m.np.asarray(big)[i], c), 0.0, xs),
+          np.array([3, 19_999]), weak=False)
 
 
 def test_map_and_associative_scan():
@@ -302,9 +227,7 @@ def test_map_and_associative_scan():
         agree(lambda m, x, r=reverse: m.lax.associative_scan(m.np.add, x, reverse=r), M)
         agree(lambda m, x, r=reverse: m.lax.associative_scan(m.np.maximum, x, reverse=r, axis=1), M)
     for n in (1, 2, 3, 7, 8):
-        agree(
-            lambda m, x: m.lax.associative_scan(lambda a, b: a * 0.5 + b, x), np.ones(n, np.float32)
-        )
+        agree(lambda m, x: m.lax.associative_scan(lambda a, b: a * 0.5 + b, x), np.ones(n, np.float32))
     agree(lambda m, x: m.lax.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (x, x)), X)
     agree(lambda m, x: m.lax.associative_scan(m.np.logical_or, x), np.array([False, True, False]))
 
@@ -437,10 +360,7 @@ def test_carry_messages_name_the_entry_both_types_and_the_way_out():
         return {"count": carry["count"] + 1.5, "mean": carry["mean"]}, x
 
     text = message(lambda: lax.scan(step, {"count": np.int32(0), "mean": X}, X))
-    assert (
-        "carry['count'] has type int32[] but the corresponding output carry component has type"
-        in text
-    )
+    assert "carry['count'] has type int32[] but the corresponding output carry component has type" in text
     assert "the dtypes do not match" in text and "mean" not in text
     assert "Revise the function so that all output types match" in text
     text = message(lambda: lax.while_loop(lambda c: True, lambda c: (c[0], c[1][:2]), (0, X)))
@@ -450,9 +370,6 @@ def test_carry_messages_name_the_entry_both_types_and_the_way_out():
 
 def test_branch_messages_name_the_branches():
     text = message(lambda: lax.cond(True, lambda: (1.0, X), lambda: (1.0, X[:2])))
-    assert (
-        "The output[1] of false_fun has type float32[2]" in text
-        and "true_fun has type float32[3]" in text
-    )
+    assert "The output[1] of false_fun has type float32[2]" in text and "true_fun has type float32[3]" in text
     text = message(lambda: lax.switch(0, [lambda: 1.0, lambda: 1.0, lambda: X]))
     assert "output of branch 2 has type float32[3]" in text

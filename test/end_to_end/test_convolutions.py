@@ -39,9 +39,7 @@ def _data(dtype: str, names: list[str]) -> dict[str, tuple[Any, Any]]:
         if np.dtype(dtype).kind in "iu":
             return RNG.integers(0, 9, shape).astype(dtype)
         x = RNG.standard_normal(shape)
-        return (x + 1j * RNG.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(
-            dtype
-        )
+        return (x + 1j * RNG.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
     return {name: (draw(VARIANTS[name][0]), draw(VARIANTS[name][1])) for name in names}
 

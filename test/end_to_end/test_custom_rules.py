@@ -41,9 +41,7 @@ def test_custom_vjp_everywhere():
     def program(m, x, y):
         n, f = m.np, _scaled_product(m)
         total = lambda h: lambda *a: n.sum(h(*a))  # noqa: E731
-        scanned = lambda x: n.sum(
-            m.lax.scan(lambda c, t: (f(c, t), f(t, c)), x, n.stack([x, y]))[1]
-        )  # noqa: E731
+        scanned = lambda x: n.sum(m.lax.scan(lambda c, t: (f(c, t), f(t, c)), x, n.stack([x, y]))[1])  # noqa: E731
         branch = lambda x: n.sum(m.lax.cond(x[0] > 0, lambda x: f(x, x), lambda x: x, x))  # noqa: E731
         weighted = lambda x, y: n.sum(m.vmap(f, (0, None))(x, y) * n.arange(4.0))  # noqa: E731
         return {
@@ -339,19 +337,11 @@ def test_linear_transpose_of_what_is_not_linear():
         (lambda x: 1 / x, "'div' is not linear in its operand 1"),
         (lambda x: jnp.where(x > 0, x, 0.0), r"'select_n' is not linear in its operands \[0, "),
         (lambda x: x[jnp.argsort(x)], r"'gather' is not linear in its operands \[0, 1\]"),
-        (
-            lambda x: lamina.lax.scan(lambda c, v: (c * v, None), x[0], x)[0] * jnp.ones(4),
-            "'mul' is",
-        ),
-        (
-            lambda x: lamina.lax.cond(x[0] > 0, lambda v: v, lambda v: 2 * v, x),
-            "'cond' is not linear",
-        ),
+        (lambda x: lamina.lax.scan(lambda c, v: (c * v, None), x[0], x)[0] * jnp.ones(4), "'mul' is"),
+        (lambda x: lamina.lax.cond(x[0] > 0, lambda v: v, lambda v: 2 * v, x), "'cond' is not linear"),
     ):
         with pytest.raises(TypeError, match=text + "(.|\n)*test_custom_rules.py:[0-9]+"):
             transpose(f)
-    with pytest.raises(
-        NotImplementedError, match="for 'sin' not implemented, at .*test_custom_rules"
-    ):
+    with pytest.raises(NotImplementedError, match="for 'sin' not implemented, at .*test_custom_rules"):
         transpose(jnp.sin)
     assert [int(x) for x in lamina.linear_transpose(lambda n: n * 2, 3)(np.int32(5))] == [10]

@@ -77,9 +77,7 @@ def _in_all_forms(f: Callable[..., Any], columns: tuple[np.ndarray, ...], want: 
 
     single = lamina.jit(f)
     for i in range(0, n, n // 30 + 1):
-        compare(
-            "scalar", single(*[c[i] for c in columns]), lambda column, i=i: column[i : i + 1][0]
-        )
+        compare("scalar", single(*[c[i] for c in columns]), lambda column, i=i: column[i : i + 1][0])
     index = np.arange(LENGTH) % n
     compare("vector", lamina.jit(f)(*[c[index] for c in columns]), lambda column: column[index])
     compare("loop", lamina.jit(looped)(*columns), lambda column: column)
@@ -100,10 +98,7 @@ def _agrees_with_jax(f: Callable[..., Any], columns: tuple[np.ndarray, ...], wan
 def _compare(got: dict[str, Any], want: dict[str, np.ndarray], what: str = "") -> None:
     for name, value in got.items():
         wrong = np.argwhere(~_same(np.asarray(value), want[name]))[:4]
-        found = [
-            (tuple(map(int, i)), np.atleast_1d(value)[*i], np.atleast_1d(want[name])[*i])
-            for i in wrong
-        ]
+        found = [(tuple(map(int, i)), np.atleast_1d(value)[*i], np.atleast_1d(want[name])[*i]) for i in wrong]
         assert not found, f"{what}{name}: (where, value, wanted) are {found}"
 
 
@@ -180,9 +175,7 @@ def test_floats_to_integers(dtype):
     if dtype.itemsize > 1:
         want = {k: v for k, v in want.items() if not k.endswith("int4")}
         _agrees_with_jax(
-            lambda x: {str(to): jax.lax.convert_element_type(x, to) for to in INTEGERS[2:]},
-            (x,),
-            want,
+            lambda x: {str(to): jax.lax.convert_element_type(x, to) for to in INTEGERS[2:]}, (x,), want
         )
 
 
@@ -258,17 +251,7 @@ def across(m: Any, x: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", [d for d in INTEGERS if _width(d) > 4], ids=str)
 def test_indices_out_of_bounds(dtype):
     info, n = _info(dtype), 9
-    edges = {
-        0,
-        1,
-        8,
-        9,
-        10,
-        127,
-        int(info.max),
-        int(info.min),
-        *([-1, -9, -10] if info.min else []),
-    }
+    edges = {0, 1, 8, 9, 10, 127, int(info.max), int(info.min), *([-1, -9, -10] if info.min else [])}
     index = np.array(sorted(edges), dtype)
     index = index[np.arange(LENGTH) % len(index)]
     exact = [int(i) for i in index]
@@ -324,9 +307,7 @@ def test_indices_out_of_bounds(dtype):
 
         return whole
 
-    wanted = {
-        k: want[k.removesuffix(" in a loop")] for k in [*want, *(f"{k} in a loop" for k in want)]
-    }
+    wanted = {k: want[k.removesuffix(" in a loop")] for k in [*want, *(f"{k} in a loop" for k in want)]}
     got = lamina.jit(program(lamina))(x, index)
     _compare(got, wanted)
     if _width(dtype) < 64:  # XLA narrows 64-bit indices
@@ -360,13 +341,9 @@ def test_reductions_of_nothing():
     for g, w in zip(got, want, strict=True):
         for name in w:
             assert g[name].shape == w[name].shape and g[name].dtype == w[name].dtype, name
-            assert _same(np.asarray(g[name]), np.asarray(w[name])).all(), (
-                f"{name}: {g[name]}, {w[name]}"
-            )
+            assert _same(np.asarray(g[name]), np.asarray(w[name])).all(), f"{name}: {g[name]}, {w[name]}"
     first = {name: np.asarray(v) for name, v in got[0].items()}
-    assert (
-        (first["max"] == -INF).all() and (first["min"] == INF).all() and (first["prod"] == 1).all()
-    )
+    assert (first["max"] == -INF).all() and (first["min"] == INF).all() and (first["prod"] == 1).all()
     assert (first["imax"] == -(2**31)).all() and (first["and"] == -1).all() and first["all"]
     for position in (lax.argmax, lax.argmin):
         with pytest.raises(ValueError, match="empty"):

@@ -87,9 +87,7 @@ def test_integer_conversion():
 
 @pytest.mark.parametrize("kind", [int, float, complex])
 def test_number_conversion(kind):
-    text = message(
-        errors.ConcretizationTypeError, lambda: lamina.jit(lambda x: kind(x))(np.float32(1))
-    )
+    text = message(errors.ConcretizationTypeError, lambda: lamina.jit(lambda x: kind(x))(np.float32(1)))
     assert text.startswith("Abstract tracer value encountered where concrete value is expected: "
                            "traced array with shape float32[]")  # fmt: skip
     assert f"The problem arose with the `{kind.__name__}` function." in text
@@ -105,10 +103,7 @@ def test_items_and_lists_of_traced_values():
 
 def test_shapes_must_be_concrete():
     text = message(TypeError, lambda: lamina.jit(lambda n: jnp.zeros((n,)))(3))
-    assert (
-        "Shapes must be 1D sequences of concrete values of integer type, got (JitTracer(~int32[]),"
-        in text
-    )
+    assert "Shapes must be 1D sequences of concrete values of integer type, got (JitTracer(~int32[])," in text
     with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
         lamina.jit(lambda x, n: x.reshape(n, 1))(X, 3)
     with pytest.raises(TypeError):
@@ -221,10 +216,7 @@ def test_the_text_names_the_function_the_line_and_the_flag():
     lamina.jit(leaky)(X)
     text = message(errors.UnexpectedTracerError, lambda: leaked[0] * 2)
     assert "intermediate value with type float32[3] wrapped in a JitTracer" in text
-    assert (
-        f"The function being traced when the value leaked was leaky at {here(leaky)} for jit"
-        in text
-    )
+    assert f"The function being traced when the value leaked was leaky at {here(leaky)} for jit" in text
     line = leaky.__code__.co_firstlineno + 1
     assert f"was created on line {__file__}:{line} (" in text
     assert "the final 5 user frames" in text and "leaked.append(jnp.cos(x))" in text
@@ -258,7 +250,6 @@ def test_outer_values_are_no_leaks():
 # ---- results and arguments ---------------------------------------------------------------------------
 def test_results_must_be_arrays():
     for bad in ("text", object(), {"a": "text"}, np.array(["a"]), {1, 2}):
-
         def returns_bad(x, bad=bad):
             return x, bad
 

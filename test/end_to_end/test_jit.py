@@ -480,16 +480,11 @@ def test_log_says_why_something_is_traced_again():
     lines = [line for line in done.stderr.splitlines() if line.startswith("lamina: ")]
     assert "f is traced again: new shapes, dtypes or weak types" in lines[0]
     text = done.stderr
-    assert (
-        "leaf 0: ShapedArray(float32[], weak_type=True) before, ShapedArray(float32[]) now" in text
-    )
+    assert "leaf 0: ShapedArray(float32[], weak_type=True) before, ShapedArray(float32[]) now" in text
     assert "ShapedArray(float32[2]) now" in text
     assert "new structure of the arguments" in text
     assert "settings (x64, ...)" in text
-    assert (
-        "_lambda_ is traced again: new static values" in text
-        and "now ((1, <class 'int'>, 3),)" in text
-    )
+    assert "_lambda_ is traced again: new static values" in text and "now ((1, <class 'int'>, 3),)" in text
 
 
 def test_log_names_compilations_and_the_cache(tmp_path):

@@ -188,9 +188,7 @@ def test_derivatives_of_reduce():
         return m.np.sum(m.lax.reduce(x, zero, combine(m), axes) ** 2)
 
     for axes in ((0,), (0, 1)):
-        grads = [
-            m.jit(m.grad(lambda v, m=m, axes=axes: total(m, v, axes)))(X) for m in (LAMINA, JAX)
-        ]
+        grads = [m.jit(m.grad(lambda v, m=m, axes=axes: total(m, v, axes)))(X) for m in (LAMINA, JAX)]
         np.testing.assert_allclose(*map(np.asarray, grads), rtol=1e-4, atol=1e-4)
 
 

@@ -25,9 +25,8 @@ IMAGE = RNG.normal(size=(5, 6, 2)).astype(np.float32)
 
 def test_ravel_pytree():
     def program(m):
-        flat, back = m.module.flatten_util.ravel_pytree(
-            {"a": np.arange(3), "b": np.ones((2, 1), np.float32)}
-        )
+        flat, back = m.module.flatten_util.ravel_pytree({"a": np.arange(3),
+            "b": np.ones((2, 1), np.float32)})
         half, _ = m.module.flatten_util.ravel_pytree([np.float16(1), 2])
         grad = m.grad(lambda v: m.np.sum(back(v)["b"] ** 2))(flat)
         return flat, back(flat), half, grad, m.module.flatten_util.ravel_pytree([])[0]
@@ -134,9 +133,8 @@ def test_rotations():
         }  # fmt: skip
 
     check_all(program, quats, v, jit=True, rtol=1e-3, atol=1e-4)
-    lock = lamina.scipy.spatial.transform.Rotation.from_euler(
-        "xyz", np.array([0.3, np.pi / 2, 0.1])
-    )
+    lock = lamina.scipy.spatial.transform.Rotation.from_euler("xyz",
+        np.array([0.3, np.pi / 2, 0.1]))
     again = lamina.scipy.spatial.transform.Rotation.from_euler("xyz", lock.as_euler("xyz"))
     np.testing.assert_allclose(again.as_matrix(), lock.as_matrix(), atol=1e-3)
     with pytest.raises(ValueError, match="consecutive axes"):
@@ -161,9 +159,8 @@ def test_trees_with_paths():
                                      lambda _, c: named(*c))  # fmt: skip
         tree = {"a": [1, {2: 3}], "b": kind([5]), "n": named(1, (2,)), "o": Op(7), "none": None}
         pairs, treedef = tu.tree_flatten_with_path(tree)
-        deep = tu.tree_leaves_with_path(
-            tree, lambda path, _: len(path) == 1, is_leaf_takes_path=True
-        )
+        deep = tu.tree_leaves_with_path(tree, lambda path, _: len(path) == 1,
+            is_leaf_takes_path=True)
         return {
             "keys": str([path for path, _ in pairs]), "str": [tu.keystr(p) for p, _ in pairs],
             "simple": [tu.keystr(p, simple=True, separator="/") for p, _ in pairs],
@@ -186,9 +183,7 @@ def test_trees_with_paths():
         }  # fmt: skip
 
     assert program(lamina, *_classes()) == program(jax, *_classes())
-    with pytest.raises(
-        ValueError, match="Missing fields: {'y'}.*drop_fields.*Unexpected fields: {'z'}"
-    ):
+    with pytest.raises(ValueError, match="Missing fields: {'y'}.*drop_fields.*Unexpected fields: {'z'}"):
         tree_util.register_dataclass(dataclasses.make_dataclass("T", ["x", "y"]), ["x"], ["z"])
     with pytest.raises(TypeError, match="identity"):
         tree_util.tree_reduce_associative(max, [])
@@ -208,9 +203,7 @@ def _classes():
 
 
 def test_environment(capsys):
-    assert lamina.default_backend() == "cpu" and "numpy" in lamina.print_environment_info(
-        return_string=True
-    )
+    assert lamina.default_backend() == "cpu" and "numpy" in lamina.print_environment_info(return_string=True)
     lamina.print_environment_info()
     assert "lamina" in capsys.readouterr().out
     kept = jnp.arange(3)
@@ -221,14 +214,9 @@ def test_environment(capsys):
     assert f(1) == 2
     assert lamina.typeof(kept).shape == (3,) and lamina.typeof(1.0).weak_type
     assert lamina.named_call(lambda x: x * 2, name="twice")(3) == 6
-    assert (
-        lamina.dtypes.itemsize_bits(jnp.int4) == 4
-        and lamina.dtypes.itemsize_bits(np.complex64) == 64
-    )
+    assert lamina.dtypes.itemsize_bits(jnp.int4) == 4 and lamina.dtypes.itemsize_bits(np.complex64) == 64
     assert lamina.dtypes.scalar_type_of(kept) is int
-    assert lamina.dlpack.is_supported_dtype(np.float32) and not lamina.dlpack.is_supported_dtype(
-        jnp.int4
-    )
+    assert lamina.dlpack.is_supported_dtype(np.float32) and not lamina.dlpack.is_supported_dtype(jnp.int4)
     assert isinstance(kept, lamina.typing.ArrayLike) and isinstance("f4", lamina.typing.DTypeLike)
     np.testing.assert_array_equal(lamina.dlpack.from_dlpack(np.arange(3)), kept)
     assert issubclass(errors.NonConcreteBooleanIndexError, errors.JAXIndexError)

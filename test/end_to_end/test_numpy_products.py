@@ -72,9 +72,7 @@ def test_products():
             "preferred": m.np.dot(
                 a.astype(np.float16), V.astype(np.float16), preferred_element_type="float32"
             ),
-            "unsigned": m.lax.dot(
-                np.uint8([200, 3]), np.uint8([200, 3]), preferred_element_type="int32"
-            ),
+            "unsigned": m.lax.dot(np.uint8([200, 3]), np.uint8([200, 3]), preferred_element_type="int32"),
             "signs": m.lax.dot(np.uint8([200]), np.int8([-9]), preferred_element_type="int32"),
         }
     )

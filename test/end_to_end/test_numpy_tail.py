@@ -76,9 +76,8 @@ def test_polynomials():
         "grad": m.grad(lambda p: m.np.polyval(p, 2.0))(a),
     }, a, b, i, jit=True, **CLOSE)  # fmt: skip
     check(lambda m: m.np.polymul(np.array([0, 0, 1.0]), b, trim_leading_zeros=True))
-    check(
-        lambda m: m.np.polydiv(np.array([1, 2, 1.0]), np.array([1, 1.0]), trim_leading_zeros=True)
-    )
+    check(lambda m: m.np.polydiv(np.array([1, 2, 1.0]), np.array([1, 1.0]),
+        trim_leading_zeros=True))
     with pytest.raises(ValueError, match="must be positive"):
         jnp.polyder(a, -1)
 
@@ -132,16 +131,10 @@ def test_taking_out_and_putting_in():
         "flat": m.np.insert(i, 2, np.array([7, 8])),
         "scalar row": m.np.insert(x, 1, x[0], axis=0), "cast": m.np.insert(i, 1, 2.7),
     }, X, i, np.array([1, -1, 3]))  # fmt: skip
-    np.testing.assert_array_equal(
-        lamina.jit(lambda k: jnp.insert(i, k, 5))(-2), np.insert(i, -2, 5)
-    )
-    check(
-        lambda m: [
-            m.np.trim_zeros(np.array(a), t)
-            for a in ([0, 0, 1, 0, 2, 0], [0, 0], [1])
-            for t in ("fb", "f", "b")
-        ]
-    )
+    np.testing.assert_array_equal(lamina.jit(lambda k: jnp.insert(i, k, 5))(-2),
+        np.insert(i, -2, 5))
+    check(lambda m: [m.np.trim_zeros(np.array(a), t) for a in ([0, 0, 1, 0, 2, 0], [0, 0],
+        [1]) for t in ("fb", "f", "b")])
     check(lambda m: m.np.trim_zeros(np.array([[0, 0, 1], [0, 0, 0]])))
     check(lambda m: m.np.compress(i > 2, i))
     check(lambda m: m.np.compress(np.array([True, False, True]), X, axis=1))
@@ -149,11 +142,8 @@ def test_taking_out_and_putting_in():
         lamina.jit(jnp.delete)(X, 1)
     with pytest.raises(ValueError, match="out of bounds"):
         jnp.delete(i, 7)
-    for call in (
-        lambda: jnp.put(i, 1, 2),
-        lambda: jnp.place(i, i, i),
-        lambda: jnp.put_along_axis(X, X, 1, 1),
-    ):
+    for call in (lambda: jnp.put(i, 1, 2), lambda: jnp.place(i, i, i),
+        lambda: jnp.put_along_axis(X, X, 1, 1)):
         with pytest.raises(ValueError, match="inplace=False"):
             call()
 
@@ -197,9 +187,7 @@ def test_creation():
 def test_files(tmp_path):
     for x in (jnp.arange(3.0), jnp.arange(3, dtype=jnp.bfloat16)):
         jnp.save(tmp_path / "x.npy", x)
-        assert jnp.load(tmp_path / "x.npy").dtype == x.dtype and jnp.array_equal(
-            jnp.load(tmp_path / "x.npy"), x
-        )
+        assert jnp.load(tmp_path / "x.npy").dtype == x.dtype and jnp.array_equal(jnp.load(tmp_path / "x.npy"), x)
     with jnp.printoptions(precision=2):
         assert jnp.array_str(jnp.array([0.123456])) == "[0.12]"
     assert jnp.array_repr(jnp.arange(2)) == "Array([0, 1], dtype=int32)"
@@ -252,15 +240,8 @@ def test_ufuncs():
     def own(m):
         f = m.np.frompyfunc(lambda a, b: a * b + 1, 2, 1, identity=3)
         g = m.np.frompyfunc(lambda a: (a, -a), 1, 2)
-        return (
-            f(i, 2),
-            f.reduce(i, 1),
-            f.accumulate(i, 1),
-            f.outer(k, k),
-            f.at(m.np.asarray(k), k, 5, inplace=False),
-            g(x),
-            f.nargs,
-        )
+        return (f(i, 2), f.reduce(i, 1), f.accumulate(i, 1), f.outer(k, k),
+            f.at(m.np.asarray(k), k, 5, inplace=False), g(x), f.nargs)
 
     check(own)
     assert isinstance(jnp.add, jnp.ufunc) and jnp.add.nin == 2 and jnp.add.identity == 0
@@ -297,11 +278,9 @@ def test_narrow_dtypes(name):
     want = known, known.astype(np.float32), known + known, np.concatenate([known, known]), known
     for g, w in zip(got, want, strict=True):
         assert g.dtype == w.dtype
-        np.testing.assert_array_equal(
-            np.asarray(g).astype(np.float32), np.asarray(w).astype(np.float32)
-        )
-    np.testing.assert_array_equal(
-        np.asarray(jnp.asarray(known)).view(np.uint8), known.view(np.uint8)
-    )
+        np.testing.assert_array_equal(np.asarray(g).astype(np.float32),
+            np.asarray(w).astype(np.float32))
+    np.testing.assert_array_equal(np.asarray(jnp.asarray(known)).view(np.uint8),
+        known.view(np.uint8))
     with pytest.raises(errors.TypePromotionError, match="implicit"):
         jnp.asarray(known) + np.float32(1)

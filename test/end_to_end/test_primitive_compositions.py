@@ -64,7 +64,9 @@ class _Case:
         lanes = range(LANES)
         self.f = f
         self.points = tuple(np.stack([examples[k][i] for k in lanes]) for i in active)
-        self.tangents = tuple(np.stack([direction(rng, rest[i]) for _ in lanes]) for i in active)
+        self.tangents = tuple(
+            np.stack([direction(rng, rest[i]) for _ in lanes]) for i in active
+        )
         self.cotangents = [np.stack([direction(rng, out_avals[i]) for _ in lanes]) for i in outs]
 
     def data(self) -> tuple[Any, Any, Any]:

@@ -28,11 +28,7 @@ def test_iterative_solvers(name: str) -> None:
             return solver(lambda x: a @ x, b, tol=1e-6)[0]
 
         gradients = lamina.grad(lambda a, b: (solve(a, b) ** 2).sum(), (0, 1))(a, b)
-        return (
-            solve(a, b),
-            gradients,
-            lamina.vmap(solve, (None, 0))(a, lamina.numpy.stack([b, 2 * b])),
-        )
+        return solve(a, b), gradients, lamina.vmap(solve, (None, 0))(a, lamina.numpy.stack([b, 2 * b]))
 
     x, (da, db), batch = program(a, B)
     want = np.linalg.solve(a.astype(float), B)

@@ -68,19 +68,14 @@ def test_every_name_and_signature_is_there():
         theirs, ours = getattr(jax.scipy.stats, name), getattr(stats, name)
         for function in _functions(theirs):
             want = list(inspect.signature(getattr(theirs, function)).parameters)
-            assert list(inspect.signature(getattr(ours, function)).parameters) == want, (
-                name,
-                function,
-            )
+            assert list(inspect.signature(getattr(ours, function)).parameters) == want, (name, function)
 
 
 def test_distributions_are_scipys():
     calls = _calls()
     flat = {f"{n}.{f}": a for (n, f), a in calls.items()}
     got = lamina.jit(
-        lambda c: {
-            k: getattr(getattr(stats, k.split(".")[0]), k.split(".")[1])(*a) for k, a in c.items()
-        }
+        lambda c: {k: getattr(getattr(stats, k.split(".")[0]), k.split(".")[1])(*a) for k, a in c.items()}
     )(flat)
     failed = []
     for (name, function), args in calls.items():
@@ -101,9 +96,7 @@ def test_vector_distributions():
     alpha, x = np.float32([0.5, 2, 3]), np.float32([[0.2, 0.5], [0.3, 0.1], [0.5, 0.4]])
     np.testing.assert_allclose(stats.dirichlet.logpdf(x, alpha), scipy.stats.dirichlet.logpdf(
         x / x.sum(0, dtype=np.float64), alpha), rtol=1e-5)  # fmt: skip
-    np.testing.assert_allclose(
-        stats.dirichlet.pdf(x[:2], alpha), stats.dirichlet.pdf(x, alpha), rtol=1e-5
-    )
+    np.testing.assert_allclose(stats.dirichlet.pdf(x[:2], alpha), stats.dirichlet.pdf(x, alpha), rtol=1e-5)
     assert float(stats.dirichlet.logpdf(np.float32([0.5, 0.6, 0.5]), alpha)) == -np.inf
     counts, p = np.int32([[2, 3, 5], [1, 1, 1]]), np.float32([0.2, 0.3, 0.5])
     np.testing.assert_allclose(stats.multinomial.pmf(counts, 10, p), [0.08505, 0], rtol=1e-5)

@@ -39,18 +39,13 @@ def test_promotion():
     for a, b in (("int4", "int8"), ("float8_e4m3fn", "float32"), ("uint4", "int4")):
         with pytest.raises(errors.TypePromotionError, match="implicit"):
             jnp.ones(2, a) + jnp.ones(2, b)
-    with pytest.raises(
-        TypeError, match="requires arguments to have the same dtypes, got float32, int32"
-    ):
+    with pytest.raises(TypeError, match="requires arguments to have the same dtypes, got float32, int32"):
         lax.add(jnp.float32(1), jnp.int32(1))
 
 
 def test_width_of_integers():
-    for call in (
-        lambda: jnp.array(2**40),
-        lambda: jnp.uint8(300),
-        lambda: jnp.array(-1, jnp.uint8),
-    ):
+    for call in (lambda: jnp.array(2**40), lambda: jnp.uint8(300),
+        lambda: jnp.array(-1, jnp.uint8)):
         with pytest.raises(OverflowError):
             call()
     with pytest.raises(OverflowError, match="x"):
@@ -108,9 +103,7 @@ def test_nan_order_and_ties():
         "softmax": (m.np.exp(m.np.log(x[6:7] * 0)), m.np.logaddexp(-INF, -INF)),
     }, x, ties, jit=True)  # fmt: skip
     check(lambda m: m.np.unique(np.array([NAN, 1, NAN])))
-    with pytest.raises(
-        ValueError, match="zero-size array to reduction operation max which has no identity"
-    ):
+    with pytest.raises(ValueError, match="zero-size array to reduction operation max which has no identity"):
         jnp.max(jnp.zeros(0))
     with pytest.raises(ValueError, match="attempt to get argmax of an empty sequence"):
         jnp.argmax(jnp.zeros(0))
@@ -162,12 +155,10 @@ def test_random_numbers():
     assert lamina.random.bits(key, (3,)).tolist() == [4070199207, 4202968722, 1427181096]
     assert lamina.random.randint(key, (5,), 0, 10).tolist() == [9, 0, 2, 3, 1]
     assert lamina.random.permutation(key, 5).tolist() == [0, 1, 4, 3, 2]
-    np.testing.assert_allclose(
-        lamina.random.uniform(key, (3,)), [0.9476670, 0.9785799, 0.3322915], rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        lamina.random.normal(key, (3,)), [1.6226422, 2.0252647, -0.4335944], rtol=1e-6
-    )
+    np.testing.assert_allclose(lamina.random.uniform(key, (3,)), [0.9476670, 0.9785799, 0.3322915],
+        rtol=1e-6)
+    np.testing.assert_allclose(lamina.random.normal(key, (3,)), [1.6226422, 2.0252647, -0.4335944],
+        rtol=1e-6)
     with pytest.raises(OverflowError):
         lamina.random.fold_in(key, -1)
 

@@ -57,7 +57,9 @@ def test_collectives_on_one_axis() -> None:
                 "size": x * lax.psum(1, "i"),
             }
 
-        return lib.jit(_shard_map(lib, (4,), ("i",))(f, (P("i"), P(None, "i")), P("i")))
+        return lib.jit(
+            _shard_map(lib, (4,), ("i",))(f, (P("i"), P(None, "i")), P("i"))
+        )
 
     _both(program, X, np.arange(32, dtype=np.float32).reshape(4, 8))
 

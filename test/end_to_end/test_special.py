@@ -132,9 +132,9 @@ def test_complex_functions():
     z = rs.normal(size=40) * 4 + 1j * rs.normal(size=40) * 4
     for dtype, bound in ((np.complex64, 2e-5), (np.complex128, 1e-12)):
         with lamina.enable_x64(dtype == np.complex128):
-            got = lamina.jit(
-                lambda v: {n: getattr(special, n)(v) for n in ("wofz", "loggamma", "gamma")}
-            )(z.astype(dtype))
+            got = lamina.jit(lambda v: {n: getattr(special, n)(v) for n in ("wofz", "loggamma", "gamma")})(
+                z.astype(dtype)
+            )
         for name, value in got.items():
             want = getattr(scipy.special, name)(z.astype(dtype).astype(np.complex128))
             assert value.dtype == dtype
@@ -227,9 +227,7 @@ def test_chlo_programs_compile(kind):
     text = (f"func.func @main(%a: {tensor}) -> ({', '.join([tensor] * len(every))}) {{\n{body}\n"
             f"return {', '.join('%' + n for n in every)} : {', '.join([tensor] * len(every))}\n}}")  # fmt: skip
     wide = np.array([2.0, 0.5, 3.0])
-    x = jnp.asarray(
-        wide, {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}.get(kind, "float32")
-    )
+    x = jnp.asarray(wide, {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}.get(kind, "float32"))
     with lamina.enable_x64(True):
         x = x.astype("float64") if kind == "f64" else x
         got = dict(zip(every, lamina.compile_stablehlo(text)(x), strict=True))
@@ -248,7 +246,5 @@ def test_vmap_and_jit_are_the_loop():
     wide = np.repeat(a[:, None], 2, 1)
     want = np.stack([np.asarray(lax.igamma(wide[i], x[i])) for i in range(3)])
     np.testing.assert_allclose(batched(wide, x), want, rtol=1e-6)
-    np.testing.assert_allclose(
-        lamina.vmap(special.hyp1f1, (0, None, 0))(a, 1.5, a), special.hyp1f1(a, 1.5, a)
-    )
+    np.testing.assert_allclose(lamina.vmap(special.hyp1f1, (0, None, 0))(a, 1.5, a), special.hyp1f1(a, 1.5, a))
     assert jax.tree.leaves(special.logsumexp(x, axis=1, return_sign=True))[0].shape == (3,)

@@ -100,9 +100,7 @@ def test_lowered_text_names_arguments_and_results():
     text = lowered.as_text()
     assert text.startswith("module @jit_loss {")
     assert "func.func public @main(" in text
-    assert (
-        'jax.result_info = "result[0]"' in text and "jax.result_info = \"result[1]['h']\"" in text
-    )
+    assert 'jax.result_info = "result[0]"' in text and "jax.result_info = \"result[1]['h']\"" in text
     assert "params['b']" in text and "stablehlo.dot_general" in text
     assert "loc(" not in text
     assert lowered.as_text(dialect="jaxpr").startswith("{ lambda ;")
@@ -162,18 +160,7 @@ def test_cost_of_what_is_lowered():
 
 
 # ---- compiled -------------------------------------------------------------------------------------
-STAGES = [
-    "jaxpr",
-    "stablehlo",
-    "optimized",
-    "fused",
-    "planned",
-    "linalg",
-    "llvm",
-    "asm",
-    "hlo",
-    "manifest",
-]
+STAGES = ["jaxpr", "stablehlo", "optimized", "fused", "planned", "linalg", "llvm", "asm", "hlo", "manifest"]
 SIGNS = ["{ lambda", "stablehlo.", "stablehlo.", "lamina.kind", "memref", "func.func", "define ", "ret",
          "ENTRY", "abi_version"]  # fmt: skip
 
@@ -236,17 +223,13 @@ def test_compiled_programs_take_exactly_their_types():
     with pytest.raises(TypeError, match=r"Argument 'x' compiled with float32\[2,3\] and called with "
                                         r"float32\[3,3\]"):  # fmt: skip
         compiled(PARAMS, np.ones((3, 3), np.float32), scale=2.0)
-    with pytest.raises(
-        TypeError, match=r"Argument \"?'?params\['w'\]\"?'? compiled with float32.*int32"
-    ):
+    with pytest.raises(TypeError, match=r"Argument \"?'?params\['w'\]\"?'? compiled with float32.*int32"):
         compiled({**PARAMS, "w": np.ones((3, 4), np.int32)}, X, scale=2.0)
     with pytest.raises(TypeError, match="input pytree"):
         compiled(PARAMS, X)
     with pytest.raises(TypeError, match="input pytree"):
         compiled([1.0], X, scale=2.0)
-    with pytest.raises(
-        TypeError, match="Cannot apply lamina transformations to a function lowered and"
-    ):
+    with pytest.raises(TypeError, match="Cannot apply lamina transformations to a function lowered and"):
         lamina.jit(lambda x: compiled(PARAMS, x, scale=2.0))(X)
     with pytest.raises(TypeError, match="transformations"):
         lamina.grad(lambda x: compiled(PARAMS, x, scale=2.0)[0])(X)

@@ -46,9 +46,7 @@ MORE_IS_TAKEN = {
 EDGES = {
     "lax.linalg.qdwh",  # the count of iterations is weakly typed
     "numpy.spacing",  # of -inf in float16
-    *(
-        f"scipy.stats.gamma.{name}" for name in ("cdf", "logcdf", "sf", "logsf")
-    ),  # a <= 0: SciPy's NaN
+    *(f"scipy.stats.gamma.{name}" for name in ("cdf", "logcdf", "sf", "logsf")),  # a <= 0: SciPy's NaN
 }
 
 

@@ -74,9 +74,7 @@ def test_mixed_dtypes_promote_and_gradients_come_back():
 
 def test_x64():
     with lamina.enable_x64(True), jax.enable_x64(True):
-        check(
-            lambda m: m.grad(lambda x: m.np.sum(m.np.sin(x) * x))(X.astype(np.float64)), rtol=1e-14
-        )
+        check(lambda m: m.grad(lambda x: m.np.sum(m.np.sin(x) * x))(X.astype(np.float64)), rtol=1e-14)
         check(lambda m: m.hessian(lambda x: m.np.sum(x**3))(X.astype(np.float64)), rtol=1e-14)
 
 
@@ -88,11 +86,7 @@ def test_unused_and_constant_arguments_have_zero_gradients():
 
 def test_integer_arguments_have_float0_gradients():
     check(lambda m: m.grad(lambda x, n: m.np.sum(x * n), (0, 1), allow_int=True)(X, 3))
-    check(
-        lambda m: m.grad(lambda p: p["x"] * p["n"], allow_int=True)(
-            {"x": 2.0, "n": np.arange(3)[1]}
-        )
-    )
+    check(lambda m: m.grad(lambda p: p["x"] * p["n"], allow_int=True)({"x": 2.0, "n": np.arange(3)[1]}))
 
 
 def test_complex_gradients():
@@ -259,9 +253,7 @@ def test_vmap_of_dots_indexing_and_updates():
 def test_per_example_gradients():
     xs = np.stack([X, X + 1, X - 1, X * 2])
     check(lambda m: m.vmap(m.grad(lambda p, x: loss(m, p, x)), (None, 0))(PARAMS, xs))
-    check(
-        lambda m: m.jit(m.vmap(m.value_and_grad(lambda p, x: loss(m, p, x)), (None, 0)))(PARAMS, xs)
-    )
+    check(lambda m: m.jit(m.vmap(m.value_and_grad(lambda p, x: loss(m, p, x)), (None, 0)))(PARAMS, xs))
 
 
 def test_grad_of_vmap():
@@ -333,9 +325,7 @@ REVERSIBLE = [_scan_program, _cond_program, _switch_program, _fori_program, _nes
 
 
 def _while_program(m, x):
-    return m.lax.while_loop(
-        lambda v: m.np.sum(v) < 20, lambda v: v * 1.5 + m.np.sin(x) ** 2, x
-    ).sum()
+    return m.lax.while_loop(lambda v: m.np.sum(v) < 20, lambda v: v * 1.5 + m.np.sin(x) ** 2, x).sum()
 
 
 def _dynamic_fori_program(m, x):
@@ -382,28 +372,15 @@ def test_scan_over_params_and_unused_parts():
 
 def test_scan_with_unroll_and_odd_lengths():
     for unroll in (2, 3, 5, True):
-        check(
-            lambda m, u=unroll: m.grad(
-                lambda x: m.lax.scan(
-                    lambda c, r: (c * r.sum() + x, c), x, np.tile(M, (2, 1))[:5], unroll=u
-                )[0].sum()
-            )(X)
-        )
-    check(
-        lambda m: m.grad(lambda x: m.lax.scan(lambda c, _: (c * x, c), x, None, length=0)[0].sum())(
-            X
-        )
-    )
+        check(lambda m, u=unroll: m.grad(lambda x: m.lax.scan(
+            lambda c, r: (c * r.sum() + x, c), x, np.tile(M, (2, 1))[:5], unroll=u)[0].sum())(X))
+    check(lambda m: m.grad(lambda x: m.lax.scan(lambda c, _: (c * x, c), x, None, length=0)[0].sum())(X))
 
 
 def test_grad_of_checkpoint_free_long_scan_is_linear_in_memory_and_right():
     xs = np.linspace(0, 1, 200, dtype=np.float32)
-    check(
-        lambda m: m.jit(
-            m.grad(lambda s: m.lax.scan(lambda c, x: (m.np.sin(c) * 1.01 + x * s, None), s, xs)[0])
-        )(0.3),
-        rtol=1e-4,
-    )
+    check(lambda m: m.jit(m.grad(lambda s: m.lax.scan(
+        lambda c, x: (m.np.sin(c) * 1.01 + x * s, None), s, xs)[0]))(0.3), rtol=1e-4)
 
 
 def test_associative_scan_and_map():
@@ -540,17 +517,13 @@ def test_custom_jvp_mistakes():
     def f(x):
         return x
 
-    with pytest.raises(
-        AttributeError, match="No JVP defined for custom_jvp function f using defjvp"
-    ):
+    with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function f using defjvp"):
         f(1.0)
     f.defjvp(lambda primals, tangents: primals[0])
     with pytest.raises(TypeError, match="must produce a pair"):
         lamina.grad(f)(1.0)
     f.defjvp(lambda primals, tangents: (primals[0], (tangents[0], tangents[0])))
-    with pytest.raises(
-        TypeError, match="must produce primal and tangent outputs with equal container"
-    ):
+    with pytest.raises(TypeError, match="must produce primal and tangent outputs with equal container"):
         lamina.grad(f)(1.0)
 
 

@@ -53,11 +53,7 @@ def multiply_add_value_and_jvp(arg_values, arg_tangents):
 def multiply_add_transpose(ct, x, y, z):
     if not ad.is_undefined_primal(x):
         assert ad.is_undefined_primal(y)
-        ct_y = (
-            ad.Zero(y.aval)
-            if type(ct) is ad.Zero
-            else multiply_add_prim(x, ct, lax.full_like(x, 0))
-        )
+        ct_y = ad.Zero(y.aval) if type(ct) is ad.Zero else multiply_add_prim(x, ct, lax.full_like(x, 0))
         return None, ct_y, ct
     assert ad.is_undefined_primal(x)
     ct_x = ad.Zero(x.aval) if type(ct) is ad.Zero else multiply_add_prim(ct, y, lax.full_like(y, 0))
@@ -116,9 +112,7 @@ def test_linear_and_bilinear_primitives_without_an_implementation():
     mlir.register_lowering(double_p, mlir.lower_fun(lambda x: x + x, multiple_results=False))
     mlir.register_lowering(times_p, lambda ctx, x, y: [hlo.multiply(x, y)])
     ad.deflinear2(double_p, lambda ct, x: [double_p.bind(ct)])
-    ad.defbilinear(
-        times_p, lambda ct, x, y: times_p.bind(ct, y), lambda ct, x, y: times_p.bind(x, ct)
-    )
+    ad.defbilinear(times_p, lambda ct, x, y: times_p.bind(ct, y), lambda ct, x, y: times_p.bind(x, ct))
     batching.defvectorized(double_p)
     batching.defbroadcasting(times_p)
     both_p.multiple_results = True
@@ -185,9 +179,7 @@ def test_jaxprs_read_and_made():
     slim, used = pe.dce_jaxpr(closed.jaxpr, [True, False, False])
     assert used == [True, False]
     assert len(slim.eqns) == 1
-    np.testing.assert_allclose(
-        core.jaxpr_as_fun(closed)(1.0, 2.0), [np.sin(1.0), 4.0, 3.0], rtol=1e-6
-    )
+    np.testing.assert_allclose(core.jaxpr_as_fun(closed)(1.0, 2.0), [np.sin(1.0), 4.0, 3.0], rtol=1e-6)
     jaxpr, out_avals, consts = pe.trace_to_jaxpr_dynamic(
         lambda x: [jnp.sin(x)], [core.ShapedArray((3,), np.dtype("float32"))]
     )

@@ -101,10 +101,8 @@ def test_gradients_of_bodies() -> None:
                 "unvarying": lax.psum(y[0, 0] * 0 + 2, "i") * x,
             }
 
-        specs = {
-            k: P() if k == "same" else P("i")
-            for k in ("gather", "same", "scatter", "exchange", "permute", "index", "unvarying")
-        }
+        specs = {k: P() if k == "same" else P("i") for k in
+                 ("gather", "same", "scatter", "exchange", "permute", "index", "unvarying")}
         move = lib.shard_map(moved, mesh=mesh, in_specs=(P("i"), P(None, "i")), out_specs=specs)
         f = lib.shard_map(
             lambda x, w: jnp.sin(lax.psum(x @ w, "j")), mesh=mesh,
@@ -193,7 +191,9 @@ def test_gradient_of_a_shard_map_in_a_shard_map() -> None:
 
 def test_two_meshes_of_the_same_devices() -> None:
     add, P = lambda x: x + 1, lamina.P
-    f = lamina.shard_map(add, mesh=_mesh(lamina, (4,), ("i",)), in_specs=P("i"), out_specs=P("i"))
+    f = lamina.shard_map(
+        add, mesh=_mesh(lamina, (4,), ("i",)), in_specs=P("i"), out_specs=P("i")
+    )
     g = lamina.shard_map(
         add, mesh=_mesh(lamina, (2, 2), ("i", "j")), in_specs=P("i", "j"), out_specs=P("i", "j")
     )

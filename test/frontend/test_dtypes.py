@@ -44,13 +44,8 @@ def test_promotion_of_all_pairs_is_jax_s(x64):
         values = {n: _jax_value(*n) for n in _nodes(x64)}
         wrong = []
         for a, b in itertools.product(values, values):
-            want = _outcome(
-                lambda: jax_dtypes.result_type(
-                    values[a],
-                    values[b],  # noqa: B023
-                    return_weak_type_flag=True,
-                )
-            )
+            want = _outcome(lambda: jax_dtypes.result_type(values[a], values[b],  # noqa: B023
+                                                           return_weak_type_flag=True))
             got = _outcome(lambda: dtypes.promote_types(a, b))  # noqa: B023
             if want != got:
                 wrong.append((a, b, want, got))
@@ -62,11 +57,8 @@ def test_promotion_of_triples_is_jax_s(x64):
     with jax.enable_x64(x64), config.enable_x64(x64):
         values = {n: _jax_value(*n) for n in _nodes(x64) if n[0] not in dtypes.FLOAT8}
         for triple in list(itertools.combinations(values, 3))[::7]:
-            want = _outcome(
-                lambda: jax_dtypes.result_type(
-                    *[values[n] for n in triple], return_weak_type_flag=True
-                )
-            )  # noqa: B023
+            want = _outcome(lambda: jax_dtypes.result_type(
+                *[values[n] for n in triple], return_weak_type_flag=True))  # noqa: B023
             assert _outcome(lambda: dtypes.promote_types(*triple)) == want, triple  # noqa: B023
 
 

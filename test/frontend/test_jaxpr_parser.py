@@ -34,9 +34,7 @@ def test_what_is_printed_parses_to_the_same_program(drawn):
 
 
 def test_equations_end_at_lines_or_semicolons_and_comments_are_skipped():
-    one = parse_jaxpr(
-        "{ lambda ; a:f32[5]. let b:f32[5] = mul a 2.0; c:f32[5] = add b 1.0 in (c,) }"
-    )
+    one = parse_jaxpr("{ lambda ; a:f32[5]. let b:f32[5] = mul a 2.0; c:f32[5] = add b 1.0 in (c,) }")
     many = parse_jaxpr("""
       # a comment
       { lambda ; a:f32[5]. let
@@ -47,9 +45,7 @@ def test_equations_end_at_lines_or_semicolons_and_comments_are_skipped():
 
 
 def test_names_are_free():
-    text = (
-        "{ lambda ; foo:i32[] in_:i32[]. let _:i32[] = add foo 1; in1:i32[] = neg in_ in (in1,) }"
-    )
+    text = "{ lambda ; foo:i32[] in_:i32[]. let _:i32[] = add foo 1; in1:i32[] = neg in_ in (in1,) }"
     closed = parse_jaxpr(text)
     assert isinstance(closed.eqns[0].outvars[0], DropVar)
     assert str(closed) == (
@@ -160,9 +156,7 @@ def test_checker_refuses_undefined_variables_and_wrong_constants(trace):
     with pytest.raises(JaxprTypeError, match=r"equation 0 .*reads a variable that is not defined"):
         check_jaxpr(Jaxpr([], [], closed.jaxpr.outvars, closed.eqns))
     v = Var(aval)
-    with pytest.raises(
-        JaxprTypeError, match=r"constant of type f32\[3\] for variable of type f32\[2\]"
-    ):
+    with pytest.raises(JaxprTypeError, match=r"constant of type f32\[3\] for variable of type f32\[2\]"):
         check_jaxpr(ClosedJaxpr(Jaxpr([v], [], [v], []), [np.zeros(3, np.float32)]))
     with pytest.raises(JaxprTypeError, match="the inputs: a variable is defined twice"):
         check_jaxpr(Jaxpr([], [v, v], [v], []))

@@ -102,9 +102,7 @@ def test_nested_programs_are_indented_and_name_anew(trace):
 
 def test_tuples_of_programs(trace):
     text = str(trace(lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), "i32[]", "f32[]"))
-    assert (
-        "cond[\n      branches=(\n        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" in text
-    )
+    assert "cond[\n      branches=(\n        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" in text
 
 
 def test_programs_used_twice_are_written_once_before():

@@ -51,17 +51,7 @@ def test_is_leaf():
 
 
 def test_structures_tell_containers_apart():
-    trees = [
-        [1],
-        (1,),
-        {"a": 1},
-        {"b": 1},
-        Point(1, 2),
-        (1, 2),
-        collections.OrderedDict(a=1),
-        None,
-        1,
-    ]
+    trees = [[1], (1,), {"a": 1}, {"b": 1}, Point(1, 2), (1, 2), collections.OrderedDict(a=1), None, 1]
     structures = [tree_util.tree_structure(t) for t in trees]
     for i, a in enumerate(structures):
         assert [a == b for b in structures].index(True) == i
@@ -103,9 +93,7 @@ def test_reduce_all_transpose():
                                {"a": (1, 2), "b": (3, 4)})  # fmt: skip
         assert got == ({"a": 1, "b": 3}, {"a": 2, "b": 4})
     with pytest.raises(TypeError, match="Mismatch"):
-        tree_util.tree_transpose(
-            tree_util.tree_structure(outer), tree_util.tree_structure(inner), [1]
-        )
+        tree_util.tree_transpose(tree_util.tree_structure(outer), tree_util.tree_structure(inner), [1])
 
 
 def test_unflatten_wants_the_right_number_of_leaves():

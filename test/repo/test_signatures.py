@@ -49,9 +49,8 @@ def arguments(function):
         # True is what our flags are set to by default.
         if p.name == "new_val":
             default = "object"
-        if default is not p.empty and not isinstance(
-            default, int | float | str | tuple | type | None
-        ):
+        if default is not p.empty and not isinstance(default,
+            int | float | str | tuple | type | None):
             default = "object"
         out.append((p.name if named else "_", p.kind.name, default))
     return sorted(out, key=lambda a: a[0] if a[1] == "KEYWORD_ONLY" else "")
@@ -75,11 +74,7 @@ def test_arguments_are_jax_s(path):
     wrong = []
     for name in jax_names()[path]:
         a, b = getattr(theirs, name, None), getattr(ours, name, None)
-        if (
-            b is None
-            or f"{path.strip('.')}.{name}" in DIFFERENT
-            or isinstance(a, type | jax.numpy.ufunc)
-        ):
+        if b is None or f"{path.strip('.')}.{name}" in DIFFERENT or isinstance(a, type | jax.numpy.ufunc):
             continue
         try:
             want = arguments(a)

@@ -25,7 +25,6 @@ def _gpu(number: int = 0) -> Any:
 
 def _loops(x, n):
     """Every kind of control flow, nested."""
-
     def step(i, x):
         x = lamina.lax.cond(i % 2 == 0, lambda x: x + i, lambda x: x * 2, x)
         return lamina.lax.while_loop(lambda y: y.sum() < 100, lambda y: y + 5, x)
@@ -43,9 +42,7 @@ def _loops(x, n):
 
 def _check_equal(found: Any, wanted: Any) -> None:
     lamina.tree_util.tree_map(
-        lambda a, b: np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6),
-        found,
-        wanted,
+        lambda a, b: np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6), found, wanted
     )
 
 
@@ -66,11 +63,7 @@ def test_control_flow(driver: dict[str, Any]) -> None:
 def test_arrays_know_where_they_are() -> None:
     with fake_driver.installed(FakeDriver(gpus=2)):
         cpu, (first, second) = lamina.devices("cpu")[0], lamina.devices("cuda")
-        assert (str(first), repr(second), first.device_kind) == (
-            "cuda:0",
-            "CudaDevice(id=1)",
-            "Emulated GPU",
-        )
+        assert (str(first), repr(second), first.device_kind) == ("cuda:0", "CudaDevice(id=1)", "Emulated GPU")
         assert first.compute_capability == "9.0" and first.memory_stats()["bytes_limit"] == 1 << 30
         assert lamina.device_count("gpu") == 2 and lamina.devices()[0] == cpu
         x = lamina.device_put(_X, first)
@@ -82,9 +75,7 @@ def test_arrays_know_where_they_are() -> None:
         there = lamina.device_put(y, second)
         assert (there * 2).device == second
         np.testing.assert_array_equal(np.asarray(there), np.tanh(_X) + 1)
-        with pytest.raises(
-            ValueError, match=r"incompatible devices.*argument x of _lambda_.*ids \[1\]"
-        ):
+        with pytest.raises(ValueError, match=r"incompatible devices.*argument x of _lambda_.*ids \[1\]"):
             lamina.jit(lambda x, y: x + y)(x, there)
         with pytest.raises(ValueError, match="incompatible devices"):
             lamina.jit(lambda x, y: x + y)(x, lamina.device_put(_X, cpu))
@@ -218,12 +209,7 @@ def test_memory_runs_out_and_work_goes_on() -> None:
         assert float(doubled[5]) == 2
 
 
-_UNHEARD = (
-    "cuGetError",
-    "cuDriverGetVersion",
-    "cuMemPoolTrim",
-    "cuDeviceTotal",
-)  # of their failures
+_UNHEARD = ("cuGetError", "cuDriverGetVersion", "cuMemPoolTrim", "cuDeviceTotal")  # of their failures
 
 
 def _failing(x):
@@ -264,9 +250,7 @@ def test_errors_on_the_way_are_the_array_s() -> None:
         x = lamina.device_put(_X, _gpu())
         y = lamina.jit(lambda x: x + 1)(x)
         cuda.fail("cuEventQuery", 719)
-        with pytest.raises(
-            JaxRuntimeError, match=r"\[jit__lambda_\] the GPU's work failed: CUDA_ERROR_LAUNCH"
-        ):
+        with pytest.raises(JaxRuntimeError, match=r"\[jit__lambda_\] the GPU's work failed: CUDA_ERROR_LAUNCH"):
             y.block_until_ready()
         with pytest.raises(JaxRuntimeError, match="CUDA_ERROR_LAUNCH_FAILED"):
             np.asarray(y)
@@ -285,9 +269,7 @@ def test_compiled_ahead_of_time() -> None:
             for launch in row["launches"]:
                 cuda.kernels[launch["name"]] = compiled.as_text("gpu").split("\n", 1)[1]
         np.testing.assert_allclose(compiled(_X), np.exp(_X) * 2, rtol=1e-6)
-        with pytest.raises(
-            RuntimeError, match="compiled for sm_100a, .*has compute capability 9.0"
-        ):
+        with pytest.raises(RuntimeError, match="compiled for sm_100a, .*has compute capability 9.0"):
             older(_X)
 
 
@@ -307,17 +289,8 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_targets_of_capabilities() -> None:
-    found = [
-        str(Target.of_capability(*c)) for c in ((7, 5), (8, 7), (9, 0), (10, 1), (12, 0), (13, 0))
-    ]
-    assert found == [
-        "cuda:sm_75",
-        "cuda:sm_87",
-        "cuda:sm_90a",
-        "cuda:sm_100",
-        "cuda:sm_120a",
-        "cuda:sm_121",
-    ]
+    found = [str(Target.of_capability(*c)) for c in ((7, 5), (8, 7), (9, 0), (10, 1), (12, 0), (13, 0))]
+    assert found == ["cuda:sm_75", "cuda:sm_87", "cuda:sm_90a", "cuda:sm_100", "cuda:sm_120a", "cuda:sm_121"]
     with pytest.raises(ValueError, match="too old: 7.5 is the least"):
         Target.of_capability(7, 0)
 

@@ -126,7 +126,6 @@ def test_settings_from_the_environment_and_the_affinity():
 
 FORK = """
 import ctypes, os, sys
-import lamina
 from lamina import runtime
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 loop = ctypes.CFUNCTYPE(None, Task, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(

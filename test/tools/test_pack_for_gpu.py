@@ -48,6 +48,4 @@ def test_a_wheel_without_what_nobody_imports(packer: ModuleType, tmp_path: Path)
 
 
 def test_versions_are_pyproject_s(packer: ModuleType) -> None:
-    assert [name.split("=")[0].split(">")[0] for name in packer.requirements()] == list(
-        packer.PACKAGES
-    )
+    assert [name.split("=")[0].split(">")[0] for name in packer.requirements()] == list(packer.PACKAGES)

@@ -52,3 +52,5 @@ def module(name: str) -> ModuleType | None:
 
     made.__getattr__ = find  # type: ignore[method-assign]
     return made
+
+

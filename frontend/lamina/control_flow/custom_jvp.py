@@ -121,7 +121,9 @@ FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 """(primals, tangents) -> (results, their tangents), flat; tangents may be Zero."""
 
 
-def _flat_rule(custom: custom_jvp, call: Call, out_avals: Sequence[ShapedArray] | None) -> FlatRule:
+def _flat_rule(
+    custom: custom_jvp, call: Call, out_avals: Sequence[ShapedArray] | None
+) -> FlatRule:
     jvp, symbolic = custom.jvp, custom.symbolic_zeros
     assert jvp is not None
     what = f"Custom JVP rule {name_of(jvp)} for function {custom.__name__}"

@@ -107,7 +107,9 @@ def _strong(x: Any) -> Any:
 
 def _check(what: str, got: Any, got_avals: Any, want: Any, want_avals: Any) -> None:
     if got != want:
-        raise TypeError(f"{what} and b must have same type structure, got {got} and {want}.")
+        raise TypeError(
+            f"{what} and b must have same type structure, got {got} and {want}."
+        )
     if [(a.shape, a.dtype) for a in got_avals] != [(a.shape, a.dtype) for a in want_avals]:
         shown = [", ".join(a.str_short() for a in avals) for avals in (got_avals, want_avals)]
         raise TypeError(f"{what} and b must have the same types, got {shown[0]} and {shown[1]}.")
@@ -147,7 +149,8 @@ def _jvp(primals: Any, tangents: Any, *, jaxprs: Parts, const_lengths: Parts) ->
         given = [t for t in dconsts.matvec if type(t) is not Zero]
         moved = jaxpr_as_fun(both)(*consts.matvec, *x, *given)[n:]
         rhs = [
-            lax.neg(m) if type(t) is Zero else lax.sub(t, m) for t, m in zip(db, moved, strict=True)
+            lax.neg(m) if type(t) is Zero else lax.sub(t, m)
+            for t, m in zip(db, moved, strict=True)
         ]
     zeros = [Zero(a.to_tangent_aval()) for a in jaxprs.solve.out_avals]
     if all(type(t) is Zero for t in rhs):

@@ -41,7 +41,9 @@ def custom_root(
 
     def at(consts: Any) -> Callable[[Any], Any]:
         def apply(x: Any) -> Any:
-            return tree.unflatten(guess_tree, jaxpr_as_fun(program)(*consts, *tree.leaves(x)))
+            return tree.unflatten(
+                guess_tree, jaxpr_as_fun(program)(*consts, *tree.leaves(x))
+            )
 
         return apply
 
@@ -81,7 +83,9 @@ def custom_root(
         f_consts, _, tangent_consts, _ = primals
         outs = root(*primals)
         x = outs[:n]
-        _, moved = jvp_flat(lambda *consts: jaxpr_as_fun(program)(*consts, *x), f_consts, dots[0])
+        _, moved = jvp_flat(
+            lambda *consts: jaxpr_as_fun(program)(*consts, *x), f_consts, dots[0]
+        )
         rhs = [instantiate_zero(t) for t in moved]
         found = jaxpr_as_fun(tangents)(*tangent_consts, *x, *rhs)
         return outs, [*map(lax.neg, found), *map(_zero_tangent, outs[n:])]

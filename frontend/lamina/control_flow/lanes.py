@@ -148,8 +148,7 @@ def _jvp(
     rest = iter(outs[n:])
     avals = _abstract_eval(jaxpr=jaxpr, size=size)
     return outs[:n], [
-        next(rest) if nz else Zero(a.to_tangent_aval())
-        for nz, a in zip(out_nonzero, avals, strict=True)
+        next(rest) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(out_nonzero, avals, strict=True)
     ]
 
 

@@ -196,8 +196,7 @@ def transpose(
         sums = [next(it) for _ in ct_consts]
         cc = [next(it) for _ in ct_carry]
         cy = [
-            next(it) if nz else Zero(a.to_tangent_aval())
-            for nz, a in zip(ys_nz, y_avals, strict=True)
+            next(it) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(ys_nz, y_avals, strict=True)
         ]
         rc_it, rx_it = iter(rc), it
         operands = [

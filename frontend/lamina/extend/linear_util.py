@@ -132,9 +132,7 @@ class WrappedFun:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        layers = [
-            f"  in {layer.apply.__name__} {layer.fixed}" for layer in reversed(self.transforms)
-        ]
+        layers = [f"  in {layer.apply.__name__} {layer.fixed}" for layer in reversed(self.transforms)]
         return "\n".join([f"Wrapped function {self.__name__}", *layers])
 
 

@@ -159,9 +159,7 @@ def linearize_flat(
         nonzero[:] = [type(t) is not Zero for t in out_tangents]
         return outs + [t for t in out_tangents if type(t) is not Zero]
 
-    tangent_avals = [
-        get_aval(p).to_tangent_aval() for p, a in zip(primals, active, strict=True) if a
-    ]
+    tangent_avals = [get_aval(p).to_tangent_aval() for p, a in zip(primals, active, strict=True) if a]
     trace = PartialEvalTrace(current_trace())
     try:
         with set_current_trace(trace):

@@ -142,9 +142,7 @@ def transpose_jaxpr(
         return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g]
 
     avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [
-        a.to_tangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz
-    ]
+    avals += [a.to_tangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
     info = closed.jaxpr.debug_info
     out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
     return out, tuple(given_out)

@@ -107,10 +107,7 @@ def signbit(x: ArrayLike, /) -> Array:
 @compiled
 def _signbit(x: Any) -> Array:
     dtype = get_aval(x).dtype
-    if dtype in (
-        *dtypes.FLOAT8,
-        *dtypes.FLOAT46,
-    ):  # exact in float32, which has an integer type of its size
+    if dtype in (*dtypes.FLOAT8, *dtypes.FLOAT46):  # exact in float32, which has an integer type of its size
         x, dtype = lax.convert_element_type(x, np.float32), np.dtype(np.float32)
     bits = lax.bitcast_convert_type(x, np.dtype(f"int{dtype.itemsize * 8}"))
     return lax.lt(bits, literal(bits, 0))

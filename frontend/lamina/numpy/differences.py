@@ -137,7 +137,9 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
 
 @compiled(static=("axes",))
 def _gradient(f: Any, spacings: list[Any], *, axes: tuple[int, ...]) -> list[Array]:
-    return [_slope(f, spacings[k] if spacings else literal(f, 1), i) for k, i in enumerate(axes)]
+    return [
+        _slope(f, spacings[k] if spacings else literal(f, 1), i) for k, i in enumerate(axes)
+    ]
 
 
 def _slope(f: Any, h: Any, axis: int) -> Array:
@@ -152,7 +154,9 @@ def _slope(f: Any, h: Any, axis: int) -> Array:
         return lax.concatenate([first, inner, last], axis)
     shape = tuple(-1 if i == axis else 1 for i in range(len(f.shape)))
     widths = diff(h)
-    slopes = lax.div(lax.sub(part(1, n), part(0, n - 1)), _spread(widths, part(1, n).shape, shape))
+    slopes = lax.div(
+        lax.sub(part(1, n), part(0, n - 1)), _spread(widths, part(1, n).shape, shape)
+    )
     left, right = lax.slice(widths, (0,), (n - 2,)), lax.slice(widths, (1,), (n - 1,))
     inside = part(1, n - 1).shape
     # Each neighbour's slope counts by the width of the other side: exact for parabolas.

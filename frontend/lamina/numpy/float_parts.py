@@ -95,9 +95,7 @@ def _ldexp(x: Any, e: Any) -> Array:
     # own + e neither wraps nor leaves the range in which three factors reach every result.
     wide = 3 * bias
     e = lax.add(lax.clamp(literal(e, -wide), e, literal(e, wide)), own)
-    zero_or_special = lax.bitwise_or(
-        lax.eq(x, literal(x, 0)), lax.ge(lax.abs(x), literal(x, np.inf))
-    )
+    zero_or_special = lax.bitwise_or(lax.eq(x, literal(x, 0)), lax.ge(lax.abs(x), literal(x, np.inf)))
     zero_or_special = lax.bitwise_or(zero_or_special, lax.ne(x, x))
     # One factor of at least the least normal number, so that only the last product rounds.
     first = lax.clamp(literal(e, 1 - bias), e, literal(e, bias))

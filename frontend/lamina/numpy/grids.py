@@ -23,9 +23,7 @@ from lamina.numpy.promotion import (
 def _range(s: slice, name: str) -> Array:
     """start:stop:step as arange; an imaginary step is the number of points from start to stop."""
     given = (
-        None
-        if part is None
-        else concrete_or_error(part, f"slice {word} of lamina.numpy.{name}")[()]
+        None if part is None else concrete_or_error(part, f"slice {word} of lamina.numpy.{name}")[()]
         for part, word in ((s.start, "start"), (s.stop, "stop"), (s.step, "step"))
     )
     start, stop, step = (_plain(part) for part in given)

@@ -18,7 +18,9 @@ _UNSAFE = (
 )
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(
+    buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0
+) -> Array:
     """An array of the values in a bytes-like object."""
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 

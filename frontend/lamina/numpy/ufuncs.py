@@ -103,9 +103,7 @@ class ufunc:
                 ) -> Array:  # fmt: skip
         if isinstance(axis, tuple):
             if len(axis) != 1:
-                raise NotImplementedError(
-                    f"reduce over several axes with {self}: one axis, or None"
-                )
+                raise NotImplementedError(f"reduce over several axes with {self}: one axis, or None")
             axis = axis[0]
         shape, given = x.shape, axis
         mask = None if where is None else broadcast_to_shape(asarray(where), shape)
@@ -231,9 +229,7 @@ class ufunc:
         rows = lax.convert_element_type(_first(x, at), to)
         n = rows.shape[0]
         starts = lax.convert_element_type(starts, np.int32)
-        ends = lax.concatenate(
-            [lax.slice(starts, (1,), starts.shape), lax.full((1,), n, np.int32)], 0
-        )
+        ends = lax.concatenate([lax.slice(starts, (1,), starts.shape), lax.full((1,), n, np.int32)], 0)
         starts = lax.select(lax.lt(starts, np.int32(0)), lax.add(starts, np.int32(n)), starts)
         wide = (starts.shape[0], *(1,) * (len(rows.shape) - 1))
         first, last = lax.reshape(starts, wide), lax.reshape(ends, wide)

@@ -80,7 +80,9 @@ def _test(pattern: ast.pattern, subject: str) -> str | None:
     return None
 
 
-def _branch(case: ast.match_case, test: str, subject: str, rest: list[ast.stmt]) -> list[ast.stmt]:
+def _branch(
+    case: ast.match_case, test: str, subject: str, rest: list[ast.stmt]
+) -> list[ast.stmt]:
     at = case.body[0]
     name = case.pattern.name if isinstance(case.pattern, ast.MatchAs) else None
     bind = statements(f"{name} = {subject}", at) if name else []

@@ -72,7 +72,9 @@ def qdwh(
         q1, q2 = lax.slice_in_dim(q, 0, m), lax.slice_in_dim(q, m, m + n)
         ratio = lax.div(b, c)
         weight = lax.div(lax.sub(a, ratio), lax.sqrt(c))
-        new = lax.add(lax.mul(as_x(ratio), u), lax.mul(as_x(weight), matmul(q1, adjoint(q2))))
+        new = lax.add(
+            lax.mul(as_x(ratio), u), lax.mul(as_x(weight), matmul(q1, adjoint(q2)))
+        )
         if is_hermitian:
             new = symmetrize(new)
         low = lax.div(

@@ -126,7 +126,9 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
         "left_side": True, "lower": lower, "transpose_a": trans > 0, "conjugate_a": trans == 2,
         "unit_diagonal": unit_diagonal,
     }  # fmt: skip
-    return numpy_solving.solve_with(lambda a, b: lax.linalg.triangular_solve(a, b, **options), a, b)
+    return numpy_solving.solve_with(
+        lambda a, b: lax.linalg.triangular_solve(a, b, **options), a, b
+    )
 
 
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",

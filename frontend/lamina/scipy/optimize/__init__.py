@@ -67,3 +67,5 @@ def minimize(
             given.setdefault("gtol", tol)
         return OptimizeResults(*minimize_lbfgs(of_x, x0, **given))
     raise ValueError(f"Method {method} not recognized")
+
+

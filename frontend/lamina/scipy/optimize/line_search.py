@@ -88,5 +88,7 @@ def line_search(
 
     false = lax.full((), False, np.bool_)
     first = _State(start, start, start, false, false, lax.full((), 0, np.int32))
-    end = lax.while_loop(lambda s: lax.bitwise_not(s.done) & (s.count < most), step, first)
+    end = lax.while_loop(
+        lambda s: lax.bitwise_not(s.done) & (s.count < most), step, first
+    )
     return end.best, end.done, end.count

@@ -69,7 +69,9 @@ def minimize_bfgs(
         inverse = lax.select(usable, inverse, s.inverse)
         steps = s.steps + 1
         ended = status(point.gradient, steps)
-        ended = lax.select(lax.bitwise_not(found) & (ended != _CONVERGED), integer(_NO_STEP), ended)
+        ended = lax.select(
+            lax.bitwise_not(found) & (ended != _CONVERGED), integer(_NO_STEP), ended
+        )
         return _Bfgs(s.x + move, point.value, point.gradient, inverse, ended, s.calls + calls,
                      steps)  # fmt: skip
 

@@ -65,7 +65,9 @@ def _solve(method: Callable[..., Array], A: Any, b: Any, x0: Any, tol: Any, atol
         x0 = tree.map(lambda x: lax.full_like(x, 0), b)
     start, start_def = tree.flatten(x0)
     if start_def != treedef:
-        raise ValueError(f"x0 and b must have matching tree structure: {start_def} vs {treedef}")
+        raise ValueError(
+            f"x0 and b must have matching tree structure: {start_def} vs {treedef}"
+        )
     if [np.shape(x) for x in start] != shapes:
         raise ValueError(
             "arrays in x0 and b must have matching shapes: "

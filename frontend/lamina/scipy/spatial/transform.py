@@ -268,11 +268,7 @@ class Rotation(NamedTuple):
     def mean(self, weights: Any = None) -> Rotation:
         """The rotation nearest to all (weighted), by squares of chords (Markley 2007)."""
         q = self.quat
-        w = (
-            jnp.ones(q.shape[0], q.dtype)
-            if weights is None
-            else jnp.asarray(weights).astype(q.dtype)
-        )
+        w = jnp.ones(q.shape[0], q.dtype) if weights is None else jnp.asarray(weights).astype(q.dtype)
         if len(w.shape) != 1:
             raise ValueError(f"Expected `weights` to be 1 dimensional, got shape {w.shape}.")
         if w.shape[0] != len(self):

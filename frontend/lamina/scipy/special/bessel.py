@@ -64,9 +64,7 @@ def _bessel_jn(z: Any, *, order: int, start: int) -> Array:
 
     first = jnp.full_like(z, 1e-16)
     orders = jnp.arange(start, 0, -1, dtype=z.dtype)
-    (_, last, total), (found, scales) = lax.scan(
-        step, (jnp.zeros_like(z), first, first * 0), orders
-    )
+    (_, last, total), (found, scales) = lax.scan(step, (jnp.zeros_like(z), first, first * 0), orders)
     # found[i] is of order start - 1 - i, before all later scalings
     later = lax.cumprod(scales, 0, reverse=True)
     found = (found * later)[::-1][: order + 1]

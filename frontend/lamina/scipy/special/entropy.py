@@ -63,7 +63,9 @@ def _times_log(log: Any, slope: Any) -> Any:
     def times_log(x: Any, y: Any) -> Array:
         zero = literal(x, 0)
         product = lax.mul(x, log(y))
-        nothing = lax.bitwise_and(lax.eq(x, lax.full_like(x, zero)), lax.bitwise_not(jnp.isnan(y)))
+        nothing = lax.bitwise_and(
+            lax.eq(x, lax.full_like(x, zero)), lax.bitwise_not(jnp.isnan(y))
+        )
         return lax.select(nothing, lax.full_like(product, zero), product)
 
     @times_log.defjvp

@@ -53,9 +53,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, bound: int) -> Array:
         safe = jnp.where(degree > size, (at - order) * (at + order), 1)
         up = jnp.sqrt((2 * at + 1) * (2 * at - 1) / safe)
         last = jnp.maximum((at - 1) ** 2 - order**2, 0) / jnp.abs((2 * at - 3) * (2 * at - 1))
-        climbed = up * (
-            cosine * here - jnp.sqrt(jnp.where(last > 0, last, 1)) * (last > 0) * before
-        )
+        climbed = up * (cosine * here - jnp.sqrt(jnp.where(last > 0, last, 1)) * (last > 0) * before)
         new = jnp.where(degree <= size, diagonal, climbed)
         before = jnp.where(degree <= size, jnp.zeros_like(here), here)
         return (before, new, jnp.where(degree == n, new, result)), None

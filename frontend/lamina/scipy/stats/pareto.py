@@ -38,7 +38,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     z = (x - loc) / scale
-    return outside(z < 1, z**-b, 1.0)
+    return outside(z < 1, z ** -b, 1.0)
 
 
 @compiled_on_floats
