@@ -15,11 +15,7 @@ STABLEHLO_INPUT = (
 
 # What only some programs need first: done where the module's text matches the pattern before it.
 STABLEHLO_PREPARE = (
-    (
-        r"!quant\.",
-        "stablehlo-sign-quantized,stablehlo-dequantize-contractions,"
-        "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)",
-    ),
+    (r"!quant\.", "stablehlo-define-quantized"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
     (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
@@ -110,7 +106,6 @@ CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768}")
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
-    ("!quant.", "func.func(stablehlo-legalize-quant-to-math,chlo-legalize-to-stablehlo)"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
     ("lamina.inout", "stablehlo-match-updated-arguments"),
     ("<0x", "stablehlo-drop-empty-tensors"),

@@ -1,7 +1,7 @@
 """Float formats that processors do not compute in: their codes, to and from f32 and f64.
 
 Both directions are straight-line integer code, exact or rounded once to nearest: ties to even,
-or up where there is no mantissa.
+or up where there is no mantissa. A NaN becomes -0 in a format that has none, as in XLA.
 """
 
 from __future__ import annotations
@@ -138,4 +138,6 @@ def encode(x: Term, format_: SmallFormat) -> Term:
     sign = bits.logical_right(width - 1) << (format_.bits - 1)
     if not format_.sign_of_zero:
         sign = code.equals(0).select(0, sign)
+    if format_.overflow == format_.largest:
+        return x.is_nan().select(format_.sign, code | sign)
     return code | sign

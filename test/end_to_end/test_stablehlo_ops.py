@@ -81,6 +81,11 @@ def test_unsigned_operands_are_widened_without_a_sign():
     assert [np.asarray(x).tolist() for x in out] == wanted
 
 
+def quantised(numbers, scale, point, low, high):
+    """StableHLO's specification: rounded once, after the zero point is added."""
+    return np.rint(np.clip(numbers / scale + point, low, high))
+
+
 def test_quantised_products_round_and_clamp():
     x, w = "!quant.uniform<u8:f32, 0.25:128>", "!quant.uniform<u8:f32, 0.5>"
     r = "!quant.uniform<u8:f32, 0.5:100>"
@@ -93,10 +98,44 @@ def test_quantised_products_round_and_clamp():
     }}"""
     stored, f = np.uint8([[129, 140, 255], [0, 3, 128]]), np.float32([1, 0.3, 200])
     numbers = (stored.astype(np.float32) - 128) / 4
-    product = numbers @ (np.clip(np.rint(f / 0.5), 0, 255) * 0.5)
+    product = numbers @ (quantised(f, 0.5, 0, 0, 255) * 0.5)
     (out,) = lamina.compile_stablehlo(text)(stored, f)
-    wanted = np.clip(np.rint(product / 0.5) + 100, 0, 255)
-    np.testing.assert_array_equal(np.asarray(out), wanted.astype(np.uint8))
+    np.testing.assert_array_equal(out, quantised(product, 0.5, 100, 0, 255).astype(np.uint8))
+
+
+def test_quantised_values_are_reduced_sorted_and_multiplied():
+    q, i = "!quant.uniform<i8:bf16, 0.5:3>", "tensor<i1>"
+    two = f"^bb0(%a: tensor<{q}>, %b: tensor<{q}>):"
+    text = f"""
+    func.func @main(%x: tensor<4x{q}>, %y: tensor<4x{q}>) -> (
+        tensor<4x{q}>, tensor<{q}>, tensor<{q}>, tensor<4x{q}>, tensor<2x{q}>, tensor<4xi1>) {{
+      %z = stablehlo.constant() {{value = dense<3> : tensor<i8>}} : () -> tensor<{q}>
+      %0 = stablehlo.multiply %x, %y : tensor<4x{q}>
+      %1 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0]
+        : (tensor<4x{q}>, tensor<{q}>) -> tensor<{q}>
+      %2 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [0]
+        : (tensor<4x{q}>, tensor<{q}>) -> tensor<{q}>
+      %3 = "stablehlo.sort"(%x) <{{dimension = 0 : i64}}> ({{ {two}
+        %c = stablehlo.compare GT, %a, %b, FLOAT : (tensor<{q}>, tensor<{q}>) -> {i}
+        stablehlo.return %c : {i}
+      }}) : (tensor<4x{q}>) -> tensor<4x{q}>
+      %4 = "stablehlo.reduce_window"(%x, %z) <{{window_dimensions = array<i64: 2>,
+          window_strides = array<i64: 2>}}> ({{ {two}
+        %c = stablehlo.add %a, %b : tensor<{q}>
+        stablehlo.return %c : tensor<{q}>
+      }}) : (tensor<4x{q}>, tensor<{q}>) -> tensor<2x{q}>
+      %5 = stablehlo.compare LT, %x, %y, FLOAT : (tensor<4x{q}>, tensor<4x{q}>) -> tensor<4xi1>
+      return %0, %1, %2, %3, %4, %5
+        : tensor<4x{q}>, tensor<{q}>, tensor<{q}>, tensor<4x{q}>, tensor<2x{q}>, tensor<4xi1>
+    }}"""
+    x, y = np.int8([8, -3, 60, 7]), np.int8([4, 6, 2, -1])
+    a, b = (x - 3.0) / 2, (y - 3.0) / 2
+    sums = [quantised(v, 0.5, 3, -128, 127) for v in (a * b, a.sum())]
+    pairs = quantised(a[::2] + a[1::2], 0.5, 3, -128, 127)
+    wanted = [*sums, x.max(), np.sort(x)[::-1], pairs, x < y]
+    assert sums[0][0] == 6  # 1.25 / 0.5 + 3 = 5.5, to even; rounding before adding makes it 5
+    for got, want in zip(lamina.compile_stablehlo(text)(x, y), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 ONE_DEVICE = {
