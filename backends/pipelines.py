@@ -19,11 +19,6 @@ STABLEHLO_PREPARE = (
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
     (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
-    # After what makes products of others, before what moves and folds them.
-    (
-        r"stablehlo\.(dot|dot_general|convolution|(unary_)?einsum)\b.*[x<]ui?\d",
-        "stablehlo-widen-unsigned-operands",
-    ),
     # What several devices, or effects in order, are where there is one device and no effect.
     (r"!stablehlo\.token", "stablehlo-drop-tokens"),
     (
@@ -82,6 +77,7 @@ _NOT_ON_GPUS = (
     "stablehlo-outline-small-matrices",
 )
 CUDA_FUSE = (
+    "stablehlo-widen-unsigned-operands",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-fuse{library-products=false}",
@@ -110,6 +106,7 @@ CPU_KERNEL_PREPARE = (
     ("lamina.inout", "stablehlo-match-updated-arguments"),
     ("<0x", "stablehlo-drop-empty-tensors"),
     ("x0x", "stablehlo-drop-empty-tensors"),
+    ("xui", "stablehlo-widen-unsigned-operands"),
     ("stablehlo.dot_general", "stablehlo-define-contractions"),
     ("stablehlo.convolution", "stablehlo-define-contractions"),
     ("stablehlo.reduce", "stablehlo-define-reductions"),
@@ -160,7 +157,8 @@ CPU_KERNEL_LOOPS = (
     *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
-    "linalg-block-contractions{vector-bits=VECTOR_BITS}",  # the target's
+    "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
+    "linalg-block-contractions{vector-bits=VECTOR_BITS}",
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",

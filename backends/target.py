@@ -12,6 +12,7 @@ CUDA_ARCHITECTURES = (
 )  # fmt: skip
 _WITH_F8 = ("sm_89", "sm_90", "sm_90a")
 """Architectures whose tensor cores take f8 only from a later version of PTX on than LLVM writes."""
+_PRODUCT_FEATURES = ("amx-int8", "amx-bf16", "avx512vnni")
 DEFAULT_CUDA_ARCHITECTURE = "sm_90a"
 
 
@@ -82,6 +83,11 @@ class Target:
             )
         return Target("cuda", f"sm_{best[0]}{best[1]}{'a' if best[2] else ''}")
 
+    @property
+    def product_features(self) -> str:
+        """Those features that `linalg-group-products` knows, with `+` between them."""
+        return "+".join(name for name in _PRODUCT_FEATURES if f"+{name}" in self.features.split(","))
+
     def describe(self) -> dict[str, Any]:
         """The fields, for an artifact's manifest."""
         return asdict(self)
@@ -94,7 +100,11 @@ class Target:
 def _host() -> Target:
     import llvmlite.binding as llvm
 
+    from lamina.runtime import request_tile_registers
+
     features = llvm.get_host_cpu_features()
+    if not request_tile_registers():
+        features.update({name: False for name in features if name.startswith("amx")})
     if features.get("avx512f"):
         vector_bits = 512
     elif features.get("avx"):

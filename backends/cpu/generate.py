@@ -44,7 +44,17 @@ def generate(
 
 
 def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    return tuple(stage.replace("VECTOR_BITS", str(target.vector_bits)) for stage in stages)
+    values = {
+        "VECTOR_BITS": str(target.vector_bits),
+        "PRODUCT_FEATURES": target.product_features,
+    }
+    return tuple(_with_values(stage, values) for stage in stages)
+
+
+def _with_values(stage: str, values: dict[str, str]) -> str:
+    for word, value in values.items():
+        stage = stage.replace(word, value)
+    return stage
 
 
 def _of_use(stages: tuple[str, ...], module: ir.Module) -> tuple[str, ...]:

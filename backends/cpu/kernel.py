@@ -79,7 +79,7 @@ def lower_kernel(
     # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
     # for all else it only makes more code to compile.
     contracts = any(word in source for word in _CONTRACTIONS)
-    unroll = is_control or (contracts and "@llvm.fmuladd.v" not in text)
+    unroll = is_control or (contracts and not _is_blocked(text))
     codegen = CodegenOptions(level=2, unroll=unroll)
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
@@ -102,6 +102,10 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     return KernelObject(
         lowered.symbol, code.object, lowered.scratch_bytes, _imports(lowered.llvm_ir), texts
     )
+
+
+def _is_blocked(text: str) -> bool:
+    return "@llvm.fmuladd.v" in text or "@llvm.x86." in text
 
 
 def _kind(function: ir.Operation) -> str:

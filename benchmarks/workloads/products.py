@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from benchmarks.suite import Library, Workload, arrays
@@ -14,6 +15,18 @@ def _matmul(n: int, bar: float) -> Workload:
         f"matmul {n}", "products", lambda m: m.np.matmul, lambda: arrays((n, n), (n, n)), bar,
         flops=2.0 * n**3,
     )  # fmt: skip
+
+
+def _narrow(n: int, dtype: str, result: str, bar: float | None) -> Workload:
+    def inputs() -> tuple[Any, ...]:
+        return tuple((x * 50).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+                     for x in arrays((n, n), (n, n)))  # fmt: skip
+
+    def make(m: Library) -> Any:
+        numbers = (((1,), (0,)), ((), ()))
+        return lambda a, b: m.lax.dot_general(a, b, numbers, preferred_element_type=result)
+
+    return Workload(f"matmul {n}, {dtype}", "products", make, inputs, bar, flops=2.0 * n**3)
 
 
 def _mlp(m: Library) -> Any:
@@ -58,6 +71,9 @@ _MLP_FLOPS = 2.0 * 128 * (784 * 512 + 512 * 512 + 512 * 10)
 
 WORKLOADS = [
     *(_matmul(n, bar) for n, bar in ((64, 4), (256, 1.5), (512, 1.05), (1024, 1.0), (2048, 1.0))),
+    _narrow(512, "int8", "int32", 1.0),
+    _narrow(512, "uint8", "int32", None),
+    _narrow(512, "bfloat16", "float32", 1.0),
     Workload("matmul + bias + relu 1024", "products",
              lambda m: lambda a, b, c: m.nn.relu(a @ b + c),
              lambda: arrays((1024, 1024), (1024, 1024), (1024,)), 1.03, flops=2.0 * 1024**3),

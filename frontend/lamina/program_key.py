@@ -33,7 +33,8 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
             data = part if isinstance(part, bytes) else str(part).encode()
             digest.update(len(data).to_bytes(8, "little") + data)
 
-    add(fingerprint(), target or Target.host(), config.trace_key(), plan.name)
+    target = target or Target.host()
+    add(fingerprint(), target.describe(), config.trace_key(), plan.name)
     add(jaxpr_text(plan.closed.jaxpr, width=1 << 30))
     for value, hoisted in zip(plan.closed.consts, plan.hoisted, strict=True):
         if hoisted:

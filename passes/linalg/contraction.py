@@ -80,13 +80,13 @@ def read_contraction(generic: Generic) -> Contraction | None:
         return None
     c = operands[2]
     for a, b in ((operands[0], operands[1]), (operands[1], operands[0])):
-        found = _with_roles(generic, a, b, c)
+        found = with_roles(generic, a, b, c)
         if found is not None:
             return found
     return None
 
 
-def _with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contraction | None:
+def with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contraction | None:
     parallel = [d for d in range(generic.rank) if not generic.reductions[d]]
     columns = [
         d

@@ -1,11 +1,12 @@
-"""Accumulate contractions of small floats in f32.
+"""Accumulate contractions of small floats in f32, of bytes in 32-bit integers.
 
 `dot_general` and `convolution` whose results are bf16, f16 or narrower convert their operands to
 f32, and the sum once at the end: rounding it at every step would lose most of its digits. Integer
 operands of a floating-point result are converted too. An `algorithm` that asks for less precision
 than this goes: computing more exactly is allowed, and upstream has no lowering for it. Unsigned
 convolutions are computed on the signed integers with the same bits: upstream's lowering of one by
-channel knows no others. Leaves other f32, f64, complex and integer results alone.
+channel knows no others. Products of bytes whose result is bytes, too, keep the lowest 8 bits of sums of
+32, for which processors have instructions. Leaves other f32, f64, complex and integer results alone.
 
 example: test/passes/stablehlo/define_contractions.mlir
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.loops import find_ops
@@ -38,6 +39,8 @@ class DefineContractions(Pass):
             if not isinstance(element, ir.FloatType):
                 if op.name == "stablehlo.convolution" and _is_unsigned(element):
                     self._compute_signed(op)
+                elif op.name == "stablehlo.dot_general" and _is_byte(element):
+                    self._compute_wide(op)
                 continue
             accumulator = dtype_of(result.type) if str(element) in _WIDE else np.dtype(np.float32)
             wide = ir.RankedTensorType.get(result.type.shape, _element_type(accumulator))
@@ -63,6 +66,21 @@ class DefineContractions(Pass):
             op.erase()
             self.count("widened")
 
+    def _compute_wide(self, op: ir.Operation) -> None:
+        result = op.results[0]
+        narrow = dtype_of(result.type)
+        wide = tensor_type(result.type.shape, np.uint32 if narrow == np.uint8 else np.int32)
+        with ir.InsertionPoint(op), op.location:
+            computed = ir.Operation.create(
+                op.name,
+                results=[wide],
+                operands=list(op.operands),
+                attributes={name: op.attributes[name] for name in op.attributes},
+            ).result
+            result.replace_all_uses_with(hlo.convert(computed, narrow))
+        op.erase()
+        self.count("widened")
+
     def _compute_signed(self, op: ir.Operation) -> None:
         result = op.results[0]
         shape, unsigned = result.type.shape, dtype_of(result.type)
@@ -84,6 +102,10 @@ class DefineContractions(Pass):
             result.replace_all_uses_with(hlo.bitcast_convert(computed, shape, unsigned))
         op.erase()
         self.count("made signed")
+
+
+def _is_byte(element: ir.Type) -> bool:
+    return isinstance(element, ir.IntegerType) and ir.IntegerType(element).width == 8
 
 
 def _is_unsigned(element: ir.Type) -> bool:

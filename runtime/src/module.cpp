@@ -17,6 +17,7 @@
 #include "gemm.h"
 #include "lapack.h"
 #include "leaf.h"
+#include "platform.h"
 #include "signature.h"
 #include "sort.h"
 #include "threads.h"
@@ -189,6 +190,9 @@ void define_arrays(nb::module_& m) {
 }
 
 void define_state(nb::module_& m) {
+  request_tile_registers();  // compiled code may have been made for them
+  m.def("request_tile_registers", request_tile_registers,
+        "Whether this process may use the processor's tile registers.");
   m.def("set_tracing", set_tracing, "Sends this thread's jit calls to miss; gives the old value.");
   m.def("is_tracing", tracing);
   m.def(

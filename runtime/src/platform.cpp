@@ -67,6 +67,16 @@ double cgroup_cpus() {
 
 }  // namespace
 
+bool request_tile_registers() {
+#if defined(__x86_64__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
 void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected, int64_t timeout_ns) {
   timespec limit{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   syscall(SYS_futex, futex_address(word), FUTEX_WAIT_PRIVATE, expected,

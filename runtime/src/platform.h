@@ -33,6 +33,10 @@ inline void cpu_relax() {
 #endif
 }
 
+// Asks for the use of tile registers, which Linux grants a process and its threads on demand: they
+// are 8 KB more to save. Whether it was granted; false where there are none.
+bool request_tile_registers();
+
 // The floating-point control word of this thread (rounding, flush-to-zero), as opaque bits.
 inline uint64_t fp_control() {
 #if defined(__x86_64__)

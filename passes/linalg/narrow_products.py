@@ -1,0 +1,177 @@
+"""Reading a bufferised `linalg.generic` as a matrix product of bytes or of bfloat16.
+
+The factors' elements are widened in the body, or were widened to a temporary in front of it: then
+the product is one of what that holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.linalg.contraction import Contraction, with_roles
+from lamina.passes.linalg.register_blocks import Factor
+from lamina.passes.linalg.structure import (
+    Generic,
+    is_generic_on_buffers,
+    loaded_buffers,
+    read_generic,
+    root_buffer,
+)
+
+_LEAST_PRODUCTS = 32_768
+_LEAST_ROWS, _LEAST_COLUMNS, _LEAST_DEPTH = 8, 16, 16
+_BODIES = {"i32": ("arith.muli", "arith.addi"), "f32": ("arith.mulf", "arith.addf")}
+_WIDENINGS = {"arith.extsi": True, "arith.extui": False, "arith.extf": True}
+_NARROW = {"i32": "i8", "f32": "bf16"}
+
+
+@dataclass(frozen=True)
+class NarrowFactor:
+    """A factor as it lies in memory, whether its numbers have a sign, and the op that wrote a
+    widened copy, if there is one."""
+
+    factor: Factor
+    signed: bool
+    widening: ir.Operation | None
+
+
+@dataclass(frozen=True)
+class NarrowProduct:
+    """A contraction of two dimensions, and others around them, with its factors as they lie in
+    memory."""
+
+    roles: Contraction
+    a: NarrowFactor
+    b: NarrowFactor
+
+    @property
+    def element(self) -> str:
+        """`i8` or `bf16`."""
+        return str(ir.MemRefType(self.a.factor.buffer.type).element_type)
+
+    @property
+    def depth(self) -> int:
+        """The number of terms of each sum."""
+        return math.prod(self.roles.generic.extents[d] for d in self.roles.reduced)
+
+
+def read_narrow_product(generic: Generic) -> NarrowProduct | None:
+    """What a generic multiplies; None if it does something else, or is too small to be worth it."""
+    if len(generic.inputs) != 2 or len(generic.outputs) != 1 or not any(generic.reductions):
+        return None
+    if math.prod(generic.extents) < _LEAST_PRODUCTS or loaded_buffers(generic):
+        return None
+    output = generic.outputs[0]
+    if not all(isinstance(v.type, ir.MemRefType) for v in (*generic.inputs, output)):
+        return None
+    element = str(ir.MemRefType(output.type).element_type)
+    widenings = _widenings_in(generic, element)
+    if widenings is None:
+        return None
+    factors = []
+    for value, map_, widening in zip(generic.inputs, generic.input_maps, widenings, strict=True):
+        found = (
+            _widened_before(generic, Factor(value, map_))
+            if widening is None
+            else NarrowFactor(Factor(value, map_), _WIDENINGS[widening], None)
+        )
+        if found is None:
+            return None
+        if str(ir.MemRefType(found.factor.buffer.type).element_type) != _NARROW[element]:
+            return None
+        factors.append(found)
+    c = Factor(output, generic.output_maps[0])
+    for a, b in (factors, factors[::-1]):
+        roles = with_roles(generic, a.factor, b.factor, c)
+        if roles is not None:
+            product = NarrowProduct(roles, a, b)
+            return product if _is_worth_it(product) else None
+    return None
+
+
+def _is_worth_it(product: NarrowProduct) -> bool:
+    extents, roles = product.roles.generic.extents, product.roles
+    return (
+        extents[roles.row] >= _LEAST_ROWS
+        and extents[roles.column] >= _LEAST_COLUMNS
+        and product.depth >= _LEAST_DEPTH
+    )
+
+
+def _widenings_in(generic: Generic, element: str) -> list[str | None] | None:
+    """The op that widens each input in a body that is c + a * b; None for another body."""
+    body = [op.operation for op in generic.body.operations]
+    if tuple(op.name for op in body[-3:-1]) != _BODIES.get(element):
+        return None
+    *widened, multiply, add, end = body
+    left, right, total = generic.body.arguments
+    values: dict[ir.Value, tuple[ir.Value, str | None]]
+    values = {left: (left, None), right: (right, None)}
+    for op in widened:
+        if op.name not in _WIDENINGS or op.operands[0] not in (left, right):
+            return None
+        values[op.results[0]] = (op.operands[0], op.name)
+    used = dict(values[operand] for operand in multiply.operands if operand in values)
+    if set(used) != {left, right}:
+        return None
+    if set(add.operands) != {total, multiply.results[0]} or end.operands[0] != add.results[0]:
+        return None
+    return [used[left], used[right]]
+
+
+def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
+    """What a factor is a widened copy of, if a generic in front wrote it as that and what that
+    reads has not changed since."""
+    buffer = factor.buffer
+    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+        return None
+    users = {use.owner.operation for use in buffer.uses}
+    writers = [op for op in users - {product.op} if _writes(op, buffer)]
+    if len(writers) != 1 or writers[0].block != product.op.operation.block:
+        return None
+    widening = read_generic(writers[0])
+    body = [op.operation for op in widening.body.operations]
+    if len(widening.inputs) != 1 or len(body) != 2 or body[0].name not in _WIDENINGS:
+        return None
+    if body[0].operands[0] != widening.body.arguments[0] or any(widening.reductions):
+        return None
+    source, identity = widening.inputs[0], ir.AffineMap.get_identity(widening.rank)
+    if widening.output_maps[0] != identity or not isinstance(source.type, ir.MemRefType):
+        return None
+    if _is_written_between(source, writers[0], product.op):
+        return None
+    map_ = ir.AffineMap.get(
+        product.rank, 0, [e.compose(factor.map) for e in widening.input_maps[0].results]
+    )
+    return NarrowFactor(Factor(source, map_), _WIDENINGS[body[0].name], writers[0])
+
+
+def _writes(op: ir.Operation, buffer: ir.Value) -> bool:
+    """Whether an op may write a buffer: a generic does so to its outputs, others are not known."""
+    return not is_generic_on_buffers(op) or buffer in read_generic(op).outputs
+
+
+def _is_written_between(buffer: ir.Value, first: ir.Operation, last: ir.Operation) -> bool:
+    root, seen = root_buffer(buffer), False
+    for op in first.block.operations:
+        if op.operation == last:
+            return not seen
+        if seen and any(
+            isinstance(value.type, ir.MemRefType) and root_buffer(value) == root
+            and _writes(op.operation, value)
+            for value in op.operation.operands
+        ):  # fmt: skip
+            return True
+        seen = seen or op.operation == first
+    return True
+
+
+def erase_unread(widenings: set[ir.Operation]) -> None:
+    """Erase those of these ops whose widened copies nothing reads."""
+    for widening in widenings:
+        buffer = widening.operands[1]
+        if {use.owner.operation for use in buffer.uses} == {widening}:
+            widening.erase()
+            buffer.owner.erase()

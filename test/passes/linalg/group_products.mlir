@@ -1,0 +1,116 @@
+// RUN: %lamina-opt %s --pass-pipeline='linalg-group-products{features=amx-int8+amx-bf16+avx512vnni}' | FileCheck %s --check-prefixes=CHECK,TILES
+// RUN: %lamina-opt %s --pass-pipeline='linalg-group-products{features=avx512vnni}' | FileCheck %s --check-prefixes=CHECK,BYTES
+// RUN: %lamina-opt %s --pass-pipeline='linalg-group-products{vector-bits=256}' | FileCheck %s --check-prefixes=CHECK,WORDS
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+#ij = affine_map<(i, j) -> (i, j)>
+#j = affine_map<(i, j) -> (j)>
+#no = affine_map<(i, j) -> ()>
+
+// The second factor is packed; then tiles, or vectors of groups, are multiplied. Bytes with signs on
+// both sides need the first's flipped for vpdpbusd. Without either, bytes become words.
+// CHECK-LABEL: func.func @bytes
+// TILES: %[[PACKED:.*]] = memref.alloc() : memref<4096xi8>
+// TILES: vector.shuffle {{.*}} : vector<32xi8>, vector<32xi8>
+// TILES: llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES: scf.for
+// TILES: llvm.call_intrinsic "llvm.x86.tilezero"
+// TILES: scf.for
+// TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// TILES: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tdpbssd"
+// TILES-COUNT-4: llvm.call_intrinsic "llvm.x86.tilestored64"
+// TILES: llvm.call_intrinsic "llvm.x86.tilerelease"
+// BYTES: arith.xori
+// BYTES: vector.broadcast {{.*}} : i32 to vector<16xi32>
+// BYTES: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"({{.*}}) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+// WORDS: arith.extsi {{.*}} : i8 to i16
+// WORDS: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"({{.*}}) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+func.func @bytes(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi32>) {
+  %zero = arith.constant 0 : i32
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : i32) outs(%c : memref<64x64xi32>) {
+  ^bb0(%x: i32, %y: i32):
+    linalg.yield %x : i32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<64x64xi8>, memref<64x64xi8>) outs(%c : memref<64x64xi32>) {
+  ^bb0(%x: i8, %y: i8, %z: i32):
+    %0 = arith.extsi %x : i8 to i32
+    %1 = arith.extsi %y : i8 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.addi %z, %2 : i32
+    linalg.yield %3 : i32
+  }
+  return
+}
+
+// A copy that was widened in front is not needed; a second factor with its sum innermost is turned.
+// What follows reads blocks.
+// CHECK-LABEL: func.func @widened_before
+// TILES-NOT: arith.extui
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbusd"
+// BYTES: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<{{.*}}xi32>, memref<{{.*}}xf32, strided<[1], offset: ?>>)
+// CHECK: arith.sitofp
+func.func @widened_before(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %scale: memref<64xf32>, %d: memref<64x64xf32>) {
+  %zero = arith.constant 0 : i32
+  %wide = memref.alloc() : memref<64x64xi32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%a : memref<64x64xi8>) outs(%wide : memref<64x64xi32>) {
+  ^bb0(%x: i8, %y: i32):
+    %0 = arith.extui %x : i8 to i32
+    linalg.yield %0 : i32
+  }
+  %c = memref.alloc() : memref<64x64xi32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : i32) outs(%c : memref<64x64xi32>) {
+  ^bb0(%x: i32, %y: i32):
+    linalg.yield %x : i32
+  }
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%wide, %b : memref<64x64xi32>, memref<64x64xi8>) outs(%c : memref<64x64xi32>) {
+  ^bb0(%x: i32, %y: i8, %z: i32):
+    %0 = arith.extsi %y : i8 to i32
+    %1 = arith.muli %x, %0 : i32
+    %2 = arith.addi %z, %1 : i32
+    linalg.yield %2 : i32
+  }
+  linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]} ins(%c, %scale : memref<64x64xi32>, memref<64xf32>) outs(%d : memref<64x64xf32>) {
+  ^bb0(%x: i32, %s: f32, %y: f32):
+    %0 = arith.sitofp %x : i32 to f32
+    %1 = arith.mulf %0, %s : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// bf16 is for tiles only: elsewhere products of f32 are as fast.
+// CHECK-LABEL: func.func @bf16
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// BYTES-NOT: llvm.call_intrinsic
+// WORDS-NOT: llvm.call_intrinsic
+func.func @bf16(%a: memref<64x64xbf16>, %b: memref<64x64xbf16>, %c: memref<64x64xf32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<64x64xbf16>, memref<64x64xbf16>) outs(%c : memref<64x64xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.addf %z, %2 : f32
+    linalg.yield %3 : f32
+  }
+  return
+}
+
+// Too few rows to be worth packing anything.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-NOT: llvm.call_intrinsic
+func.func @few_rows(%a: memref<4x512xi8>, %b: memref<512x64xi8>, %c: memref<4x64xi32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<4x512xi8>, memref<512x64xi8>) outs(%c : memref<4x64xi32>) {
+  ^bb0(%x: i8, %y: i8, %z: i32):
+    %0 = arith.extsi %x : i8 to i32
+    %1 = arith.extsi %y : i8 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.addi %z, %2 : i32
+    linalg.yield %3 : i32
+  }
+  return
+}
