@@ -110,7 +110,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
         launches, scratch = _launches(module)
         device = module.body.operations[0].operation.attributes
         library = plain(device[LIBRARY]) if LIBRARY in device else None
-        run_pipeline(CUDA_KERNEL_LLVM, module)
+        run_pipeline(_for_processor(target), module)
         check_translatable(module, ("llvm.", "nvvm."))
         text = llvm.translate_module_to_llvmir(module.operation)
     _check_declared(text, kernel)
@@ -137,6 +137,13 @@ def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
         texts = {"linalg": str(module)}
         run_pipeline(_for_target(CUDA_KERNEL_GPU, target), module)
     return texts | {"gpu": str(module)}
+
+
+def _for_processor(target: Target) -> tuple[str, ...]:
+    """The pipeline to the llvm dialect: from sm_80 on, f32 is rounded to bf16 by one instruction."""
+    native = "{native=bf16}" if generation(target.cpu) >= 80 else ""
+    expand = "math-expand-small-floats"
+    return tuple(stage + native if stage == expand else stage for stage in CUDA_KERNEL_LLVM)
 
 
 def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 Every operation on such a type is done in f32 and rounded back at once, so that results do not
 depend on how operations were grouped. Conversions become integer code that rounds once, also from
 f64. f64 to f16 is among them: where processors lack it, LLVM would call a function. LLVM sees the
-f8 and narrower types as integers that it carries. Leaves data movement alone.
+f8 and narrower types as integers that it carries. Leaves data movement alone, and, where `native`
+says so, conversions that the processor has.
 
 example: test/passes/math/expand_small_floats.mlir
 """
@@ -22,7 +23,10 @@ _CARRIED = frozenset(("arith.select", "arith.bitcast"))
 
 @dataclass(frozen=True)
 class ExpandSmallFloats(Pass):
-    """See the module's docstring."""
+    """See the module's docstring. `native` names the formats to which the processor rounds f32 itself:
+    the same bits, but for those of NaN."""
+
+    native: tuple[str, ...] = ()
 
     def run(self, module: ir.Module) -> None:
         found: list[ir.Operation] = []
@@ -38,35 +42,35 @@ class ExpandSmallFloats(Pass):
         module.operation.walk(visit)
         for op in reversed(found):  # a use of a constant sees it before it is expanded
             with ir.InsertionPoint(op), op.location:
-                _expand(op)
+                _expand(op, self.native)
         if found:
             # What a constant gave rise to is folded here: in the llvm dialect nothing folds it, and
             # a float constant that LLVM folds while it is printed is one that we did not spell.
             PassManager.parse("builtin.module(canonicalize)").run(module.operation)
 
 
-def _expand(op: ir.Operation) -> None:
+def _expand(op: ir.Operation, native: tuple[str, ...]) -> None:
     result = op.results[0]
     if op.name == "arith.constant":
         replacement = _constant(op)
     elif op.name == "arith.extf":
-        replacement = _convert_float(_widened(op.operands[0]), result.type)
+        replacement = _convert_float(_widened(op.operands[0]), result.type, native)
     elif op.name == "arith.truncf":
-        replacement = _convert_float(_widened(op.operands[0]), result.type)
+        replacement = _convert_float(_widened(op.operands[0]), result.type, native)
     elif op.name in ("arith.sitofp", "arith.uitofp"):
         # f64 holds every i32; what it rounds of an i64 lies far below a small float's last bit.
         wide = _is_wide_integer(op.operands[0].type)
         through = _with_element(result.type, ir.F64Type.get() if wide else ir.F32Type.get())
         number = ir.Operation.create(op.name, [through], [op.operands[0]]).result
-        replacement = _convert_float(Term.of(number), result.type)
+        replacement = _convert_float(Term.of(number), result.type, native)
     else:
-        replacement = _in_f32(op)
+        replacement = _in_f32(op, native)
     if replacement is not None:
         result.replace_all_uses_with(replacement)
         op.erase()
 
 
-def _in_f32(op: ir.Operation) -> ir.Value:
+def _in_f32(op: ir.Operation, native: tuple[str, ...]) -> ir.Value:
     """The operation on f32, its result rounded if it is of a small type."""
     operands = [_widened(value).value if _format_of(value.type) else value for value in op.operands]
     of = op.results[0].type
@@ -74,7 +78,7 @@ def _in_f32(op: ir.Operation) -> ir.Value:
     through = _with_element(of, ir.F32Type.get()) if is_small else of
     attributes = {name: op.attributes[name] for name in op.attributes}
     value = ir.Operation.create(op.name, [through], operands, attributes).result
-    return _convert_float(Term.of(value), of) if is_small else value
+    return _convert_float(Term.of(value), of, native) if is_small else value
 
 
 def _widened(value: ir.Value) -> Term:
@@ -93,9 +97,11 @@ def _widened(value: ir.Value) -> Term:
     return decode(Term(wide, lane, "int"), format_)
 
 
-def _convert_float(term: Term, to: ir.Type) -> ir.Value:
+def _convert_float(term: Term, to: ir.Type, native: tuple[str, ...] = ()) -> ir.Value:
     """An f32 or f64 as a value of any float type, rounded once."""
     format_ = _format_of(to)
+    if term.lane.width == 32 and str(_element(to)) in native:
+        return ir.Operation.create("arith.truncf", [to], [term.value]).result
     if format_ is None:
         lane = Lane.of(to)
         if (term.lane.width, lane.width) != (64, 16):
@@ -130,7 +136,7 @@ def _number_of(value: ir.Value) -> float | None:
 
 
 def _format_of(type_: ir.Type) -> SmallFormat | None:
-    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    element = _element(type_)
     return FORMATS.get(str(element)) if isinstance(element, ir.FloatType) else None
 
 
@@ -142,8 +148,11 @@ def _skips_f32(op: ir.Operation) -> bool:
 
 
 def _is_wide_integer(type_: ir.Type) -> bool:
-    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
-    return ir.IntegerType(element).width > 16
+    return ir.IntegerType(_element(type_)).width > 16
+
+
+def _element(type_: ir.Type) -> ir.Type:
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
 def _with_element(type_: ir.Type, element: ir.Type) -> ir.Type:

@@ -28,6 +28,7 @@
 // AMPERE: cp.async.cg.shared.global [{{.*}}], 16
 // AMPERE: ldmatrix.sync.aligned.m8n8.x4{{.*}}.b16
 // AMPERE: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// AMPERE: cvt.rn.bf16
 // HOPPER: .extern .shared .align 1024
 // HOPPER: .param .align 64 .b8 {{.*}}[128]
 // HOPPER: .minnctapersm 1
@@ -40,6 +41,7 @@
 // HOPPER: wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k16.f32.bf16.bf16
 // HOPPER: wgmma.commit_group.sync.aligned
 // HOPPER: wgmma.wait_group.sync.aligned
+// HOPPER: cvt.rn.bf16
 
 // Sort: each row in shared memory.
 // CHECK: // kernel {{.*}}sort

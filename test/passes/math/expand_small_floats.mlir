@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --pass-pipeline=math-expand-small-floats | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='math-expand-small-floats{native=bf16}' | FileCheck %s --check-prefix=NATIVE
 
 // CHECK-LABEL: func.func @add_bf16
 // CHECK: %[[CODE:.*]] = arith.bitcast %arg0 : bf16 to i16
@@ -7,6 +8,11 @@
 // CHECK: arith.addf %{{.*}}, %{{.*}} : f32
 // CHECK: arith.trunci %{{.*}} : i32 to i16
 // CHECK: arith.bitcast %{{.*}} : i16 to bf16
+
+// NATIVE-LABEL: func.func @add_bf16
+// NATIVE: %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// NATIVE-NEXT: %[[ROUNDED:.*]] = arith.truncf %[[SUM]] : f32 to bf16
+// NATIVE-NEXT: return %[[ROUNDED]]
 func.func @add_bf16(%a: bf16, %b: bf16) -> bf16 {
   %0 = arith.addf %a, %b : bf16
   return %0 : bf16
