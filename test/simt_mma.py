@@ -53,7 +53,7 @@ def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
 
 def create_group(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.device_async_create_group`."""
-    launch._everyone(op, mask)
+    launch._everyone(op, mask, launch.threads)
     launch.copies.groups.append(launch.copies.open)
     launch.copies.open = []
     return [None]
@@ -61,7 +61,7 @@ def create_group(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) ->
 
 def wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.device_async_wait`: all but the last groups are done, in the threads that copied."""
-    launch._everyone(op, mask)
+    launch._everyone(op, mask, launch.threads)
     left = op.attributes["numGroups"].value if "numGroups" in op.attributes else 0
     groups = launch.copies.groups
     while len(groups) > left:
@@ -75,7 +75,7 @@ def wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
 
 def ldmatrix(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.ldmatrix`: lane 8 i + r says where row r of matrix i is; all lanes get parts."""
-    launch._everyone(op, mask)
+    launch._everyone(op, mask, launch.threads)
     view, *_ = operands
     tiles, per = op.results[0].type.shape
     count = 16 // view.data.itemsize
@@ -96,7 +96,7 @@ def ldmatrix(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
 
 def mma(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.mma.sync`: a 16 x 8 tile of sums in each warp."""
-    launch._everyone(op, mask)
+    launch._everyone(op, mask, launch.threads)
     a, b, c = (np.broadcast_to(x, (launch.lane.size, *x.shape[-2:])) for x in operands)
     if "tf32Enabled" in op.attributes:
         a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))

@@ -3,8 +3,8 @@
 Four warps have 16 queries each. For 64 keys after the other they multiply q and k^T, do to the scores
 what the program does (scale, mask, bias), and keep for each query the highest score so far, the sum
 of exponentials relative to it, and the sum of these times v: when the highest grows, both sums are
-scaled down. While scores are computed, v's rows are copied into shared memory; while v is multiplied,
-the next keys. (Dao, FlashAttention-2, 2023; Milakov and Gimelshein, Online normalizer, 2018.)
+scaled down. Keys that a mask hides from all queries of the block are left out. While scores are
+computed, v's rows are copied into shared memory; while v is multiplied, the next keys. (Dao, FlashAttention-2, 2023; Milakov and Gimelshein, Online normalizer, 2018.)
 
 The probabilities are rounded as the program rounds them, but before they are divided by their sum.
 """
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.dialects.vendors import math as math_
+from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
@@ -24,6 +25,7 @@ from lamina.passes.gpu.product_block import Arena
 from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape
 from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times
 from lamina.passes.gpu.scalar_ops import element_at
+from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.gpu.threads import (
     WARP,
     barrier,
@@ -169,7 +171,6 @@ class _Block:
 
     # ---- the loop over keys ----------------------------------------------------------------------
     def emit(self) -> None:
-        shape = self.shape
         f32 = ir.F32Type.get()
         groups = Groups()
         self.q.operand.begin = self.first
@@ -182,7 +183,7 @@ class _Block:
         zero, least = zero_of(f32), _constant(-math.inf)
         none = vector.FromElementsOp(ir.VectorType.get([2, 2], f32), [zero] * 4).result
         columns = self.value_width // 8
-        steps = -(-shape.keys // _KEYS)
+        steps = self._steps()
 
         def step(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             highest, sums, totals = carried[:2], carried[2:4], carried[4:]
@@ -204,7 +205,7 @@ class _Block:
             barrier()
             following = plus(number, 1)
             self.k.operand.begin = times(following, _KEYS)
-            when(below(following, steps), lambda: _start(self.k, index(0)))
+            when(_is_below(following, steps), lambda: _start(self.k, index(0)))
             groups.commit()
             return [*highest, *sums, *self._add_values(powers, totals)]
 
@@ -212,6 +213,18 @@ class _Block:
             index(0), steps, 1, [least, least, zero, zero, *([none] * columns)], step
         )
         self._finish(carried[2:4], carried[4:])
+
+    def _steps(self) -> ir.Value:
+        """How many steps it takes: blocks of keys at the end that no query sees are left out."""
+        shape = self.shape
+        steps = -(-shape.keys // _KEYS)
+        mask = Mask.of(self.attention)
+        if mask is None or steps == 1:
+            return index(steps)
+        at = {d: (Scalar(value), Scalar(value)) for d, value in self.batch.items()}
+        rows = [shape.extents[d] for d in shape.rows]
+        at |= zip(shape.rows, tile_bounds(Scalar(self.first), _QUERIES, rows))
+        return blocks_in_sight(mask, at, shape.keys_dim, shape.keys, _KEYS).value
 
     def _scores(self, first: ir.Value) -> list[list[list[ir.Value]]]:
         """The scores of this lane: by row (of two), fragment, and column (of two)."""
@@ -353,6 +366,10 @@ class _Block:
 
 def _start(tile: AsyncCopies | RegisterCopies, first_depth: ir.Value) -> None:
     tile.put(index(0), tile.read(index(0), first_depth))
+
+
+def _is_below(a: ir.Value, b: ir.Value) -> ir.Value:
+    return arith.CmpIOp(arith.CmpIPredicate.ult, a, b).result
 
 
 def _padded(width: int) -> int:

@@ -38,6 +38,13 @@ def _plain(q, k, v):
     return lamina.nn.softmax(q @ k.T * np.float16(0.2)) @ v
 
 
+def _some_see_nothing(q, k, v):
+    """Those have the mean of all values: nothing is left out."""
+    scores = (q @ k.T * np.float16(0.2)).astype(np.float32)
+    i, j = jnp.arange(q.shape[0])[:, None], jnp.arange(k.shape[0])
+    return lamina.nn.softmax(jnp.where(j + 3 <= i, scores, -1e38)).astype(q.dtype) @ v
+
+
 def _some_see_nothing_at_first(q, k, v):
     scores = (q @ k.T).astype(np.float32)
     i, j = jnp.arange(q.shape[0])[:, None], jnp.arange(k.shape[0])
@@ -51,7 +58,7 @@ PROGRAMS: dict[str, tuple[Callable, tuple]] = {
                                             _x(1, 4, 20, 70))),
     "mask": (_masked, (_x(1, 9, 2, 16), _x(1, 130, 2, 16), _x(1, 130, 2, 16),
                        _RANDOM.random((1, 2, 9, 130)) > 0.3)),
-    "f16_odd": (_plain, (_x(33, 21, dtype=np.float16), _x(65, 21, dtype=np.float16),
+    "f16_odd": (_some_see_nothing, (_x(33, 21, dtype=np.float16), _x(65, 21, dtype=np.float16),
                          _x(65, 39, dtype=np.float16))),
     "infinite": (_some_see_nothing_at_first, (_x(130, 16), _x(130, 16), _x(130, 16))),
 }  # fmt: skip
@@ -78,6 +85,16 @@ def test_emulated(name: str) -> None:
     found = program.run()[0].astype(np.float32)
     np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=1e-2)
     assert not program.conflicts
+
+
+def test_keys_that_no_query_sees_are_left_out() -> None:
+    q, k, v = PROGRAMS["causal"][1]
+    v = v.copy()
+    v[:, 64:] = np.nan  # zero times that would be NaN
+    program = Program(PROGRAMS["causal"][0], q, k, v)
+    (found,) = program.run()
+    seen = np.isfinite(found.astype(np.float32)).all((0, 2, 3))
+    np.testing.assert_array_equal(seen, np.arange(70) < 64)
 
 
 def test_queries_that_see_nothing_are_nan() -> None:
