@@ -34,7 +34,7 @@ from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
 from lamina.passes.gpu.product_library import LIBRARY, plain
 from lamina.passes.gpu.product_tiling import generation
-from lamina.passes.gpu.write_kernels import is_attention, written_op
+from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
 from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, vectorise=False)
@@ -122,7 +122,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
 def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
     """A function of StableHLO ops -> a gpu.module; the texts of the stages on the way."""
     (function,) = [op.operation for op in module.body.operations]
-    if is_attention(function) and generation(target.cpu) >= 80:
+    if is_attention(function) and (is_exact(function) or generation(target.cpu) >= 80):
         texts = {"linalg": str(module)}
         run_pipeline(CUDA_KERNEL_WRITTEN, module)
     elif written_op(function) is not None and not is_attention(function):

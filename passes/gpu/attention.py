@@ -1,10 +1,11 @@
-"""Attention in one kernel: scores of 64 queries and 64 keys at a time, and softmax as they come.
+"""Attention in one kernel, by tensor cores, or for f32 by threads (`attention_simt.py`).
 
-Four warps have 16 queries each. For 64 keys after the other they multiply q and k^T, do to the scores
+Of a block's 64 queries four warps have 16 each. For 64 keys after the other they multiply q and k^T, do to the scores
 what the program does (scale, mask, bias), and keep for each query the highest score so far, the sum
 of exponentials relative to it, and the sum of these times v: when the highest grows, both sums are
 scaled down. Keys that a mask hides from all queries of the block are left out. While scores are
-computed, v's rows are copied into shared memory; while v is multiplied, the next keys. (Dao, FlashAttention-2, 2023; Milakov and Gimelshein, Online normalizer, 2018.)
+computed, v's rows are copied into shared memory; while v is multiplied, the next keys. (Dao,
+FlashAttention-2, 2023; Milakov and Gimelshein, Online normalizer, 2018.)
 
 The probabilities are rounded as the program rounds them, but before they are divided by their sum.
 """
@@ -17,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.dialects.vendors import math as math_
 from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
+from lamina.passes.gpu.attention_shape import AttentionShape
+from lamina.passes.gpu.attention_simt import write_attention_simt
 from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
@@ -40,7 +43,7 @@ from lamina.passes.gpu.threads import (
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import index, store
 from lamina.passes.stablehlo.attention import Attention
-from lamina.passes.stablehlo.facts import DotNumbers, ints
+from lamina.passes.stablehlo.facts import ints
 
 _THREADS = 128
 _QUERIES = _KEYS = 64  # of a block, and of a step
@@ -54,77 +57,34 @@ def write_attention(job: Job) -> None:
         values = values.operands[0].owner.operation
     attention = Attention.of(values)
     assert attention is not None
-    shape = _Shape(attention, order)
+    shape = AttentionShape(attention, order)
+    if isinstance(attention.product.operands[0].type.element_type, ir.F32Type):
+        return write_attention_simt(job, attention, shape)
     blocks = math.prod(shape.extents[d] for d in shape.batch) * -(-shape.queries // _QUERIES)
     job.launch(blocks, _THREADS, lambda kernel: _Block(job, kernel, attention, shape).emit())
 
 
-class _Shape:
-    """The dimensions of scores, by number, and then one for widths: of q and k, or of v."""
-
-    def __init__(self, attention: Attention, order: Sequence[int] | None) -> None:
-        """`order`: of the result's dimensions, if they are transposed."""
-        product = DotNumbers.of(attention.product)
-        values = DotNumbers.of(attention.values)
-        scores = list(attention.scores.type.shape)
-        rank = self.rank = len(scores)
-        self.keys_dim = attention.keys_dim
-        self.batch = tuple(range(len(product.lhs_batch)))
-        self.rows = tuple(d for d in range(rank) if d not in self.batch and d != self.keys_dim)
-        self.queries, self.keys = math.prod(scores[d] for d in self.rows), scores[self.keys_dim]
-        self.extents = scores
-
-        # Each operand's dimension -> that of the scores, or `rank`.
-        lhs, rhs = (v.type for v in attention.product.operands)
-        free = iter(range(len(self.batch), rank))
-        of_product: list[dict[int, int]] = []
-        for type_, batch, contracting in (
-            (lhs, product.lhs_batch, product.lhs_contracting),
-            (rhs, product.rhs_batch, product.rhs_contracting),
-        ):
-            dims = dict(zip(batch, self.batch)) | {contracting[0]: rank}
-            dims |= {d: next(free) for d in range(len(type_.shape)) if d not in dims}
-            of_product.append(dims)
-        self.of_q = of_product[attention.queries_operand]
-        self.of_k = of_product[1 - attention.queries_operand]
-        p = attention.probabilities_operand
-        p_batch, v_batch = values.lhs_batch, values.rhs_batch
-        v_contracting = values.rhs_contracting
-        if p == 1:
-            p_batch, v_batch, v_contracting = v_batch, p_batch, values.lhs_contracting
-        v = attention.values.operands[1 - p].type
-        self.of_v = dict(zip(v_batch, p_batch)) | {v_contracting[0]: self.keys_dim}
-        (width,) = (d for d in range(len(v.shape)) if d not in self.of_v)
-        self.of_v[width] = rank
-        self.width = attention.product.operands[0].type.shape[product.lhs_contracting[0]]
-        self.value_width = v.shape[width]
-        # The result's dimensions: batch, then those of lhs, then those of rhs.
-        queries = [d for d in range(rank) if d not in p_batch and d != self.keys_dim]
-        self.result = [*p_batch, *((*queries, rank) if p == 0 else (rank, *queries))]
-        if order is not None:
-            self.result = [self.result[d] for d in order]
-
-    def product(self, of: Sequence[Mapping[int, int]], width: int, reduced: int) -> Product:
-        """The scores (reduced over widths) or the values (over keys) as a product of two buffers."""
-        extents = (*self.extents, width)
-        maps = [
-            ir.AffineMap.get(
-                self.rank + 1, 0, [ir.AffineDimExpr.get(dims[d]) for d in range(len(dims))]
-            )
-            for dims in of
-        ]
-        generic = Generic(
-            None, (), (), tuple(maps), (), tuple(d == reduced for d in range(self.rank + 1)), extents
-        )  # type: ignore[arg-type]
-        none = Factor(0, None, maps[0], (), None, ())  # type: ignore[arg-type]
-        return Product(generic, none, none, None, None, self.batch, (reduced,))  # type: ignore[arg-type]
+def _product(shape: AttentionShape, of: Sequence[Mapping[int, int]], width: int, reduced: int) -> Product:
+    """The scores (reduced over widths) or the values (over keys) as a product of two buffers."""
+    extents = (*shape.extents, width)
+    maps = [
+        ir.AffineMap.get(
+            shape.rank + 1, 0, [ir.AffineDimExpr.get(dims[d]) for d in range(len(dims))]
+        )
+        for dims in of
+    ]
+    generic = Generic(
+        None, (), (), tuple(maps), (), tuple(d == reduced for d in range(shape.rank + 1)), extents
+    )  # type: ignore[arg-type]
+    none = Factor(0, None, maps[0], (), None, ())  # type: ignore[arg-type]
+    return Product(generic, none, none, None, None, shape.batch, (reduced,))  # type: ignore[arg-type]
 
 
 class _Block:
     """Emits one block's work."""
 
     def __init__(
-        self, job: Job, kernel: Kernel, attention: Attention, shape: _Shape
+        self, job: Job, kernel: Kernel, attention: Attention, shape: AttentionShape
     ) -> None:
         self.job, self.kernel, self.attention, self.shape = job, kernel, attention, shape
         q_at = attention.queries_operand
@@ -145,8 +105,8 @@ class _Block:
         size = 2
         sizes = [_QUERIES * width * size, _KEYS * width * size, _KEYS * value_width * size]
         arena = Arena(kernel, sum(sizes))
-        scores = shape.product((shape.of_q, shape.of_k), shape.width, shape.rank)
-        values = shape.product((shape.of_v,), shape.value_width, shape.keys_dim)
+        scores = _product(shape, (shape.of_q, shape.of_k), shape.width, shape.rank)
+        values = _product(shape, (shape.of_v,), shape.value_width, shape.keys_dim)
         k_bounds = Bounds(shape.keys, shape.width, bool(shape.keys % _KEYS), shape.width != width)
         q_bounds = Bounds(shape.queries, shape.width, bool(shape.queries % _QUERIES), shape.width != width)
         v_bounds = Bounds(shape.value_width, shape.keys, shape.value_width != value_width, bool(shape.keys % _KEYS))

@@ -254,6 +254,8 @@ class Array:
 
     def several(self, at: Any, count: int) -> list[Scalar]:
         """Elements that lie side by side, from an aligned place on."""
+        if count == 1:
+            return [self[at]]
         type_ = ir.VectorType.get([count], self.element)
         found = vector.LoadOp(
             type_, self.buffer, self._at(at), alignment=count * self.element.width // 8
@@ -262,6 +264,9 @@ class Array:
 
     def set_several(self, at: Any, values: Sequence[Scalar]) -> None:
         """Write elements side by side, from an aligned place on."""
+        if len(values) == 1:
+            self[at] = values[0]
+            return
         type_ = ir.VectorType.get([len(values)], self.element)
         packed = vector.FromElementsOp(type_, [value.value for value in values]).result
         alignment = len(values) * self.element.width // 8

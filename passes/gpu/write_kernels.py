@@ -112,6 +112,11 @@ def is_attention(function: ir.Operation) -> bool:
     return "lamina.kind" in attributes and attributes["lamina.kind"].value == ATTENTION
 
 
+def is_exact(function: ir.Operation) -> bool:
+    """Whether an attention is f32, which every GPU does by threads."""
+    return "f32" == str(function.regions[0].blocks[0].arguments[0].type.element_type)
+
+
 def _writer(op: ir.Operation) -> Callable[[Job], None] | None:
     if op.name == "stablehlo.custom_call":
         return ROUTINES.get(routine_of(op) or "")

@@ -27,12 +27,13 @@ class NoteTf32(Pass):
         for view in module.body.operations:
             function = view.operation
             products = find_ops(function, *_PRODUCTS)
-            if products and all(map(_is_high, products)):
+            if products and all(map(asks_for_tf32, products)):
                 function.attributes[TF32] = ir.UnitAttr.get()
                 self.count("functions")
 
 
-def _is_high(op: ir.Operation) -> bool:
+def asks_for_tf32(op: ir.Operation) -> bool:
+    """Whether a product may round its factors to tf32."""
     if "precision_config" not in op.attributes:
         return False
     return all("HIGH>" in str(precision) for precision in op.attributes["precision_config"])

@@ -10,8 +10,8 @@ in one pass over k and v, with a maximum and a sum that are corrected as they go
 compile it as it is. A transpose of the result is part of it. What masks are made of (iotas,
 comparisons) goes in, arrays become arguments.
 
-Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits
-(`any-type` lifts that), and widths of at most `max-width`.
+Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits and
+widths of at most `max-width`, or of f32, exactly, and twice that width (`any-type` lifts the types).
 
 example: test/passes/stablehlo/outline_attention.mlir
 """
@@ -26,6 +26,7 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.facts import CONTROL, DotNumbers, defining
 from lamina.passes.stablehlo.fuse_outline import Kernels
+from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 
 KIND = "attention"
 _NARROW = ("bf16", "f16")
@@ -63,7 +64,8 @@ class OutlineAttention(Pass):
         q, k = found.product.operands
         v = found.values.operands[1 - found.probabilities_operand]
         types = {str(value.type.element_type) for value in (q, k, v)}
-        if not self.any_type and not (len(types) == 1 and types <= set(_NARROW)):
+        is_exact = types == {"f32"} and not any(map(asks_for_tf32, (found.product, found.values)))
+        if not self.any_type and not (len(types) == 1 and (types <= set(_NARROW) or is_exact)):
             return False
         if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
             return False
@@ -71,7 +73,8 @@ class OutlineAttention(Pass):
         numbers = DotNumbers.of(found.values)
         rank = len(v.type.shape)
         free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
-        return max(q.type.shape[width], v.type.shape[free[0]]) <= self.max_width
+        widest = self.max_width * (2 if is_exact else 1)
+        return max(q.type.shape[width], v.type.shape[free[0]]) <= widest
 
 
 def _outline(found: Attention, kernels: Kernels) -> None:

@@ -51,6 +51,10 @@ def _some_see_nothing_at_first(q, k, v):
     return lamina.nn.softmax(jnp.where(j >= i, scores, -np.inf)).astype(q.dtype) @ v
 
 
+def _sum_of_heads(q, k, v):
+    return lamina.nn.softmax(jnp.where(jnp.arange(40) % 3 > 0, q @ k.T, -jnp.inf)) @ v
+
+
 # name -> (function, arguments)
 PROGRAMS: dict[str, tuple[Callable, tuple]] = {
     "causal": (_attention(is_causal=True), (_x(1, 70, 2, 32), _x(1, 70, 2, 32), _x(1, 70, 2, 32))),
@@ -60,6 +64,9 @@ PROGRAMS: dict[str, tuple[Callable, tuple]] = {
                        _RANDOM.random((1, 2, 9, 130)) > 0.3)),
     "f16_odd": (_some_see_nothing, (_x(33, 21, dtype=np.float16), _x(65, 21, dtype=np.float16),
                          _x(65, 39, dtype=np.float16))),
+    "f32_causal": (_attention(is_causal=True), tuple(_x(1, 70, 2, 24, dtype=np.float32) for _ in range(3))),
+    "f32_wide": (_sum_of_heads, (_x(33, 70, dtype=np.float32), _x(40, 70, dtype=np.float32),
+                                 _x(40, 129, dtype=np.float32))),
     "infinite": (_some_see_nothing_at_first, (_x(130, 16), _x(130, 16), _x(130, 16))),
 }  # fmt: skip
 
@@ -83,7 +90,8 @@ def test_emulated(name: str) -> None:
     assert _kernel(program)[1].scratch_bytes == 0, launch
     wanted = np.asarray(lamina.jit(function)(*arguments)).astype(np.float32)
     found = program.run()[0].astype(np.float32)
-    np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=1e-2)
+    tolerance = 2e-5 if "f32" in name else 2e-2
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance / 2)
     assert not program.conflicts
 
 
@@ -107,16 +115,20 @@ def test_queries_that_see_nothing_are_nan() -> None:
     np.testing.assert_array_equal(np.isnan(found.astype(np.float32)).all(1), np.arange(16) <= 3)
 
 
-@pytest.mark.parametrize("op", ["gpu.barrier", "nvgpu.device_async_wait"])
-def test_every_barrier_and_wait_is_needed(op: str) -> None:
-    name, kernel = _kernel(_program("causal"))
+@pytest.mark.parametrize(
+    ("of", "op", "count"),
+    [("causal", "gpu.barrier", 2), ("causal", "nvgpu.device_async_wait", 2),
+     ("f32_causal", "gpu.barrier", 3), ("f32_wide", "gpu.barrier", 4)],
+)  # fmt: skip
+def test_every_barrier_and_wait_is_needed(of: str, op: str, count: int) -> None:
+    name, kernel = _kernel(_program(of))
     lines = kernel.texts["gpu"].split("\n")
     places = [n for n, line in enumerate(lines) if op in line]
-    assert len(places) == 2
+    assert len(places) == count
     for place in places:
         broken = "\n".join(lines[:place] + lines[place + 1 :])
         with pytest.raises(simt.SimtError, match="race"):
-            _program("causal").run({name: broken})
+            _program(of).run({name: broken})
 
 
 def test_without_tensor_cores_scores_are_in_memory() -> None:

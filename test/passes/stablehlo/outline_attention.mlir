@@ -55,3 +55,44 @@ func.func @gradient(%q: tensor<32x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<6
   %o = stablehlo.dot_general %p, %v, contracting_dims = [1] x [0] : (tensor<32x64xbf16>, tensor<64x16xbf16>) -> tensor<32x16xbf16>
   return %o, %p : tensor<32x16xbf16>, tensor<32x64xbf16>
 }
+
+// -----
+
+// f32 is done exactly, unless tf32 will do.
+// CHECK-LABEL: func.func @exact
+// CHECK-NEXT: call @fused_attention_0
+func.func @exact(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
+    -> tensor<32x16xf32> {
+  %t = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<32x16xf32>, tensor<64x16xf32>) -> tensor<32x64xf32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %m = stablehlo.reduce(%t init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<32x64xf32>, tensor<f32>) -> tensor<32xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<32xf32>) -> tensor<32x64xf32>
+  %d = stablehlo.subtract %t, %mb : tensor<32x64xf32>
+  %e = stablehlo.exponential %d : tensor<32x64xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<32x64xf32>, tensor<f32>) -> tensor<32xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0] : (tensor<32xf32>) -> tensor<32x64xf32>
+  %p = stablehlo.divide %e, %lb : tensor<32x64xf32>
+  %o = stablehlo.dot_general %p, %v, contracting_dims = [1] x [0] : (tensor<32x64xf32>, tensor<64x16xf32>) -> tensor<32x16xf32>
+  return %o : tensor<32x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rounded
+// CHECK-NOT: call
+func.func @rounded(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
+    -> tensor<32x16xf32> {
+  %t = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1], precision = [HIGH, HIGH] : (tensor<32x16xf32>, tensor<64x16xf32>) -> tensor<32x64xf32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %m = stablehlo.reduce(%t init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<32x64xf32>, tensor<f32>) -> tensor<32xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<32xf32>) -> tensor<32x64xf32>
+  %d = stablehlo.subtract %t, %mb : tensor<32x64xf32>
+  %e = stablehlo.exponential %d : tensor<32x64xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<32x64xf32>, tensor<f32>) -> tensor<32xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0] : (tensor<32xf32>) -> tensor<32x64xf32>
+  %p = stablehlo.divide %e, %lb : tensor<32x64xf32>
+  %o = stablehlo.dot_general %p, %v, contracting_dims = [1] x [0] : (tensor<32x64xf32>, tensor<64x16xf32>) -> tensor<32x16xf32>
+  return %o : tensor<32x16xf32>
+}
