@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
@@ -44,13 +45,23 @@ def download(folder: Path, version: str) -> list[Path]:
 
 def build(folder: Path, version: str) -> Path:
     """lamina's wheel, by the Python of that version that is on the path or among pyenv's."""
-    found = shutil.which(f"python{version}") or next(
-        (str(p) for p in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))), None
-    )
+    # pyenv has a name on the path for each version it knows, also for those that are not chosen.
+    found = next((python for python in _pythons(version) if _works(python)), None)
     if found is None:
         raise SystemExit(f"there is no Python {version} here to build lamina's extension with")
     _run(found, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, REPO)
     return next(folder.glob("lamina-*.whl"))
+
+
+def _pythons(version: str) -> Iterator[str]:
+    yield from map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
+    found = shutil.which(f"python{version}")
+    if found is not None:
+        yield found
+
+
+def _works(python: str) -> bool:
+    return not subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode
 
 
 def pack(wheel: Path, folder: Path) -> Path:
@@ -112,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="3.12", help="of the other machine")
-    parser.add_argument("--part-mib", type=int, default=56, help="the most that one part may take")
+    parser.add_argument("--part-mib", type=int, default=52, help="the most that one part may take")
     given = parser.parse_args()
     folder = given.folder
     shutil.rmtree(folder, ignore_errors=True)

@@ -8,33 +8,18 @@ says, or spill, or lose an instruction that makes it fast.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "backends"))
-
-import ml_dtypes
 import numpy as np
-import test_cuda
-import test_cuda_attention
-import test_cuda_ops
-import test_cuda_products
-import test_cuda_wgmma
-from simt_program import Program
-
-import lamina
-import lamina.numpy as jnp
+from cuda_classes import Class, classes
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 TABLE = Path(__file__).parents[1] / "docs" / "cuda-registers.md"
 _GRANULE = 8  # registers are given to threads by eights
-_BF16 = ml_dtypes.bfloat16
 
 _16 = r"\.global[.\w]*\.(?:v4\.b32|v2\.b64)"
 _8 = r"\.global[.\w]*\.(?:v4\.b16|v2\.b32)"
@@ -57,61 +42,9 @@ class Taken:
     instructions: str
 
 
-@dataclass(frozen=True)
-class Class:
-    """A class of kernel: a program with at least one."""
-
-    name: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-
-
-def _of(dtype: Any, *shape: int) -> Any:
-    return lamina.ShapeDtypeStruct(shape, dtype)
-
-
-def _attend(q, k, v):
-    return lamina.nn.dot_product_attention(q, k, v, is_causal=True)
-
-
-_ROWS = _of(np.float32, 65536, 1024)
-# At the sizes that `make gpu-check` measures.
-BENCHMARKS: dict[str, tuple[Callable, tuple]] = {
-    "elementwise": (lambda x: jnp.tanh(x) * 2 + x, (_ROWS,)),
-    "softmax": (lambda x: lamina.nn.softmax(x, axis=1), (_ROWS,)),
-    "layernorm": (
-        lambda x: (x - x.mean(1, keepdims=True)) / (x.std(1, keepdims=True) + 1e-5), (_ROWS,)),
-    "sum of rows": (lambda x: x.sum(1), (_ROWS,)),
-    "sum of columns": (lambda x: x.sum(0), (_ROWS,)),
-    "sum": (jnp.sum, (_ROWS,)),
-    "matmul bf16": (jnp.matmul, (_of(_BF16, 8192, 8192),) * 2),
-    "matmul f8": (jnp.matmul, (_of(ml_dtypes.float8_e4m3fn, 4096, 4096),) * 2),
-    "matmul f32": (jnp.matmul, (_of(np.float32, 4096, 4096),) * 2),
-    "attention": (_attend, (_of(_BF16, 4, 4096, 16, 128),) * 3),
-    "sort": (jnp.sort, (_of(np.float32, 1 << 24),)),
-    "cumulative sum": (jnp.cumsum, (_of(np.float32, 1 << 24),)),
-}  # fmt: skip
-
-
-def classes() -> list[Class]:
-    """Every class of kernel that the tests run, and the benchmarks."""
-    groups: dict[str, dict[str, tuple]] = {
-        "loops": test_cuda.KERNELS,
-        "ops": test_cuda_ops.OPS,
-        "products": {name: row[0] for name, row in test_cuda_products.KERNELS.items()},
-        "attention": test_cuda_attention.PROGRAMS,
-        "wgmma": {name: row[:2] for name, row in test_cuda_wgmma.PRODUCTS.items()},
-        "benchmarks": BENCHMARKS,
-    }
-    return [Class(f"{g}: {n}", *row) for g, rows in groups.items() for n, row in rows.items()]
-
-
 def taken(of: Class, arch: str) -> Taken:
     """What the kernels of a class take; fails where one spills or keeps arrays in local memory."""
-    small = of.name.startswith("wgmma")
-    with test_cuda_wgmma.small_tiles() if small else contextlib.nullcontext():
-        with lamina.enable_x64("f64" in of.name):
-            program = Program(of.function, *of.arguments, arch=arch)
+    program = of.program(arch)
     registers = shared = 0
     for kernel in program.kernels.values():
         assert f".target {arch}\n" in kernel.ptx

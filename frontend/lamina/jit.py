@@ -486,14 +486,7 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
     device, target = options.device, options.target
     if device is None and target is not None:
         device = target.kind
-    if isinstance(device, str) and device != "cpu":
-        from lamina.devices import devices
-
-        device = devices(device)[0]
-    if device is not None:
-        gpu = None if device == "cpu" or device.platform == "cpu" else device
-    else:
-        gpu = placement.device_of(leaves)
+    gpu = placement.device_of(leaves) if device is None else placement.gpu_named(device)
     if gpu is not None:
         names = traced.arg_names
         placement.settle(
@@ -549,6 +542,8 @@ def _hoisted(traced: TracedCall) -> ClosedJaxpr:
 
 # ---- stages -------------------------------------------------------------------------------------
 def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
+    from lamina import placement
+
     traced, leaves = trace_call(options, args, kwargs)
     return stages.Traced(
         traced.closed,
@@ -562,6 +557,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
         options.static_argnums,
         options.static_argnames,
         options.target,
+        placement.device_of(leaves) if options.device is None else options.device,
     )
 
 

@@ -69,6 +69,15 @@ def device_of(leaves: Sequence[Any]) -> Device | None:
     return found or default_device()
 
 
+def gpu_named(device: Device | str | None) -> Device | None:
+    """The GPU that a device or a platform's name stands for; None for the CPU."""
+    if isinstance(device, str) and device != "cpu":
+        from lamina.devices import devices
+
+        device = devices(device)[0]
+    return None if isinstance(device, str) or device is None or device.platform == "cpu" else device
+
+
 def is_pythons(x: Any) -> bool:
     """Whether the fast path leaves calls with this argument to Python: it is placed, and in the
     host's memory."""

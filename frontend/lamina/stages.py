@@ -79,8 +79,9 @@ class Traced:
         static_argnums: Sequence[int],
         static_argnames: Sequence[str],
         target: Any = None,
+        device: Any = None,
     ) -> None:
-        self.target = target
+        self.target, self.device = target, device
         self.jaxpr, self.fun_name = jaxpr, fun_name
         self.in_tree, self.out_tree = in_tree, out_tree
         self._donated, self._keep_unused = tuple(donated), keep_unused
@@ -171,12 +172,15 @@ class Lowered:
     def compile(
         self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
     ) -> Compiled:
-        """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default this
-        machine)."""
+        """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default the
+        device that a call with the arguments given to `lower` runs on)."""
         check_compiler_options(compiler_options)
         target = self._traced.target if target is None else target
         if target is None:
-            return Compiled(build(self._plan), self._traced)
+            from lamina.placement import gpu_named
+
+            device = gpu_named(self._traced.device)
+            return Compiled(build(self._plan, device=device), self._traced)
         from lamina.backends.target import Target
 
         target = Target.parse(target) if isinstance(target, str) else target

@@ -103,24 +103,6 @@ def test_emulated(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=3e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["softmax", "layernorm", "row_sum", "rows_short", "argmax_whole", "columns", "transpose"]
-)
-def test_every_barrier_is_needed(name: str) -> None:
-    """With any one barrier gone, the emulator sees a race."""
-    _, arguments = KERNELS[name]
-    kernel, _ = _compiled(name, "sm_90a")
-    text = kernel.texts["gpu"]
-    parts = text.split("gpu.barrier\n")
-    assert len(parts) > 1
-    with lamina.enable_x64(False):
-        found = np.empty_like(np.asarray(lamina.jit(KERNELS[name][0])(*arguments)))
-    for missing in range(1, len(parts)):
-        broken = "gpu.barrier\n".join(parts[:missing]) + "gpu.barrier\n".join(parts[missing:])
-        with pytest.raises(simt.SimtError, match="race"):
-            _emulate(broken, name, found)
-
-
 def test_the_emulator_refuses() -> None:
     def module(body: str) -> str:
         return f"""module {{ gpu.module @m attributes {{lamina.scratch_bytes = 0 : i64}} {{

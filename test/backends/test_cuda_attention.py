@@ -9,7 +9,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-import simt
 from simt_program import Program
 
 import lamina
@@ -113,22 +112,6 @@ def test_queries_that_see_nothing_are_nan() -> None:
     arguments = _x(16, 16), _x(16, 16), _x(16, 16)
     (found,) = Program(nothing, *arguments).run()
     np.testing.assert_array_equal(np.isnan(found.astype(np.float32)).all(1), np.arange(16) <= 3)
-
-
-@pytest.mark.parametrize(
-    ("of", "op", "count"),
-    [("causal", "gpu.barrier", 2), ("causal", "nvgpu.device_async_wait", 2),
-     ("f32_causal", "gpu.barrier", 3), ("f32_wide", "gpu.barrier", 4)],
-)  # fmt: skip
-def test_every_barrier_and_wait_is_needed(of: str, op: str, count: int) -> None:
-    name, kernel = _kernel(_program(of))
-    lines = kernel.texts["gpu"].split("\n")
-    places = [n for n, line in enumerate(lines) if op in line]
-    assert len(places) == count
-    for place in places:
-        broken = "\n".join(lines[:place] + lines[place + 1 :])
-        with pytest.raises(simt.SimtError, match="race"):
-            _program(of).run({name: broken})
 
 
 def test_without_tensor_cores_scores_are_in_memory() -> None:

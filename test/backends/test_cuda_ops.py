@@ -4,13 +4,11 @@ and shown to need its barriers."""
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import simt
 from simt_program import Program
 
 import lamina
@@ -99,24 +97,6 @@ def test_emulated(name: str) -> None:
     for found, value in zip(_program(name).run(), wanted, strict=True):
         found, value = (np.asarray(x).astype(np.result_type(x, np.int8)) for x in (found, value))
         np.testing.assert_allclose(found, value, rtol=1e-4, atol=5e-6)
-
-
-@pytest.mark.parametrize("name", [
-    "sort_long", "scatter_add", "fft", "cholesky", "triangular", "lu", "qr", "qr_pivoting",
-    "tridiagonal_form", "eigh", "svd", "scan",
-])  # fmt: skip
-def test_every_barrier_is_needed(name: str) -> None:
-    """With any one barrier gone, the emulator sees a race."""
-    program = _program(name)
-    found = 0
-    for kernel, compiled in program.kernels.items():
-        parts = re.split(r"gpu\.barrier\n", compiled.texts["gpu"])
-        for missing in range(1, len(parts)):
-            broken = "gpu.barrier\n".join(parts[:missing]) + "gpu.barrier\n".join(parts[missing:])
-            with pytest.raises(simt.SimtError, match="race|out of the bounds"):
-                program.run({kernel: broken})
-            found += 1
-    assert found
 
 
 def test_float_sums_have_the_cpu_s_bits() -> None:

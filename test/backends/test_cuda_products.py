@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-import simt
 from simt_program import Program
 
 import lamina
@@ -115,28 +114,6 @@ def test_tiles_of_every_size(
     program = Program(jnp.matmul, *arguments)
     assert f"{rows}x{columns}" in _texts(program)
     _check(program, jnp.matmul, arguments, 1e-2 if dtype == _BF16 else 2e-5)
-
-
-def _without_one(text: str, op: str) -> Iterator[str]:
-    """The text without its first line of an op, without its second, ..."""
-    lines = text.split("\n")
-    places = [n for n, line in enumerate(lines) if op in line]
-    assert places
-    for place in places:
-        yield "\n".join(lines[:place] + lines[place + 1 :])
-
-
-@pytest.mark.parametrize("name, op", [
-    ("odd", "gpu.barrier"), ("f16_transposed", "gpu.barrier"), ("f16_odd", "gpu.barrier"),
-    ("f16_transposed", "nvgpu.device_async_wait"),
-])  # fmt: skip
-def test_every_barrier_and_wait_is_needed(name: str, op: str) -> None:
-    """With any one gone, the emulator sees a race."""
-    program = _program(name)
-    ((symbol, kernel),) = program.kernels.items()
-    for broken in _without_one(kernel.texts["gpu"], op):
-        with pytest.raises(simt.SimtError, match="race"):
-            program.run({symbol: broken})
 
 
 def test_main_loops_meet_in_no_bank() -> None:

@@ -7,9 +7,10 @@ import os
 
 import cuda_registers
 import pytest
-from cuda_registers import ARCHITECTURES, INSTRUCTIONS, Class
+from cuda_classes import Class, classes
+from cuda_registers import ARCHITECTURES, INSTRUCTIONS
 
-_CLASSES = cuda_registers.classes()
+_CLASSES = classes()
 _EACH = bool(os.environ.get("LAMINA_TEST_EXAMPLES"))
 _TABLE = cuda_registers.read()
 _MARGIN = 8

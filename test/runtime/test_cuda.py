@@ -71,6 +71,10 @@ def test_arrays_know_where_they_are() -> None:
         y = lamina.jit(lambda x: jnp.tanh(x) + 1)(x)
         assert y.device == first and y.committed
         assert (x + y).sum().device == first  # op by op
+        compiled = lamina.jit(lambda x: x * 2).lower(x).compile()  # for where a call would run
+        assert ".entry" in compiled.as_text("ptx") and compiled(x).device == first
+        with lamina.default_device(first):
+            assert lamina.jit(jnp.cos).lower(_X).compile()(_X).device == first
         assert lamina.device_put(y, cpu).device == cpu
         there = lamina.device_put(y, second)
         assert (there * 2).device == second

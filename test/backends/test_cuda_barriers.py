@@ -1,0 +1,47 @@
+"""Every barrier and every wait of every class of kernel for GPUs is needed: with any one gone, the
+emulator finds a race. A few classes are tried by default, all with LAMINA_TEST_EXAMPLES."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+import simt
+from cuda_classes import Class, classes
+
+_ORDERS = re.compile(r"gpu\.barrier\b|nvgpu\.device_async_wait\b")
+
+# By default: one of each kind.
+_FEW = (
+    "loops: softmax", "loops: layernorm", "loops: row_sum", "loops: rows_short", "loops: argmax_whole",
+    "loops: columns", "loops: transpose", "ops: sort_long", "ops: scatter_add", "ops: fft",
+    "ops: cholesky", "ops: triangular", "ops: lu", "ops: qr", "ops: qr_pivoting", "ops: tridiagonal_form",
+    "ops: eigh", "ops: scan", "products: odd", "products: f16_transposed", "products: f16_odd",
+    "attention: causal", "attention: f32_causal", "attention: f32_wide",
+)  # fmt: skip
+# `test_cuda_wgmma.py` does wgmma's, which have more than barriers and waits; benchmarks are too large.
+_ALL = [one for one in classes() if not one.name.startswith(("wgmma", "benchmarks"))]
+_TRIED = [one for one in _ALL if os.environ.get("LAMINA_TEST_EXAMPLES") or one.name in _FEW]
+
+# The second half of its tile has no rows, so that nobody reads what the last barrier is for.
+_NEEDLESS = {"products: complex": 1}
+
+
+@pytest.mark.parametrize("one", _TRIED, ids=lambda one: one.name)
+def test_every_barrier_and_wait_is_needed(one: Class) -> None:
+    program, needless = one.program(), 0
+    for symbol, kernel in program.kernels.items():
+        lines = kernel.texts["gpu"].split("\n")
+        for place in [n for n, line in enumerate(lines) if _ORDERS.search(line)]:
+            try:
+                program.run({symbol: "\n".join(lines[:place] + lines[place + 1 :])})
+            except simt.SimtError as error:
+                assert re.search("race|out of the bounds", str(error))
+            else:
+                needless += 1
+    assert needless == _NEEDLESS.get(one.name, 0)
+
+
+def test_kernels_with_barriers_are_tried() -> None:
+    assert set(_FEW) <= {one.name for one in _ALL}
