@@ -1,22 +1,29 @@
 """What this machine's GPU does with lamina: the samples, the demo, and rates beside the limits.
 
-    python benchmarks/gpu_check.py out/gpu.json [rates] [demo] [samples]
+    python benchmarks/gpu_check.py out/gpu.json [rates] [demo] [samples] [--small]
 
 Times programs, runs the digits demo, and test/end_to_end with the GPU as default device; by default
 all three. Rates are of the same run: bytes a second beside those of a plain copy, products beside
-cuBLAS and attention beside torch's, where torch is there. Ends with an error where there is no GPU:
-nothing is written then. `benchmarks/pack_for_gpu.py` is for a machine without a network.
+cuBLAS and attention beside torch's, where they are there. What fails is in the JSON with its error, and
+the next goes on; the JSON is written after each. Ends with an error where there is no GPU: nothing is
+written then. --small is for trying it out. `benchmarks/pack_for_gpu.py` is for a machine without a
+network.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +32,21 @@ import lamina
 import lamina.numpy as jnp
 from lamina import random
 
-_ELEMENTS = 64 << 20  # f32: 256 MiB
-_SIDE = 8192
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of what is timed, and how often it is."""
+
+    elements: int = 64 << 20  # f32: 256 MiB
+    side: int = 8192  # of square matrices
+    attention: tuple[int, int, int, int] = (4, 4096, 16, 128)  # batch, length, heads, width
+    repeats: int = 20
 
 
-def _seconds(run: Callable[[], Any], repeats: int = 20) -> float:
+_SMALL = Sizes(4096, 64, (1, 64, 1, 32), 1)
+
+
+def _seconds(run: Callable[[], Any], repeats: int) -> float:
     """The least time of a run, of several in a row each."""
     best = float("inf")
     for _ in range(3):
@@ -42,71 +59,88 @@ def _seconds(run: Callable[[], Any], repeats: int = 20) -> float:
     return best
 
 
-def _rates() -> dict[str, Any]:
-    x = jnp.ones((_ELEMENTS // 1024, 1024), jnp.float32)
-    size = x.nbytes
-    copy = _seconds(x.copy)
-    layernorm = lamina.jit(lambda x: (x - x.mean(1, keepdims=True)) / (x.std(1, keepdims=True) + 1e-5))
-    moved = {
-        "elementwise": (lamina.jit(lambda x: jnp.tanh(x) * 2 + x), 2 * size),
-        "softmax": (lamina.jit(lambda x: lamina.nn.softmax(x, axis=1)), 2 * size),
-        "layernorm": (layernorm, 2 * size),
-        "sum of rows": (lamina.jit(lambda x: x.sum(1)), size),
-        "sum of columns": (lamina.jit(lambda x: x.sum(0)), size),
-        "sum": (lamina.jit(jnp.sum), size),
-    }
-    found: dict[str, Any] = {"copy_bytes_per_second": 2 * size / copy}
-    for name, (run, traffic) in moved.items():
-        rate = traffic / _seconds(lambda run=run: run(x))  # type: ignore[misc]
-        found[name] = {"bytes_per_second": rate, "of_copy": rate * copy / (2 * size)}
+# ---- rates ---------------------------------------------------------------------------------------
+def _traffic(of: Sizes, name: str) -> dict[str, Any]:
+    """Bytes that a program must move, a second."""
+    x = jnp.arange(of.elements, dtype=jnp.float32).reshape(-1, 1024) % 1000 - 500
+    run, traffic = {
+        "copy": (lambda x: x.copy(), 2),
+        "elementwise": (lamina.jit(lambda x: jnp.tanh(x) * 2 + x), 2),
+        "softmax": (lamina.jit(lambda x: lamina.nn.softmax(x, axis=1)), 2),
+        "layernorm": (
+            lamina.jit(lambda x: (x - x.mean(1, keepdims=True)) / (x.std(1, keepdims=True) + 1e-5)), 2),
+        "transpose": (lamina.jit(lambda x: x.T), 2),
+        "sum of rows": (lamina.jit(lambda x: x.sum(1)), 1),
+        "sum of columns": (lamina.jit(lambda x: x.sum(0)), 1),
+        "sum": (lamina.jit(jnp.sum), 1),
+        "cumulative sum": (lamina.jit(lambda x: jnp.cumsum(x.reshape(-1))), 2),
+        "sort": (lamina.jit(lambda x: jnp.sort(x.reshape(-1))), 2),
+    }[name]  # fmt: skip
+    seconds = _seconds(lambda: run(x), of.repeats if name != "sort" else 1)
+    return {"seconds": seconds, "bytes_per_second": traffic * x.nbytes / seconds}
+
+
+_MOVED = ("copy", "elementwise", "softmax", "layernorm", "transpose", "sum of rows", "sum of columns",
+          "sum", "cumulative sum", "sort")  # fmt: skip
+
+
+def _launch(of: Sizes) -> dict[str, Any]:
+    """A call of a program that does next to nothing."""
     small = jnp.ones(4)
     add = lamina.jit(lambda x: x + 1)
-    found["launch_seconds"] = _seconds(lambda: add(small), 1000)
-    found["matmul_bf16"] = _matmul()
-    found["attention_bf16"] = _attention()
-    return found
+    return {"seconds": _seconds(lambda: add(small), 50 * of.repeats)}
 
 
-def _matmul() -> dict[str, Any]:
-    """A large product by our own kernel, and by cuBLAS where torch is there."""
+def _matmul(of: Sizes, dtype: Any, by: str) -> dict[str, Any]:
+    """A large product by our own kernel, by cuBLASLt in its place, or by what the runtime chooses."""
+    os.environ["LAMINA_CUDA_PRODUCTS"] = by  # read when a program is loaded
+
+    def product(a, b):
+        return a @ b
+
+    product.__name__ = f"product_by_{by}"  # programs that differ in nothing are loaded once
     # Random: a GPU is faster on zeros and ones.
-    a, b = (random.normal(key, (_SIDE, _SIDE), jnp.bfloat16) for key in random.split(random.key(0)))
-    product = lamina.jit(jnp.matmul)
-    kernels = product.lower(a, b).compile().as_text("gpu")
-    flops = 2 * _SIDE**3 / _seconds(lambda: product(a, b), 5)
-    by_torch = _by_torch((_SIDE, _SIDE), 2, lambda torch, a, b: a @ b)
-    library = by_torch and 2 * _SIDE**3 / by_torch
+    keys = random.split(random.key(0))
+    a, b = (random.normal(key, (of.side, of.side), jnp.float32).astype(dtype) for key in keys)
+    jitted = lamina.jit(product)
+    kernels = jitted.lower(a, b).compile().as_text("gpu")
+    seconds = _seconds(lambda: jitted(a, b), max(of.repeats // 4, 1))
     tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
-    return _beside({"flops_per_second": flops, "tiling": tiling and tiling[1]}, "cublas", library)
+    return {"seconds": seconds, "flops_per_second": 2 * of.side**3 / seconds,
+            "tiling": tiling and tiling[1]}  # fmt: skip
 
 
-def _attention() -> dict[str, Any]:
-    """Causal attention forward, and torch's."""
-    batch, length, heads, width = shape = (4, 4096, 16, 128)
-    q, k, v = (random.normal(key, shape, jnp.bfloat16) for key in random.split(random.key(1), 3))
+def _attention(of: Sizes) -> dict[str, Any]:
+    """Causal attention forward."""
+    keys = random.split(random.key(1), 3)
+    q, k, v = (random.normal(key, of.attention, jnp.float32).astype(jnp.bfloat16) for key in keys)
     attend = lamina.jit(lambda *x: lamina.nn.dot_product_attention(*x, is_causal=True))
-    work = 4 * batch * heads * length * length * width / 2
+    seconds = _seconds(lambda: attend(q, k, v), max(of.repeats // 4, 1))
+    return {"seconds": seconds, "flops_per_second": _attention_work(of) / seconds}
 
-    def torch_s(torch: Any, *x: Any) -> Any:
+
+def _attention_work(of: Sizes) -> float:
+    batch, length, heads, width = of.attention
+    return 2 * batch * heads * length * length * width
+
+
+def _torch_products(of: Sizes) -> dict[str, Any]:
+    """The same product by cuBLAS, and the same attention, as torch has them."""
+    product = _by_torch((of.side, of.side), 2, lambda torch, a, b: a @ b)
+
+    def attend(torch: Any, *x: Any) -> Any:
         x = tuple(each.transpose(1, 2) for each in x)
         return torch.nn.functional.scaled_dot_product_attention(*x, is_causal=True)
 
-    seconds = _by_torch(shape, 3, torch_s)
-    ours = work / _seconds(lambda: attend(q, k, v), 5)
-    return _beside({"flops_per_second": ours}, "torch", seconds and work / seconds)
+    attention = _by_torch(of.attention, 3, attend)
+    return {"matmul_bf16_flops_per_second": 2 * of.side**3 / product,
+            "attention_flops_per_second": _attention_work(of) / attention}  # fmt: skip
 
 
-def _beside(found: dict[str, Any], name: str, rate: float | None) -> dict[str, Any]:
-    ratio = rate and found["flops_per_second"] / rate
-    return {**found, f"{name}_flops_per_second": rate, f"of_{name}": ratio}
+def _by_torch(shape: tuple[int, ...], count: int, run: Callable[..., Any]) -> float:
+    """Seconds of a program of torch's on random arrays. Raises ImportError where it is not there."""
+    import torch
 
-
-def _by_torch(shape: tuple[int, ...], count: int, run: Callable[..., Any]) -> float | None:
-    """Seconds of a program of torch's on random arrays; None where it is not there."""
-    try:
-        import torch
-    except ImportError:
-        return None
     arrays = [torch.randn(shape, dtype=torch.bfloat16, device="cuda") for _ in range(count)]
     best = float("inf")
     for _ in range(4):
@@ -119,42 +153,123 @@ def _by_torch(shape: tuple[int, ...], count: int, run: Callable[..., Any]) -> fl
     return best
 
 
-def _samples() -> dict[str, Any]:
-    """What of test/end_to_end passes with the GPU as default device; names what does not."""
-    words = ["-m", "pytest", "-q", "-n", str(min(8, os.cpu_count() or 1)), "-rf", "test/end_to_end"]
-    ended = subprocess.run([sys.executable, *words], env=_ENVIRONMENT, check=False,
-                           capture_output=True, text=True)  # fmt: skip
-    counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", ended.stdout[-400:])}
-    failures = re.findall(r"^FAILED (\S+)", ended.stdout, re.MULTILINE)
-    return {**counts, "failures": failures, "exit": ended.returncode}
+def _rates(of: Sizes) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What is timed, by name."""
+    found: dict[str, Callable[[], dict[str, Any]]] = {
+        name: functools.partial(_traffic, of, name) for name in _MOVED
+    }
+    found["launch"] = functools.partial(_launch, of)
+    for by in ("kernel", "library", "measure"):
+        found[f"matmul bf16 by {by}"] = functools.partial(_matmul, of, jnp.bfloat16, by)
+    found["matmul f32"] = functools.partial(_matmul, of, jnp.float32, "kernel")
+    found["attention bf16"] = functools.partial(_attention, of)
+    found["torch"] = functools.partial(_torch_products, of)
+    return found
 
 
-def _demo() -> dict[str, Any]:
+def _with_ratios(rates: dict[str, Any]) -> dict[str, Any]:
+    """What was timed, with each rate over its limit where both are there."""
+
+    def rate(name: str, key: str) -> float | None:
+        return rates.get(name, {}).get(key)
+
+    ratios = {}
+    for name in _MOVED[1:]:
+        ratios[f"{name} of copy"] = rate(name, "bytes_per_second"), rate("copy", "bytes_per_second")
+    ours = "matmul bf16 by kernel"
+    flops = "flops_per_second"
+    ratios[f"{ours} of cuBLASLt"] = rate(ours, flops), rate("matmul bf16 by library", flops)
+    ratios[f"{ours} of torch"] = rate(ours, flops), rate("torch", f"matmul_bf16_{flops}")
+    ratios["attention bf16 of torch"] = rate("attention bf16", flops), rate("torch", f"attention_{flops}")
+    return rates | {"ratios": {name: a / b for name, (a, b) in ratios.items() if a and b}}
+
+
+# ---- samples and demo ----------------------------------------------------------------------------
+def _samples(log: Path) -> dict[str, Any]:
+    """What of test/end_to_end passes with the GPU as default device; names what does not. Where the
+    time is over, what was done by then."""
+    workers = min(8, os.cpu_count() or 1)
+    words = ["-m", "pytest", "-v", "-n", workers, "-p", "no:cacheprovider", "test/end_to_end"]
+    code = _run(words, log, {"LAMINA_TEST_PLATFORMS": "cuda,cpu"})
+    ended = dict(
+        line[::-1] for line in re.findall(r"(PASSED|FAILED|ERROR) (test/\S+)", log.read_text())
+    )
+    names = {word: sorted(n for n, w in ended.items() if w == word) for word in ("FAILED", "ERROR")}
+    return {"passed": len(ended) - sum(map(len, names.values())), "failed": len(names["FAILED"]),
+            "exit": code, "failures": names["FAILED"] + names["ERROR"]}  # fmt: skip
+
+
+def _demo(log: Path) -> dict[str, Any]:
     """The digits demo, unchanged but for the device."""
-    words = ["examples/digits.py", "--device", "cuda", "--epochs", "5"]
-    ended = subprocess.run([sys.executable, *words], env=_ENVIRONMENT, check=False,
-                           capture_output=True, text=True)  # fmt: skip
-    return {"exit": ended.returncode, "output": (ended.stdout + ended.stderr)[-2000:]}
+    code = _run(["examples/digits.py", "--device", "cuda", "--epochs", "5"], log, {})
+    return {"exit": code, "output": log.read_text()[-2000:]}
 
 
-_ENVIRONMENT = os.environ | {"LAMINA_PLATFORMS": "cuda,cpu"}
-STAGES: dict[str, Callable[[], dict[str, Any]]] = {
-    "rates": _rates, "demo": _demo, "samples": _samples
-}  # fmt: skip
+def _run(words: list[Any], log: Path, environment: dict[str, str]) -> int | None:
+    """The exit code of a Python program, None where it took too long; what it printed is in `log`."""
+    with log.open("w") as file:
+        try:
+            return subprocess.run(
+                [sys.executable, *map(str, words)], env=os.environ | environment, check=False,
+                stdout=file, stderr=subprocess.STDOUT, timeout=_MOST_SECONDS,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None
 
 
-def main() -> None:
-    """Checks, measures, writes one JSON after each stage."""
+_MOST_SECONDS = 540  # of a stage: lent machines end commands after ten minutes
+_STAGES = ("rates", "demo", "samples")
+
+
+class Report:
+    """The results so far, in a file that is written after each."""
+
+    def __init__(self, path: Path, found: dict[str, Any]) -> None:
+        self.path, self.found = path, found
+
+    def add(self, stage: str, name: str, measure: Callable[[], dict[str, Any]]) -> None:
+        """One result, or what its failure says."""
+        began = time.perf_counter()
+        try:
+            result = measure()
+        except Exception as error:
+            text = "".join(traceback.format_exception(error))
+            result = {"error": f"{type(error).__name__}: {error}", "traceback": text[-3000:]}
+        print(f"{stage} {name} ({time.perf_counter() - began:.1f} s): "
+              f"{json.dumps({k: v for k, v in result.items() if k != 'traceback'})}", flush=True)  # fmt: skip
+        self.found.setdefault(stage, {})[name] = result
+        self.write()
+
+    def write(self) -> None:
+        self.path.write_text(json.dumps(self.found, indent=2))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Checks and measures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("stages", nargs="*", metavar="stage", help=", ".join(_STAGES))
+    parser.add_argument("--small", action="store_true", help="sizes for trying it out")
+    given = parser.parse_args(arguments)
+    wanted = given.stages or _STAGES
+    if unknown := set(wanted) - set(_STAGES):
+        parser.error(f"no stage {', '.join(unknown)}; there are {', '.join(_STAGES)}")
     gpu = lamina.devices("cuda")[0]  # raises, and says what is missing
-    path, *wanted = sys.argv[1:]
-    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "device": gpu.device_kind,
-                             "capability": gpu.compute_capability, "numpy": np.__version__}  # fmt: skip
+    report = Report(given.path, {
+        "date": time.strftime("%Y-%m-%d"), "device": gpu.device_kind,
+        "capability": gpu.compute_capability, "numpy": np.__version__,
+    })  # fmt: skip
     with lamina.default_device(gpu):
-        for stage in wanted or STAGES:
-            found[stage] = STAGES[stage]()
-            with open(path, "w") as file:
-                json.dump(found, file, indent=2)
-    print(json.dumps(found, indent=2))
+        for stage in wanted:
+            if stage == "rates":
+                for name, measure in _rates(_SMALL if given.small else Sizes()).items():
+                    report.add(stage, name, measure)
+                report.found[stage] = _with_ratios(report.found[stage])
+                report.write()
+                print(json.dumps(report.found[stage]["ratios"], indent=2))
+            else:
+                log = given.path.with_suffix(f".{stage}.txt")
+                report.add(stage, "result", functools.partial(_demo if stage == "demo" else _samples, log))
 
 
 if __name__ == "__main__":

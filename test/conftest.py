@@ -1,10 +1,12 @@
 """What all tests share: no disk cache but a temporary one, JAX (the oracle) on the CPU, and a
 Hypothesis profile whose examples are the same in every run.
 
-LAMINA_TEST_EXAMPLES=500 make pytest draws that many examples per property, at random.
+LAMINA_TEST_EXAMPLES=500 make pytest draws that many examples per property, at random;
+LAMINA_TEST_PLATFORMS=cuda,cpu runs programs on a GPU where they do not say where (LAMINA_PLATFORMS).
 """
 
 import atexit
+import importlib.metadata
 import os
 import shutil
 import sys
@@ -19,17 +21,20 @@ _EXAMPLES = os.environ.get("LAMINA_TEST_EXAMPLES")
 
 # Set before anything imports lamina or jax.
 for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
-    if _name != "LAMINA_TEST_EXAMPLES":
+    if not _name.startswith("LAMINA_TEST_"):
         del os.environ[_name]
+if "LAMINA_TEST_PLATFORMS" in os.environ:
+    os.environ["LAMINA_PLATFORMS"] = os.environ["LAMINA_TEST_PLATFORMS"]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_COMPILE_WORKERS"] = "0"  # pytest's own workers fill the machine
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"
-# JAX compiles several times as fast without its optimisations: most programs run once.
-os.environ["XLA_FLAGS"] = (
-    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
+# JAX compiles several times as fast without its optimisations: most programs run once. Flags come and
+# go, and XLA ends the process for one that it does not know.
+_FLAGS = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+if importlib.metadata.version("jaxlib").startswith("0.10."):
+    _FLAGS += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+os.environ["XLA_FLAGS"] = _FLAGS
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
 hypothesis.settings.register_profile(

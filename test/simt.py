@@ -20,6 +20,7 @@ import numpy as np
 import simt_mma
 import simt_wgmma
 
+from lamina.dialects.constants import array_in
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
 
@@ -295,7 +296,7 @@ class _Launch:
             if shared:
                 data.view(np.uint8)[:] = 0xAB  # memory that nobody wrote is not zero
             else:
-                data[:] = np.array(self.globals[name].attributes["initial_value"]).reshape(-1)
+                data[:] = array_in(self.globals[name], "initial_value", type_).reshape(-1)
             self.named[name] = _Memory(data, shared, self._unit_of(op) if shared else 0)
         return self.named[name]
 

@@ -28,7 +28,8 @@ class Program:
     """A function compiled for a GPU, as kernels and the steps that use them."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any, arch: str = "sm_90a") -> None:
-        module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
+        lowered = lamina.jit(function, keep_unused=True).lower(*arguments)
+        module = working_copy(lowered.compiler_ir())
         watch = Instrumentation()
         run_optimize(module, watch)
         run_fuse(module, watch, "cuda")

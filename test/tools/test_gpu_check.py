@@ -1,0 +1,63 @@
+"""`make gpu-check` up to its JSON, on a GPU that is made of Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import fake_driver
+import pytest
+
+_PATH = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
+
+
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gpu_check", _PATH)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "gpu_check", module)  # dataclasses look there
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "measure")  # which the program sets
+    return module
+
+
+def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = check._rates
+
+    def some(sizes: Any) -> dict[str, Any]:
+        found = every(sizes)
+        few = {name: found[name] for name in ("copy", "sum of rows", "launch", "matmul bf16 by kernel")}
+        return few | {"broken": lambda: 1 / 0}
+
+    monkeypatch.setattr(check, "_rates", some)
+    with fake_driver.installed(fake_driver.FakeDriver()):
+        check.main([str(tmp_path / "gpu.json"), "rates", "--small"])
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert found["device"] == "Emulated GPU" and found["capability"] == "9.0"
+    assert "ZeroDivisionError" in found["rates"]["broken"]["error"]
+    assert found["rates"]["ratios"]["sum of rows of copy"] > 0
+    assert found["rates"]["matmul bf16 by kernel"]["tiling"].startswith("mma.bf16")
+
+
+def test_what_tests_say(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(words: list[Any], log: Path, environment: dict[str, str]) -> int | None:
+        assert environment == {"LAMINA_TEST_PLATFORMS": "cuda,cpu"}
+        log.write_text("[gw1] [ 10%] PASSED test/end_to_end/test_a.py::test_b[1] \n"
+                       "[gw0] [ 20%] FAILED test/end_to_end/test_a.py::test_c \n")  # fmt: skip
+        return None  # the time was over
+
+    monkeypatch.setattr(check, "_run", run)
+    found = check._samples(tmp_path / "log")
+    assert found == {"passed": 1, "failed": 1, "exit": None,
+                     "failures": ["test/end_to_end/test_a.py::test_c"]}  # fmt: skip
+
+
+def test_there_is_no_gpu(check: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="cuda"):
+        check.main([str(tmp_path / "gpu.json")])
+    assert not list(tmp_path.iterdir())
