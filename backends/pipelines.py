@@ -55,6 +55,7 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
+    "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
@@ -71,6 +72,7 @@ STABLEHLO_FUSE = (
 # and batches of matrices; loops are the driver's, which launches the kernels of each step.
 CUDA_INPUT = ("stablehlo-expand-lanes{form=select}", *STABLEHLO_INPUT[1:])
 _NOT_ON_GPUS = (
+    STABLEHLO_FUSE[0],  # other types
     "stablehlo-chunk-attention",
     "stablehlo-lay-out-contractions",
     "stablehlo-outline-control",
@@ -123,6 +125,12 @@ CPU_KERNEL_PREPARE = (
     ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),
+)
+
+# Kernels that are written as loops on buffers, by a word of their text: before all else is done, and
+# lowered with what that leaves of StableHLO on scalars.
+CPU_KERNEL_WRITTEN = (
+    ('lamina.kind = "attention"', "linalg-write-attention{vector-bits=VECTOR_BITS}"),
 )
 
 # One kernel: StableHLO on tensors -> linalg on tensors, results written to arguments.
@@ -256,6 +264,7 @@ ALL_PIPELINES = {
     "plan": STABLEHLO_PLAN,
     "control": CPU_CONTROL,
     "lanes": CPU_LANES,
+    "kernel-written": CPU_KERNEL_WRITTEN,
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-llvm": CPU_KERNEL_LLVM,

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.backends.lowering import check_translatable, lower_to_linalg, run_pipeline
-from lamina.backends.pipelines import CPU_KERNEL_LLVM, CPU_KERNEL_LOOPS, ONLY_WITH
+from lamina.backends.pipelines import (
+    CPU_KERNEL_LLVM,
+    CPU_KERNEL_LOOPS,
+    CPU_KERNEL_WRITTEN,
+    ONLY_WITH,
+)
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, llvm
 from lamina.passes.llvm.finish_kernel import FinishKernel
@@ -32,6 +37,8 @@ def generate(
     The function `public` is exported. Without one, all are made to be inlined into code that is
     added to the text. `texts` is given the stage "linalg".
     """
+    stages = tuple(stage for word, stage in CPU_KERNEL_WRITTEN if word in source)
+    run_pipeline(_for_target(stages, target), module)
     lower_to_linalg(module, source, "CPU")
     if texts is not None:
         texts["linalg"] = str(module)

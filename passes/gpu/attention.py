@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.dialects.vendors import math as math_
 from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
-from lamina.passes.gpu.attention_shape import AttentionShape
 from lamina.passes.gpu.attention_simt import write_attention_simt
 from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part
 from lamina.passes.gpu.job import Job
@@ -43,7 +42,7 @@ from lamina.passes.gpu.threads import (
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import index, store
 from lamina.passes.stablehlo.attention import Attention
-from lamina.passes.stablehlo.facts import ints
+from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
 
 _THREADS = 128
 _QUERIES = _KEYS = 64  # of a block, and of a step
@@ -51,12 +50,7 @@ _QUERIES = _KEYS = 64  # of a block, and of a step
 
 def write_attention(job: Job) -> None:
     """The kernel of a function that `stablehlo-outline-attention` made; the job's op is its last."""
-    values, order = job.op, None
-    if values.name == "stablehlo.transpose":
-        order = ints(values, "permutation")
-        values = values.operands[0].owner.operation
-    attention = Attention.of(values)
-    assert attention is not None
+    attention, order = attention_of(job.op)
     shape = AttentionShape(attention, order)
     if isinstance(attention.product.operands[0].type.element_type, ir.F32Type):
         return write_attention_simt(job, attention, shape)

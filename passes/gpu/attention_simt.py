@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
 from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
-from lamina.passes.gpu.attention_shape import AttentionShape
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalar_ops import element_at
@@ -36,6 +35,7 @@ from lamina.passes.gpu.scalars import (
     when,
 )
 from lamina.passes.stablehlo.attention import Attention
+from lamina.passes.stablehlo.attention_shape import AttentionShape
 
 _LANES, _ROWS = 16, 4  # threads that share queries, and how many of those
 _PADDING = 4  # elements between rows, so that those of 16 keys lie in different banks

@@ -1,76 +1,25 @@
-"""One element of what element-wise StableHLO ops make, computed where it is needed."""
+"""Elements of a job's values, computed where they are needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lamina.dialects import stablehlo as hlo
-from lamina.dialects.constants import array_of
-from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import arith, ir
+from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalars import Scalar
-from lamina.passes.loops import cast, extract, index, scalar_tensor
-from lamina.passes.stablehlo.facts import CONSTANT, ints
+from lamina.passes.loops import cast
+from lamina.passes.stablehlo.elements import element_of
 
 
 def element_at(
     job: Job, kernel: Kernel, value: ir.Value, at: Sequence[ir.Value],
     known: Mapping[ir.Value, ir.Value],
 ) -> ir.Value:  # fmt: skip
-    """The element of a value of the job's function at a position, by StableHLO on scalars that later
-    passes lower. `known`: values whose element there is given."""
-    made = {v: scalar_tensor(cast(x, v.type.element_type)) for v, x in known.items()}
-    found = extract(_tensor_at(job, kernel, value, tuple(at), made), [])
+    """`element_of` a value of the job's function."""
+
+    def load(array: ir.Value, position: Sequence[ir.Value]) -> ir.Value:
+        return job.array(kernel, array)[[Scalar(i) for i in position]].value
+
+    found = element_of(value, at, known, load)
     return cast(found, signless(found.type))
-
-
-def _tensor_at(
-    job: Job, kernel: Kernel, value: ir.Value, at: tuple[ir.Value, ...],
-    known: dict[ir.Value, ir.Value],
-) -> ir.Value:  # fmt: skip
-    """A tensor without dimensions that holds the element; `known` ones are at this position."""
-    if value in known:
-        return known[value]
-    element = value.type.element_type
-    none = ir.RankedTensorType.get([], element)
-    if isinstance(value.owner, ir.Block) or value.owner.name == "stablehlo.reshape":
-        array = job.array(kernel, value)
-        return scalar_tensor(cast(array[[Scalar(i) for i in at]].value, element))
-    op = value.owner.operation
-    if op.name == CONSTANT:
-        number = array_of(op)[(0,) * len(value.type.shape)]
-        found = hlo.full(number, [], dtype_of(value.type))
-    elif op.name == "stablehlo.iota":
-        dimension = ir.IntegerAttr(op.attributes["iota_dimension"]).value
-        found = _of_index(at[dimension], none)
-    elif op.name == "stablehlo.broadcast_in_dim":
-        source = op.operands[0]
-        dims = ints(op, "broadcast_dimensions")
-        inner = tuple(
-            at[d] if size > 1 else index(0) for d, size in zip(dims, source.type.shape, strict=True)
-        )
-        found = _tensor_at(job, kernel, source, inner, {})
-    else:
-        operands = [
-            _tensor_at(job, kernel, v, at if v.type.shape else (), known if v.type.shape else {})
-            for v in op.operands
-        ]
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        found = ir.Operation.create(
-            op.name, results=[none], operands=operands, attributes=attributes
-        ).result
-    known[value] = found
-    return found
-
-
-def _of_index(position: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
-    """A position as a number."""
-    element = type_.element_type
-    if isinstance(element, ir.IntegerType):
-        word = ir.IntegerType.get_signless(element.width)
-        return scalar_tensor(cast(arith.IndexCastOp(word, position).result, element))
-    word = ir.IntegerType.get_signless(64)
-    number = scalar_tensor(arith.IndexCastOp(word, position).result)
-    return ir.Operation.create("stablehlo.convert", results=[type_], operands=[number]).result

@@ -304,17 +304,21 @@ class Packer:
                 vectors.append(_bitcast(loaded, word))
             else:
                 vectors.append(self._constant(0))
-        half = lanes // 2
-        for _ in range(lanes.bit_length() - 1):
-            pairs = [_interleave(vectors[i], vectors[i + half]) for i in range(half)]
-            vectors = [
-                _part(pair, start, lanes) for pair in pairs for start in (0, lanes)
-            ]
-        return vectors
+        return turned(vectors)
 
     def _constant(self, value: int) -> ir.Value:
         word = ir.IntegerType.get_signless(32)
         return splat(ir.VectorType.get([self._lanes], word), value)
+
+
+def turned(rows: list[ir.Value]) -> list[ir.Value]:
+    """The columns of as many vectors as each has lanes, a power of two."""
+    lanes = len(rows)
+    half = lanes // 2
+    for _ in range(lanes.bit_length() - 1):
+        pairs = [_interleave(rows[i], rows[i + half]) for i in range(half)]
+        rows = [_part(pair, start, lanes) for pair in pairs for start in (0, lanes)]
+    return rows
 
 
 def _interleave(a: ir.Value, b: ir.Value) -> ir.Value:

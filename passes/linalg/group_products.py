@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir, memref, scf
+from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.group_packing import (
@@ -46,7 +46,6 @@ from lamina.passes.linalg.group_units import (
     tile_instruction,
     word_vectors,
 )
-from lamina.passes.linalg.lower_to_loops import GRAIN
 from lamina.passes.linalg.narrow_products import (
     NarrowFactor,
     NarrowProduct,
@@ -61,6 +60,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
+from lamina.passes.linalg.task_nest import for_tasks
 from lamina.passes.loops import for_range, for_steps, index
 
 _TILE_NANOSECONDS, _VECTOR_NANOSECONDS = 0.0008, 0.004  # of a multiplication and addition
@@ -164,7 +164,7 @@ class _Emitter:
             starts = [arith.MulIOp(v, index(n)).result for v, n in ((first, rows), (left, width))]
             self._task(position, starts, (rows, width), row_kinds, column_kinds)
 
-        _tasks([*bounds, *counts], tasks, grain, task)
+        for_tasks([*bounds, *counts], tasks, grain, task)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
 
@@ -241,7 +241,7 @@ class _Emitter:
         def panel(values: list[ir.Value]) -> None:
             packer.pack(dict(zip(around, values, strict=False)), values[-1])
 
-        _tasks(counts, tasks, grain, panel)
+        for_tasks(counts, tasks, grain, panel)
 
     def _kinds(self) -> tuple[list[Kind], list[Kind]]:
         """The blocks of rows and of columns: whole ones, and what is left."""
@@ -423,30 +423,6 @@ def _part_of(
     end = arith.AddIOp(start, index(size)).result
     first = arith.MaxSIOp(start, index(low)).result if low else start
     for_steps(first, arith.MinSIOp(end, index(high)).result, step, body)
-
-
-def _tasks(
-    counts: list[int], tasks: int, grain: int, body: Callable[[list[ir.Value]], None]
-) -> None:
-    """Loops over numbers of blocks, the leading ones as tasks."""
-
-    def serial(level: int, values: list[ir.Value]) -> None:
-        if level == len(counts):
-            body(values)
-            return
-        for_steps(
-            index(0), index(counts[level]), 1, lambda i: serial(level + 1, [*values, i])
-        )
-
-    if not tasks:
-        serial(0, [])
-        return
-    forall = scf.ForallOp([0] * tasks, counts[:tasks], [1] * tasks)
-    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), grain)
-    with ir.InsertionPoint(forall.body):
-        end = scf.InParallelOp()
-    with ir.InsertionPoint(end):
-        serial(tasks, list(forall.induction_variables))
 
 
 def _moved(value: ir.Value, by: int) -> ir.Value:

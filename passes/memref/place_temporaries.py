@@ -2,7 +2,7 @@
 
 Public functions get a trailing argument `memref<Nxi8>`, the scratch region, N being 0 when nothing
 needs it. In each function the smallest `memref.alloc`s become `memref.alloca`s in the entry block,
-up to `stack_bytes` together; the others become views of the scratch region at 64-byte aligned
+up to `stack_bytes` together (of a task `task_bytes`); the others become views of the scratch region at 64-byte aligned
 offsets, those whose lives don't overlap at the same place. A private function (a task) has no
 scratch region: ValueError where its temporaries exceed the stack, or where a size is dynamic.
 
@@ -25,6 +25,7 @@ class PlaceTemporaries(Pass):
     """See the module's docstring."""
 
     stack_bytes: int = 65536
+    task_bytes: int = 262144
 
     def run(self, module: ir.Module) -> None:
         for op in module.body.operations:
@@ -42,16 +43,17 @@ class PlaceTemporaries(Pass):
         function.walk(visit)
         entry = function.regions[0].blocks[0]
         is_task = "sym_visibility" in function.attributes
+        most = self.task_bytes if is_task else self.stack_bytes
         on_stack: list[ir.Operation] = []
         stack = 0
         for allocation in sorted(allocations, key=_bytes):
             stack += _round_up(_bytes(allocation))
-            if stack > self.stack_bytes:
+            if stack > most:
                 break
             on_stack.append(allocation)
         in_scratch = [allocation for allocation in allocations if allocation not in on_stack]
         if in_scratch and is_task:
-            raise ValueError(f"a parallel task's temporaries exceed {self.stack_bytes} bytes")
+            raise ValueError(f"a parallel task's temporaries exceed {most} bytes")
         with ir.InsertionPoint.at_block_begin(entry), function.location:
             for allocation in on_stack:
                 type_ = ir.MemRefType(allocation.results[0].type)

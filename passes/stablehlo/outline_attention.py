@@ -12,6 +12,8 @@ comparisons) goes in, arrays become arguments.
 
 Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits and
 widths of at most `max-width`, or of f32, exactly, and twice that width (`any-type` lifts the types).
+With `whole`, only of f32: widths are multiples of that, and so are numbers of queries below 32, keys
+are as many or more, and rows of v lie together in memory.
 
 example: test/passes/stablehlo/outline_attention.mlir
 """
@@ -24,12 +26,14 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
+from lamina.passes.stablehlo.attention_shape import AttentionShape
 from lamina.passes.stablehlo.facts import CONTROL, DotNumbers, defining
 from lamina.passes.stablehlo.fuse_outline import Kernels
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 
 KIND = "attention"
 _NARROW = ("bf16", "f16")
+_MANY_QUERIES = 32
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class OutlineAttention(Pass):
 
     max_width: int = 128
     any_type: bool = False
+    whole: int = 1
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -65,6 +70,11 @@ class OutlineAttention(Pass):
         v = found.values.operands[1 - found.probabilities_operand]
         types = {str(value.type.element_type) for value in (q, k, v)}
         is_exact = types == {"f32"} and not any(map(asks_for_tf32, (found.product, found.values)))
+        if self.whole > 1:
+            types |= {str(v.type.element_type) for v in (found.scores, found.values.results[0])}
+            is_exact = types == {"f32"}
+            if not is_exact:
+                return False
         if not self.any_type and not (len(types) == 1 and (types <= set(_NARROW) or is_exact)):
             return False
         if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
@@ -74,7 +84,20 @@ class OutlineAttention(Pass):
         rank = len(v.type.shape)
         free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
         widest = self.max_width * (2 if is_exact else 1)
-        return max(q.type.shape[width], v.type.shape[free[0]]) <= widest
+        widths = (q.type.shape[width], v.type.shape[free[0]])
+        if max(widths) > widest:
+            return False
+        return self.whole == 1 or self._is_whole(found, widths, free[0] == rank - 1)
+
+    def _is_whole(self, found: Attention, widths: tuple[int, int], rows_together: bool) -> bool:
+        queries = found.scores.type.shape[AttentionShape(found, None).rows[-1]]
+        keys = found.scores.type.shape[found.keys_dim]
+        return (
+            rows_together
+            and not any(width % self.whole for width in widths)
+            and keys >= self.whole
+            and (queries >= _MANY_QUERIES or queries % self.whole == 0)
+        )
 
 
 def _outline(found: Attention, kernels: Kernels) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.attention import Attention
-from lamina.passes.stablehlo.facts import DotNumbers
+from lamina.passes.stablehlo.facts import DotNumbers, ints
 
 
 class AttentionShape:
@@ -53,3 +54,15 @@ class AttentionShape:
         self.result = [*p_batch, *((*queries, rank) if p == 0 else (rank, *queries))]
         if order is not None:
             self.result = [self.result[d] for d in order]
+
+
+def attention_of(last: ir.Operation) -> tuple[Attention, Sequence[int] | None]:
+    """What the last op of an outlined kernel ends, and the order of the result's dimensions if that
+    is a transpose."""
+    values, order = last, None
+    if values.name == "stablehlo.transpose":
+        order = ints(values, "permutation")
+        values = values.operands[0].owner.operation
+    attention = Attention.of(values)
+    assert attention is not None, "only kernels that were outlined for this are asked about"
+    return attention, order

@@ -1,0 +1,48 @@
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention{parallel-cost=1000 task-cost=1000}' | FileCheck %s
+
+// Blocks of 32 queries are tasks. Of each, queries are turned; for 64 keys at a time scores are summed
+// up in registers, halved, and made exponentials; their products with v are added to totals that are
+// scaled down first. No buffer holds all scores.
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME: (%[[Q:.*]]: memref<2x64x16xf32>, %[[K:.*]]: memref<2x128x16xf32>, %[[V:.*]]: memref<2x128x32xf32>, %[[O:.*]]: memref<2x64x32xf32>)
+// CHECK: scf.forall
+// CHECK: %[[TURNED:.*]] = memref.alloc() : memref<16x32xf32>
+// CHECK: %[[SCORES:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK: %[[TOTALS:.*]] = memref.alloc() : memref<32x32xf32>
+// CHECK: vector.shuffle
+// CHECK: scf.for {{.*}} iter_args(
+// CHECK: vector.load %[[TURNED]][{{.*}}] : memref<16x32xf32>, vector<16xf32>
+// CHECK: memref.load %[[K]]
+// CHECK: vector.fma {{.*}} : vector<16xf32>
+// CHECK: vector.store {{.*}}, %[[SCORES]]
+// CHECK: stablehlo.multiply {{.*}} : tensor<f32>
+// CHECK: math.exp
+// CHECK: arith.mulf {{.*}} : vector<16xf32>
+// CHECK: vector.load %[[V]]
+// CHECK: memref.load %[[SCORES]]
+// CHECK: vector.fma {{.*}} : vector<16xf32>
+// CHECK: vector.store {{.*}}, %[[TOTALS]]
+// CHECK: memref.store {{.*}}, %[[O]]
+func.func @attention(%q: tensor<2x64x16xf32>, %k: tensor<2x128x16xf32>, %v: tensor<2x128x32xf32>) -> tensor<2x64x32xf32> attributes {lamina.kind = "attention"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x64x16xf32>, tensor<2x128x16xf32>) -> tensor<2x64x128xf32>
+  %half = stablehlo.constant dense<5.0e-01> : tensor<2x64x128xf32>
+  %t = stablehlo.multiply %s, %half : tensor<2x64x128xf32>
+  %m = stablehlo.reduce(%t init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %d = stablehlo.subtract %t, %mb : tensor<2x64x128xf32>
+  %e = stablehlo.exponential %d : tensor<2x64x128xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x64x128xf32>
+  %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x64x128xf32>, tensor<2x128x32xf32>) -> tensor<2x64x32xf32>
+  return %o : tensor<2x64x32xf32>
+}
+
+// CHECK-LABEL: func.func @other
+// CHECK: stablehlo.add
+func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {lamina.kind = "loop"} {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
