@@ -86,7 +86,7 @@ def compile_module(
         workers.prepare()
     with instrumentation.compiling(name) as watch:
         work = working_copy(module)
-        run_optimize(work, watch, target.kind)
+        run_optimize(work, watch, target.kind, text)
         signature = _signature(work)
         counted = cost.Counter(work).main()
         counted.bytes_accessed = run_fuse(work, watch, target.kind).main().bytes_accessed
@@ -103,7 +103,7 @@ def compile_module(
         "target": target.describe(),
         "versions": versions(),
         "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
-        "stablehlo": to_text(module, debug_info=True),
+        "stablehlo": to_text(module, debug_info=True, verified=True),
     }
     artifact = Artifact(manifest, built.objects)
     Stages(artifact).dump(watch)

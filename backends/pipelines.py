@@ -45,9 +45,7 @@ STABLEHLO_PREPARE = (
 
 # The same program, smaller: nothing here knows what will run it.
 STABLEHLO_OPTIMIZE = (
-    "stablehlo-simplify",
-    "stablehlo-fold",
-    "stablehlo-simplify",  # folding makes operands constant that simplifying looks at
+    "stablehlo-simplify{fold=true}",
     "stablehlo-cse",
     "stablehlo-dce",
     "stablehlo-check-supported",  # late: what dead code could not do does not matter

@@ -91,13 +91,16 @@ def specialized(
     return copy
 
 
-def run_optimize(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
+def run_optimize(
+    module: ir.Module, watch: Instrumentation, kind: str = "cpu", text: str | None = None
+) -> None:
     """Form 1 to form 2: one function, no more ops than the program needs, sizes known. `kind` is
-    the target's."""
+    the target's. `text` is the module's, where that is there already."""
     _dump(watch, "stablehlo", module)
     first = CUDA_INPUT if kind == "cuda" else STABLEHLO_INPUT
+    if text is None:  # what is needed is seen before, since the first passes make nothing that is
+        text = module.operation.get_asm(large_elements_limit=8)
     _pipeline(first).run(module)
-    text = module.operation.get_asm(large_elements_limit=8)
     needed = tuple(passes for pattern, passes in STABLEHLO_PREPARE if re.search(pattern, text))
     for passes in needed:
         _pipeline((passes,)).run(module)

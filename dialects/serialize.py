@@ -7,9 +7,10 @@ import io
 from lamina.dialects.vendors import ir, stablehlo_ext
 
 
-def to_text(module: ir.Module, *, debug_info: bool = False) -> str:
-    """MLIR text that parses again; with source locations if debug_info."""
-    return module.operation.get_asm(enable_debug_info=debug_info)
+def to_text(module: ir.Module, *, debug_info: bool = False, verified: bool = False) -> str:
+    """MLIR text that parses again; with source locations if debug_info. Of a module that is not
+    known to be `verified`, that is done first."""
+    return module.operation.get_asm(enable_debug_info=debug_info, assume_verified=verified)
 
 
 def to_bytecode(module: ir.Module, *, debug_info: bool = True) -> bytes:

@@ -14,7 +14,7 @@ from lamina import config, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
-from lamina.core import axes, tree
+from lamina.core import axes, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval, is_evaluating
@@ -305,7 +305,8 @@ def trace_call(
         return found, leaves
     if memory and config.logs("retrace"):
         _explain_retrace(options, key, memory)
-    traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
+    with garbage.held_off():
+        traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
     if not any(isinstance(c, Tracer) for c in traced.closed.consts):
         memory[key] = traced
         if len(memory) > _MAX_TRACES:

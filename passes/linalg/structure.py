@@ -35,8 +35,9 @@ def read_generic(op: ir.Operation) -> Generic:
     """Reads a `linalg.generic` on static shapes; ValueError where an extent is dynamic."""
     inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     operands = tuple(op.operands)
-    maps = tuple(ir.AffineMapAttr(a).value for a in op.attributes["indexing_maps"])
-    reductions = tuple("reduction" in str(a) for a in op.attributes["iterator_types"])
+    maps = tuple(a.value for a in op.attributes["indexing_maps"])
+    kinds = str(op.attributes["iterator_types"])  # all at once: each has a name to look up
+    reductions = tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
     return Generic(
         op, operands[:inputs], operands[inputs:], maps[:inputs], maps[inputs:], reductions,
         _extents(operands, maps, len(reductions)),
@@ -152,15 +153,19 @@ def _extents(
     operands: tuple[ir.Value, ...], maps: tuple[ir.AffineMap, ...], rank: int
 ) -> tuple[int, ...]:
     extents: list[int | None] = [None] * rank
+    missing = rank
     for value, map_ in zip(operands, maps, strict=True):
-        if not len(map_.results):
+        if not missing:
+            break
+        results = map_.results
+        if not len(results):
             continue
-        shape = ir.ShapedType(value.type).shape
-        for size, expression in zip(shape, map_.results, strict=True):
+        for size, expression in zip(ir.ShapedType(value.type).shape, results, strict=True):
             if isinstance(expression, ir.AffineDimExpr):
-                position = ir.AffineDimExpr(expression).position
+                position = expression.position
                 if extents[position] is None:
                     extents[position] = size
+                    missing -= 1
     if any(extent is None or extent < 0 for extent in extents):
         raise ValueError("a linalg.generic with a dynamic or unnamed extent")
     return tuple(extents)  # type: ignore[arg-type]

@@ -36,32 +36,34 @@ class PortableFloatConstants(Pass):
 
     def run(self, module: ir.Module) -> None:
         constants: list[ir.Operation] = []
-        globals_: list[ir.Operation] = []
         conversions: list[ir.Operation] = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "llvm.mlir.constant":
+            name = op.name
+            if name == "llvm.mlir.constant":
                 constants.append(op)
-            elif op.name == "llvm.mlir.global" and "value" in op.attributes:
-                globals_.append(op)
-            elif op.name in _FROM_INTEGER:
+            elif name in _FROM_INTEGER:
                 conversions.append(op)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
+        float_names: dict[ir.Type, str | None] = {}  # most constants are of few types
         for op in constants:
-            _rewrite_constant(op)
-        for op in globals_:
-            _rewrite_global(op)
+            type_ = op.results[0].type
+            if type_ not in float_names:
+                float_names[type_] = _float_name(str(type_))
+            float_name = float_names[type_]
+            if float_name is not None:
+                _rewrite_constant(op, float_name)
+        for op in module.body.operations:
+            if op.operation.name == "llvm.mlir.global" and "value" in op.attributes:
+                _rewrite_global(op.operation)
         for op in conversions:
             _freeze_constant_operand(op)
 
 
-def _rewrite_constant(op: ir.Operation) -> None:
+def _rewrite_constant(op: ir.Operation, float_name: str) -> None:
     result = op.results[0]
-    float_name = _float_name(str(result.type))
-    if float_name is None:
-        return
     attribute = op.attributes["value"]
     with ir.InsertionPoint(op), op.location:
         if isinstance(attribute, ir.ArrayAttr):

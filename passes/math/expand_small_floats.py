@@ -30,12 +30,19 @@ class ExpandSmallFloats(Pass):
 
     def run(self, module: ir.Module) -> None:
         found: list[ir.Operation] = []
+        is_small: dict[ir.Type, bool] = {}  # there are few types, and many ops
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             name = op.name
             if name.startswith(("arith.", "math.")) and name not in _CARRIED:
-                values = [*op.operands, *op.results]
-                if any(_format_of(value.type) for value in values) or _skips_f32(op):
+                for value in (*op.results, *op.operands):
+                    type_ = value.type
+                    if type_ not in is_small:
+                        is_small[type_] = _format_of(type_) is not None
+                    if is_small[type_]:
+                        found.append(op)
+                        return ir.WalkResult.ADVANCE
+                if _skips_f32(op):
                     found.append(op)
             return ir.WalkResult.ADVANCE
 

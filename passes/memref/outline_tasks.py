@@ -163,7 +163,7 @@ def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]] |
 
     for op in loop.regions[0].blocks[0].operations:
         op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    if all(provide(value) for value in wanted):
+    if all(provide(value) for value in dict.fromkeys(wanted)):
         return list(captured), list(recomputed)
     return None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import defining, is_droppable, is_unused
+from lamina.passes.stablehlo.facts import CONSTANT, defining, is_droppable, is_unused
 
 Rule = Callable[[ir.Operation], "ir.Value | Sequence[ir.Value] | None"]
 """Gives the values that replace an op's results, or None. It builds new ops at the ambient
@@ -18,6 +18,7 @@ Rules = Mapping[str, Sequence[Rule]]
 """Rules by the name of the op that they look at."""
 
 _LOOKS = 8  # at an op, on average
+_ONLY_CONSTANTS = frozenset((CONSTANT,))
 
 
 def needs_operand_of(*names: str) -> Callable[[Rule], Rule]:
@@ -34,13 +35,16 @@ def needs_operand_of(*names: str) -> Callable[[Rule], Rule]:
 _needed: dict[Rule, frozenset[str]] = {}
 
 
-def rewrite(module: ir.Module, rules: Rules) -> Counter[str]:
+def rewrite(
+    module: ir.Module, rules: Rules, of_constants: Mapping[str, Rule] | None = None
+) -> Counter[str]:
     """Apply rules until none applies, operands before users; returns how often each one did.
 
+    A rule of `of_constants` is asked last, and not for an op with an operand that another op makes.
     Ops that become unused on the way are erased. Rules must make programs smaller or more
     canonical, so that they end; the number of looks is bounded all the same.
     """
-    return _Rewriter(rules).run(module.operation.regions[0])
+    return _Rewriter(rules, of_constants or {}).run(module.operation.regions[0])
 
 
 class _Rewriter:
@@ -48,8 +52,10 @@ class _Rewriter:
     result: an op's own hash changes with its operands. The cell of an op that is erased is emptied
     before, since a handle on it is good for nothing."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, of_constants: Mapping[str, Rule]) -> None:
         self._rules = rules
+        self._of_constants = of_constants
+        self._names = rules.keys() | of_constants.keys()
         self._queue: deque[list[ir.Operation]] = deque()
         self._pending: dict[ir.Value, list[ir.Operation]] = {}
         self._applied: Counter[str] = Counter()
@@ -79,7 +85,7 @@ class _Rewriter:
                     self._enter(nested)
 
     def _add(self, op: ir.Operation) -> None:
-        if op.name in self._rules and len(op.results) and op.results[0] not in self._pending:
+        if op.name in self._names and len(op.results) and op.results[0] not in self._pending:
             cell = self._pending[op.results[0]] = [op]
             self._queue.append(cell)
 
@@ -111,11 +117,15 @@ class _Rewriter:
     def _applicable(self, op: ir.Operation) -> list[Rule]:
         """The rules to ask about an op."""
         makers = {owner.name for v in op.operands if not isinstance(owner := v.owner, ir.Block)}
-        return [
+        name = op.name
+        found = [
             rule
-            for rule in self._rules.get(op.name, ())
+            for rule in self._rules.get(name, ())
             if (needed := _needed.get(rule)) is None or not needed.isdisjoint(makers)
         ]
+        if makers <= _ONLY_CONSTANTS and name in self._of_constants:
+            found.append(self._of_constants[name])
+        return found
 
     def _add_around(self, ops: Iterable[ir.Operation]) -> None:
         """Look again at ops and at what makes their operands."""

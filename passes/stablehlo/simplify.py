@@ -7,7 +7,8 @@
 The rules are in simplify_arithmetic.py, simplify_shapes.py, simplify_reshaped.py (which moves
 reshapes down past element-wise ops) and simplify_control.py. Float rules are exact for -0,
 infinities and NaN; nothing is reassociated, and no op is computed twice that was computed once.
-Does nothing to ops it has no rule for.
+Does nothing to ops it has no rule for. With `fold`, ops on constants are computed on the way, as by
+`stablehlo-fold`: folding makes operands constant that rules look at.
 
 example: test/passes/stablehlo/simplify.mlir
 """
@@ -24,6 +25,7 @@ from lamina.passes.stablehlo import (
     simplify_reshaped,
     simplify_shapes,
 )
+from lamina.passes.stablehlo.fold import Fold, Folder
 from lamina.passes.stablehlo.rewriting import Rule, rewrite
 
 _FAMILIES = (simplify_arithmetic, simplify_shapes, simplify_control, simplify_reshaped)
@@ -37,6 +39,9 @@ for _family in _FAMILIES:
 class Simplify(Pass):
     """The pass `stablehlo-simplify`."""
 
+    fold: bool = False
+
     def run(self, module: ir.Module) -> None:
-        for rule, times in rewrite(module, _RULES).items():
+        of_constants = Folder(Fold()).rules() if self.fold else None
+        for rule, times in rewrite(module, _RULES, of_constants).items():
             self.count(rule, times)

@@ -1,6 +1,6 @@
-"""The cyclic garbage collector, held off while a program is compiled.
+"""The cyclic garbage collector, held off while a program is traced and compiled.
 
-A compilation makes hundreds of thousands of objects that live until it ends and hardly a cycle.
+This makes hundreds of thousands of objects that live until it ends and hardly a cycle.
 Each collection walks them, and everything the process holds besides, to find nothing: a twentieth
 of the time alone, more beside a large heap.
 """

@@ -14,7 +14,7 @@ from lamina.passes.pipeline import Pipeline
 
 HERE = Path(__file__).parent
 OPTIMIZE = (
-    "stablehlo-simplify,stablehlo-fold,stablehlo-simplify,stablehlo-cse,stablehlo-dce,"
+    "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
     "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse"
 )
 UNFUSE = "inline{default-pipeline=},symbol-dce"

@@ -10,7 +10,7 @@ from lamina.passes.pipeline import Pipeline
 
 HERE = Path(__file__).parent
 PIPELINE = (
-    "stablehlo-simplify,stablehlo-fold,stablehlo-simplify,stablehlo-cse,stablehlo-dce,"
+    "stablehlo-simplify{fold=true},stablehlo-cse,stablehlo-dce,"
     "stablehlo-lay-out-contractions,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse,stablehlo-fuse"
 )
 # About five times what it takes alone on a machine: tests share theirs.
