@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ class Class:
     def program(self, arch: str = "sm_90a") -> Program:
         """Its kernels."""
         small = self.name.startswith("wgmma")
-        with test_cuda_wgmma.small_tiles() if small else contextlib.nullcontext():
+        with test_cuda_wgmma.small_tiles() if small else test_cuda_ops.sorting(self.name):
             with lamina.enable_x64("f64" in self.name):
                 return Program(self.function, *self.arguments, arch=arch)
 

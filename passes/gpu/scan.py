@@ -14,20 +14,19 @@ from collections.abc import Callable, Sequence
 
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.gpu.block_scan import over_block
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalars import (
     Array,
     Scalar,
     block,
-    choose,
     constant,
     fold,
     index,
     select,
     smaller,
     split,
-    synchronize,
     thread,
     when,
 )
@@ -147,26 +146,7 @@ class _Rows(_Scanning):
 
     def _over_block(self, value: Scalar, slots: Array, half: Scalar) -> tuple[Scalar, Scalar]:
         """(what the threads before have, what all have); `half` takes turns."""
-        lane, warp = thread() % WARP, thread() // WARP
-        before, total = self.neutral(), value
-        offset = 1
-        while offset < WARP:
-            theirs = total.of_lane(offset)
-            is_upper = (lane & offset).differs(0)
-            before = choose(is_upper, self.combine(theirs, before), before)
-            total = self.combine(theirs, total)
-            offset *= 2
-        if self.threads == WARP:
-            return before, total
-        with when(lane.equals(0)):
-            slots[half, warp] = total
-        synchronize()
-        below, all_ = self.neutral(), self.neutral()
-        for other in range(self.threads // WARP):
-            theirs = slots[half, other]
-            below = choose(warp > other, self.combine(below, theirs), below)
-            all_ = self.combine(all_, theirs)
-        return self.combine(below, before), all_
+        return over_block(value, slots, half, self.threads, self.combine, self.neutral())
 
     # ---- elements --------------------------------------------------------------------------------
     @property

@@ -34,6 +34,7 @@ from lamina.passes.gpu.scalars import (
 )
 from lamina.passes.gpu.sort import sort_rows
 from lamina.passes.stablehlo.lower_scatter import Scatter
+from lamina.passes.stablehlo.sort_order import SIGNED, Key
 
 _ATOMIC = {
     "stablehlo.add": "addi", "stablehlo.and": "andi", "stablehlo.or": "ori",
@@ -205,7 +206,8 @@ class _Scattering:
 
             return one
 
-        sort_rows(self.job, 1, units, [word, word], lambda a, b: a[0] < b[0], load, store)
+        sort_rows(self.job, 1, units, [word, word], lambda a, b: a[0] < b[0], load, store,
+                  [Key(0, SIGNED)])  # fmt: skip
 
         def work(kernel: Kernel) -> Callable[[Scalar], None]:
             return self._run(kernel, keys, order, outer, inner)

@@ -5,6 +5,9 @@ merged two and two: each block finds by bisection which parts of both runs its t
 comes from ("merge path": Green, McColl, Bader, 2012), and copies those to shared memory. Both put
 an element at the number of those before it: in its own run that is its place, in the other run
 bisection finds it, counting equal ones only where they stand on the left.
+
+Where the order is one of numbers and rows are long, `radix_sort` does it instead, which passes over
+the elements once for each byte of the keys.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel, Scratch
+from lamina.passes.gpu.radix_sort import Load, Store, is_faster, radix_sort_rows
 from lamina.passes.gpu.scalars import (
     Scalar,
     block,
@@ -31,13 +35,11 @@ from lamina.passes.gpu.scalars import (
     when,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.stablehlo.sort_order import SIGNED, TOTAL_ORDER, UNSIGNED, Key, SortOrder
 
 _SHARED_BYTES = 32 << 10
 _MOST_THREADS = 512
 
-Load = Callable[[Kernel], Callable[[Scalar, Scalar], list[Scalar]]]
-"""In a kernel: (row, position) -> the element of each column."""
-Store = Callable[[Kernel], Callable[[Scalar, Scalar, list[Scalar]], None]]
 Less = Callable[[list[Scalar], list[Scalar]], Scalar]
 
 
@@ -72,7 +74,9 @@ def write_sort(job: Job) -> None:
         return store
 
     elements = [signless(operand.type.element_type) for operand in op.operands]
-    sort_rows(job, math.prod(outer), shape[dimension], elements, less, loading, storing)
+    order = SortOrder.of(op)
+    keys = None if order is None else order.keys
+    sort_rows(job, math.prod(outer), shape[dimension], elements, less, loading, storing, keys)
 
 
 def write_top_k(job: Job) -> None:
@@ -104,7 +108,9 @@ def write_top_k(job: Job) -> None:
         return store
 
     elements = [signless(element), word]
-    sort_rows(job, math.prod(outer), length, elements, less, loading, storing)
+    kind = UNSIGNED if is_unsigned else SIGNED if isinstance(element, ir.IntegerType) else TOTAL_ORDER
+    keys = [Key(0, kind, descending=True)]
+    sort_rows(job, math.prod(outer), length, elements, less, loading, storing, keys)
 
 
 def _greater_than(a: Scalar, b: Scalar, is_unsigned: bool) -> Scalar:
@@ -125,14 +131,21 @@ def _greater_than(a: Scalar, b: Scalar, is_unsigned: bool) -> Scalar:
 
 
 def sort_rows(
-    job: Job, rows: int, length: int, elements: Sequence[ir.Type], less: Less, load: Load, store: Store
+    job: Job, rows: int, length: int, elements: Sequence[ir.Type], less: Less, load: Load, store: Store,
+    keys: Sequence[Key] | None = None,
 ) -> None:  # fmt: skip
-    """Kernels that sort `rows` rows of `length` elements, each of several columns."""
+    """Kernels that sort `rows` rows of `length` elements, each of several columns; `keys`: the same
+    order as `less`, where it is one of numbers."""
     size = sum(map(element_bytes, elements))
     most = max(32, 1 << int(math.log2(_SHARED_BYTES // (2 * size))))
     tile = min(most, 2048, 1 << max(length - 1, 0).bit_length())
     tiles = -(-length // tile)
     merges = (tiles - 1).bit_length()
+    if keys is not None and is_faster(rows, length, elements, keys, merges):
+        return radix_sort_rows(
+            job, rows, length, elements, keys, load, store,
+            lambda columns: (_loading(job, columns), _storing(job, columns)),
+        )  # fmt: skip
     buffers = [
         [job.scratch([rows, length], element) for element in elements]
         for _ in range(min(merges, 2))

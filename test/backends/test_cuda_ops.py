@@ -3,8 +3,9 @@ and shown to need its barriers."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from simt_program import Program
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
+from lamina.dialects.context import context
+from lamina.dialects.vendors import ir
+from lamina.passes.gpu import radix_sort, sort
+from lamina.passes.stablehlo import sort_order
 
 _RANDOM = np.random.default_rng(0)
 _PLACES = _RANDOM.integers(-40, 60, 3000).astype(np.int32)
@@ -51,6 +56,9 @@ def _singular_vectors(x):
 OPS: dict[str, tuple[Callable, tuple]] = {
     "sort_long": (lambda x: jnp.argsort(x, axis=1), (_MIXED,)),
     "sort_many_short": (lambda x: jnp.sort(x, axis=0), (_MIXED.T[:40, :].repeat(50, 1),)),
+    "radix_sort": (lambda x: jnp.argsort(x, axis=1), (_MIXED.repeat(2, 1)[1:, :4200].astype(np.float16),)),
+    "radix_sort_bytes": (lambda k, x: lax.sort((k, x), num_keys=1)[1],
+                         (_RANDOM.integers(0, 9, 400).astype(np.uint8), _x(400) > 0)),
     "top_k": (lambda x: lax.top_k(x, 5), (_MIXED[:, :100],)),
     "scatter_add": (lambda i, u: jnp.zeros(50).at[i].add(u), (_PLACES, _x(3000))),
     "scatter_windows": (lambda i, u: jnp.ones((50, 4)).at[i].multiply(u),
@@ -84,10 +92,20 @@ OPS: dict[str, tuple[Callable, tuple]] = {
 }  # fmt: skip
 
 
+@contextlib.contextmanager
+def sorting(name: str) -> Iterator[None]:
+    """Rows of any length are sorted by bits in programs of such a name."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "radix" in name:
+            patch.setattr(sort, "is_faster", lambda *of: True)
+        yield
+
+
 @functools.cache
 def _program(name: str) -> Program:
     function, arguments = OPS[name]
-    return Program(function, *arguments)
+    with sorting(name):
+        return Program(function, *arguments)
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -97,6 +115,18 @@ def test_emulated(name: str) -> None:
     for found, value in zip(_program(name).run(), wanted, strict=True):
         found, value = (np.asarray(x).astype(np.result_type(x, np.int8)) for x in (found, value))
         np.testing.assert_allclose(found, value, rtol=1e-4, atol=5e-6)
+
+
+def test_long_rows_are_sorted_by_bits() -> None:
+    f32, i32 = (ir.Type.parse(name, context()) for name in ("f32", "i32"))
+    by_float = [sort_order.Key(0, sort_order.FLOAT)]
+
+    def is_faster(rows: int, length: int, *elements: Any) -> bool:
+        merges = (-(-length // 2048) - 1).bit_length()
+        return radix_sort.is_faster(rows, length, elements, by_float, merges)
+
+    assert is_faster(1, 1 << 24, f32) and is_faster(64, 1 << 18, f32, i32)
+    assert not is_faster(1, 1 << 14, f32) and not is_faster(1 << 14, 4096, f32)
 
 
 def test_float_sums_have_the_cpu_s_bits() -> None:

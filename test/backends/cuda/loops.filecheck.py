@@ -154,6 +154,23 @@ def convolution(x, w):
 # CHECK: shfl.sync.bfly.b32 {{.*}}, 1, 31
 # CHECK: shfl.sync.bfly.b32 {{.*}}, 2, 31
 # CHECK-NOT: .entry
+# CHECK-LABEL: TEST: exact_attention
 @print_ptx("bf16[2,512,4,64]", "bf16[2,512,4,64]", "bf16[2,512,4,64]", arch="sm_80")
 def attention(q, k, v):
+    return lamina.nn.dot_product_attention(q, k, v, is_causal=True)
+
+
+# f32 by threads: q, k, v and probabilities in shared memory, a row's sum by shuffles in 16 lanes.
+# CHECK: // kernel fused_attention
+# CHECK: ld.global{{.*}}.v4.b32
+# CHECK: st.shared.v4.b32
+# CHECK: bar.sync
+# CHECK: ld.shared.v4.b32
+# CHECK: fma.rn.f32
+# CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31
+# CHECK: bar.sync
+# CHECK: st.global.v4.b32
+# CHECK-NOT: .entry
+@print_ptx("f32[2,512,4,64]", "f32[2,512,4,64]", "f32[2,512,4,64]", arch="sm_75")
+def exact_attention(q, k, v):
     return lamina.nn.dot_product_attention(q, k, v, is_causal=True)

@@ -61,6 +61,23 @@ def top_k(x):
     return lax.top_k(x, 5)
 
 
+# Long rows are sorted by bits: for each of two bytes a kernel counts in shared memory, one adds up
+# over tiles, one moves.
+# CHECK-LABEL: TEST: long_sort
+# CHECK: .entry {{.*}}_0(
+# CHECK: atom.shared.add.u32
+# CHECK: .entry {{.*}}_1(
+# CHECK: shfl.sync.bfly.b32
+# CHECK-NOT: atom
+# CHECK: .entry {{.*}}_2(
+# CHECK: bar.sync
+# CHECK: .entry {{.*}}_5(
+# CHECK-NOT: .entry
+@print_ptx("i16[4194304]")
+def long_sort(x):
+    return jnp.sort(x)
+
+
 # A short transform passes memory once, its steps are in shared memory; a long one's are kernels.
 # CHECK-LABEL: TEST: fft
 # CHECK: .entry
