@@ -15,7 +15,7 @@ _ORDERS = re.compile(r"gpu\.barrier\b|nvgpu\.device_async_wait\b")
 # By default: one of each kind.
 _FEW = (
     "loops: softmax", "loops: layernorm", "loops: row_sum", "loops: rows_short", "loops: argmax_whole",
-    "loops: columns", "loops: transpose", "ops: sort_long", "ops: scatter_add", "ops: fft",
+    "loops: columns", "loops: transpose", "ops: sort_long", "ops: radix_sort_bytes", "ops: scatter_add", "ops: fft",
     "ops: cholesky", "ops: triangular", "ops: lu", "ops: qr", "ops: qr_pivoting", "ops: tridiagonal_form",
     "ops: eigh", "ops: scan", "products: odd", "products: f16_transposed", "products: f16_odd",
     "attention: causal", "attention: f32_causal", "attention: f32_wide",
