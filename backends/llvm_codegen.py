@@ -7,6 +7,7 @@ processes.
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,11 +74,10 @@ def _optimised(
     import llvmlite.binding as llvm
 
     target_machine = _target_machine(machine, options.level)
-    try:
-        module = llvm.parse_assembly(text)
-        module.verify()
-    except RuntimeError as error:
-        raise ValueError(f"LLVM refuses the generated module: {error}") from error
+    variants = _VARIANT.findall(text)
+    if variants:
+        text += _kept(variants)
+    module = _parsed(text)
     module.triple = machine.triple
     module.data_layout = str(target_machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=options.level)
@@ -90,7 +90,48 @@ def _optimised(
             builder.getModulePassManager().run(module, builder)
         elif options.simplify:
             _simplifications().run(module, builder)
+        if variants:
+            module = _parsed(_without_kept(str(module)))
+            _inlining().run(module, builder)
     return module, target_machine
+
+
+def _parsed(text: str) -> llvm.ModuleRef:
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise ValueError(f"LLVM refuses the generated module: {error}") from error
+    return module
+
+
+# Functions that a loop is vectorised with have no other use before (passes/math/near_and_far.py).
+_VARIANT = re.compile(r"_ZGV_LLVM_\w+\((\w+)\)")
+_KEPT = "@llvm.compiler.used"
+
+
+def _kept(functions: list[str]) -> str:
+    pointers = ", ".join(f"ptr @{name}" for name in dict.fromkeys(functions))
+    count = len(dict.fromkeys(functions))
+    return f'\n{_KEPT} = appending global [{count} x ptr] [{pointers}], section "llvm.metadata"\n'
+
+
+def _without_kept(text: str) -> str:
+    return "".join(line for line in text.splitlines(True) if not line.startswith(_KEPT))
+
+
+def _inlining() -> llvm.ModulePassManager:
+    """What is done with such functions once loops are vectorised."""
+    import llvmlite.binding as llvm
+
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
 
 
 def _simplifications() -> llvm.ModulePassManager:

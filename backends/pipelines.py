@@ -185,7 +185,7 @@ CPU_KERNEL_LLVM = (
     "math-allow-contraction",
     "math-expand-small-floats",
     "math-saturate-conversions",
-    "math-expand-functions",
+    "math-expand-functions{vector-bits=VECTOR_BITS}",
     "arith-expand",
     "convert-complex-to-llvm",
     "convert-math-to-llvm{approximate-log1p=false}",
@@ -249,7 +249,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
     "convert-nvgpu-to-nvvm",
-    *CPU_KERNEL_LLVM,
+    *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in CPU_KERNEL_LLVM),
     "convert-nvvm-to-llvm",  # what is no intrinsic becomes inline assembly
     "llvm-finish-device-kernels",
 )

@@ -44,7 +44,7 @@ def generate(
         texts["linalg"] = str(module)
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
-    run_pipeline(_of_use(CPU_KERNEL_LLVM, module), module)
+    run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm.",))
     return Generated(llvm.translate_module_to_llvmir(module.operation), scratch)

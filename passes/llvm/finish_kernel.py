@@ -3,7 +3,7 @@
 Every pointer argument of every function gets `llvm.noalias`: a kernel's buffers are distinct, since
 an argument that shares a result's buffer appears once. `vector_bits` becomes `prefer_vector_width`.
 All functions but the public one become internal; with `inline`, they are inlined wherever they are
-called.
+called, but for those that say `noinline`.
 
 example: test/passes/llvm/finish_kernel.mlir
 """
@@ -39,5 +39,13 @@ class FinishKernel(Pass):
             if ir.StringAttr(function.attributes["sym_name"]).value != self.public:
                 function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
                 function.attributes["sym_visibility"] = ir.StringAttr.get("private")
-                if self.inline:
+                if self.inline and not _says_noinline(function):
                     function.attributes["always_inline"] = ir.UnitAttr.get()
+
+
+def _says_noinline(function: ir.Operation) -> bool:
+    attributes = function.attributes
+    return "passthrough" in attributes and any(
+        isinstance(said, ir.StringAttr) and said.value == "noinline"
+        for said in ir.ArrayAttr(attributes["passthrough"])
+    )

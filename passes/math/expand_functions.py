@@ -25,20 +25,25 @@ from lamina.passes.math.formulas import (
     trigonometric,
     trigonometric_64,
 )
+from lamina.passes.math.near_and_far import NearAndFar, define, define_near_and_far
 from lamina.passes.math.terms import Lane, Term
 
-Formula = Callable[..., Term]
+Formula = Callable[..., Term] | NearAndFar
 
 
 def _in_both(formula: Formula) -> dict[int, Formula]:
     return {32: formula, 64: formula}
 
 
+def _near_and_far(formula: Callable[..., Term]) -> NearAndFar:
+    return NearAndFar(trigonometric.near(formula), formula, trigonometric.NEAR)
+
+
 _FORMULAS: dict[str, dict[int, Formula]] = {
     "math.atan2": {32: trigonometric.atan2, 64: trigonometric_64.atan2},
     "math.cbrt": _in_both(root.cbrt),
     "math.ceil": _in_both(rounding.ceil),
-    "math.cos": {32: trigonometric.cos, 64: trigonometric_64.cos},
+    "math.cos": {32: _near_and_far(trigonometric.cos), 64: trigonometric_64.cos},
     "math.exp": _in_both(exponential.exp),
     "math.expm1": _in_both(exponential.expm1),
     "math.floor": _in_both(rounding.floor),
@@ -46,20 +51,28 @@ _FORMULAS: dict[str, dict[int, Formula]] = {
     "math.log1p": _in_both(logarithm.log1p),
     "math.powf": _in_both(power.power),
     "math.rsqrt": {32: root.rsqrt},
-    "math.sin": {32: trigonometric.sin, 64: trigonometric_64.sin},
-    "math.tan": {32: trigonometric.tan, 64: trigonometric_64.tan},
+    "math.sin": {32: _near_and_far(trigonometric.sin), 64: trigonometric_64.sin},
+    "math.tan": {32: _near_and_far(trigonometric.tan), 64: trigonometric_64.tan},
     "math.tanh": _in_both(hyperbolic.tanh),
 }
 # For functions of the same operand, whose common work LLVM does once.
 _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
-    "math.sin": ("math.cos", {32: trigonometric.sin_beside_cos, 64: trigonometric_64.sin}),
-    "math.cos": ("math.sin", {32: trigonometric.cos_beside_sin, 64: trigonometric_64.cos}),
+    "math.sin": (
+        "math.cos",
+        {32: _near_and_far(trigonometric.sin_beside_cos), 64: trigonometric_64.sin},
+    ),
+    "math.cos": (
+        "math.sin",
+        {32: _near_and_far(trigonometric.cos_beside_sin), 64: trigonometric_64.cos},
+    ),
 }
 
 
 @dataclass(frozen=True)
 class ExpandFunctions(Pass):
     """See the module's docstring."""
+
+    vector_bits: int = 0
 
     def run(self, module: ir.Module) -> None:
         found: list[ir.Operation] = []
@@ -73,7 +86,57 @@ class ExpandFunctions(Pass):
         functions: dict[tuple[str, ir.Type], str] = {}
         beside = {op for op in found if _has_other(op)}
         for op in found:
-            _expand(op, module, functions, op in beside)
+            self._expand(op, module, functions, op in beside)
+
+    def _expand(
+        self,
+        op: ir.Operation,
+        module: ir.Module,
+        functions: dict[tuple[str, ir.Type], str],
+        beside: bool,
+    ) -> None:
+        type_ = op.results[0].type
+        computed = _computed_in(type_)
+        formulas = _BESIDE[op.name][1] if beside else _FORMULAS[op.name]
+        formula = formulas.get(Lane.of(computed).width) if computed is not None else None
+        if computed is None or formula is None:
+            return
+        name = f"{op.name}_beside" if beside else op.name
+        key = (name, computed)
+        if key not in functions:
+            functions[key] = self._define(module, name, computed, formula, len(op.operands))
+        with ir.InsertionPoint(op), op.location:
+            operands = list(op.operands)
+            if computed != type_:
+                operands = [ir.Operation.create("arith.extf", [computed], [x]).result for x in operands]
+            result = ir.Operation.create(
+                "func.call",
+                [computed],
+                operands,
+                attributes={"callee": ir.FlatSymbolRefAttr.get(functions[key])},
+            ).result
+            if computed != type_:
+                result = ir.Operation.create("arith.truncf", [type_], [result]).result
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+    def _define(
+        self, module: ir.Module, op_name: str, type_: ir.Type, formula: Formula, arity: int
+    ) -> str:
+        suffix = "".join(c if c.isalnum() else "_" for c in str(type_)).strip("_")
+        name = f"lamina_{op_name.removeprefix('math.')}_{suffix}"
+        with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
+            if isinstance(formula, NearAndFar):
+                if self.vector_bits:
+                    define_near_and_far(name, type_, formula, self.vector_bits)
+                    return name
+                formula = formula.far
+            inline = ir.StringAttr.get("alwaysinline")
+            arguments, function = define(name, [type_] * arity, type_, [inline])
+            with ir.InsertionPoint(function.regions[0].blocks[0]):
+                result = formula(*(Term.of(argument) for argument in arguments))
+                ir.Operation.create("func.return", operands=[result.value])
+        return name
 
 
 def _has_other(op: ir.Operation) -> bool:
@@ -82,35 +145,6 @@ def _has_other(op: ir.Operation) -> bool:
         return False
     other = _BESIDE[op.name][0]
     return any(use.owner.operation.name == other for use in op.operands[0].uses)
-
-
-def _expand(
-    op: ir.Operation, module: ir.Module, functions: dict[tuple[str, ir.Type], str], beside: bool
-) -> None:
-    type_ = op.results[0].type
-    computed = _computed_in(type_)
-    formulas = _BESIDE[op.name][1] if beside else _FORMULAS[op.name]
-    formula = formulas.get(Lane.of(computed).width) if computed is not None else None
-    if computed is None or formula is None:
-        return
-    name = f"{op.name}_beside" if beside else op.name
-    key = (name, computed)
-    if key not in functions:
-        functions[key] = _define(module, name, computed, formula, len(op.operands))
-    with ir.InsertionPoint(op), op.location:
-        operands = list(op.operands)
-        if computed != type_:
-            operands = [ir.Operation.create("arith.extf", [computed], [x]).result for x in operands]
-        result = ir.Operation.create(
-            "func.call",
-            [computed],
-            operands,
-            attributes={"callee": ir.FlatSymbolRefAttr.get(functions[key])},
-        ).result
-        if computed != type_:
-            result = ir.Operation.create("arith.truncf", [type_], [result]).result
-    op.results[0].replace_all_uses_with(result)
-    op.erase()
 
 
 def _computed_in(type_: ir.Type) -> ir.Type | None:
@@ -122,26 +156,3 @@ def _computed_in(type_: ir.Type) -> ir.Type | None:
         return type_
     wide = ir.F32Type.get()
     return ir.VectorType.get(type_.shape, wide) if isinstance(type_, ir.VectorType) else wide
-
-
-def _define(module: ir.Module, op_name: str, type_: ir.Type, formula: Formula, arity: int) -> str:
-    suffix = "".join(c if c.isalnum() else "_" for c in str(type_)).strip("_")
-    name = f"lamina_{op_name.removeprefix('math.')}_{suffix}"
-    signature = ir.FunctionType.get([type_] * arity, [type_])
-    with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
-        function = ir.Operation.create(
-            "func.func",
-            regions=1,
-            attributes={
-                "sym_name": ir.StringAttr.get(name),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "function_type": ir.TypeAttr.get(signature),
-                "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
-                "passthrough": ir.ArrayAttr.get([ir.StringAttr.get("alwaysinline")]),
-            },
-        )
-        block = ir.Block.create_at_start(function.regions[0], signature.inputs)
-        with ir.InsertionPoint(block):
-            result = formula(*(Term.of(argument) for argument in block.arguments))
-            ir.Operation.create("func.return", operands=[result.value])
-    return name

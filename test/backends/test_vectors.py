@@ -62,6 +62,7 @@ def test_vectors_fill_the_machine_s(name: str) -> None:
         module = parse(f"func.func private @k{signature} {{\n {body}\n}}")
         made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
     of, width = ("double", 64) if name in DOUBLE else ("float", 32)
-    assert f"<{target.vector_bits // width} x {of}>" in made.texts["llvm"]
+    lanes = target.vector_bits // width  # LLVM may take two registers at a time
+    assert any(f"<{n} x {of}>" in made.texts["llvm"] for n in (lanes, 2 * lanes))
     assert "masked.scatter" not in made.texts["llvm"]
     assert not any(name.startswith(("exp", "log", "tanh", "sin", "cos")) for name in made.imports)

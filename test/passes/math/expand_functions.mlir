@@ -36,3 +36,11 @@ func.func @pair(%x: f32, %y: f32) -> (f32, f32, f32) {
   %2 = math.sin %y : f32
   return %0, %1, %2 : f32, f32, f32
 }
+
+// Without vectors in sight, one formula for all arguments.
+// CHECK-LABEL: func.func @tangent
+// CHECK-NEXT: call @lamina_tan_f32(%arg0)
+func.func @tangent(%x: f32) -> f32 {
+  %0 = math.tan %x : f32
+  return %0 : f32
+}
