@@ -6,8 +6,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
@@ -90,7 +88,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
     """The maxima of the rows of data with equal index; -inf or the least integer where there is
     none. See segment_sum."""
-    return _segment("segment_max", "max", _least, jnp.max, data, segment_ids, num_segments,
+    return _segment("segment_max", "max", dtypes.least, jnp.max, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
 
@@ -99,17 +97,5 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
     """The minima of the rows of data with equal index; inf or the greatest integer where there is
     none. See segment_sum."""
-    return _segment("segment_min", "min", _greatest, jnp.min, data, segment_ids, num_segments,
+    return _segment("segment_min", "min", dtypes.greatest, jnp.min, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
-
-
-def _least(dtype: np.dtype) -> Any:
-    if dtype == np.bool_:
-        return False
-    return -np.inf if dtypes.is_inexact(dtype) else int(dtypes.iinfo(dtype).min)
-
-
-def _greatest(dtype: np.dtype) -> Any:
-    if dtype == np.bool_:
-        return True
-    return np.inf if dtypes.is_inexact(dtype) else int(dtypes.iinfo(dtype).max)

@@ -1,8 +1,11 @@
 """Conversion, addition, selection, joining and products over pairs of dtypes, against JAX."""
 
+import jax
 import numpy as np
 import pytest
 from oracle import check_all
+
+import lamina
 
 NAMES = ["bool", "int4", "uint4", "int8", "uint32", "float8_e4m3fn", "float8_e5m2", "bfloat16", "float16",
          "float32", "complex64"]  # fmt: skip
@@ -41,3 +44,21 @@ def test_constants_of_bfloat16(n):
         return {"taken": table[i], "sum": table[3:] + 1, "dot": m.np.dot(table[3:], table[3:])}
 
     check_all(program, np.arange(n)[::-1].copy(), jit=True, rtol=1e-2)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_floats_of_integers(x64):
+    def program(m, x):
+        n = m.numpy
+        return [n.sin(x), n.mean(x), n.var(x), n.median(x), n.quantile(x, 0.5), x / 2, x / x, n.sqrt(x[0]),
+                n.logaddexp(x, x), n.linspace(x[0], x[1], 3), n.average(x), n.exp2(x), n.fft.fft(x), n.linalg.norm(x)]  # fmt: skip
+
+    wide = ["int64", "uint64"] if x64 else []
+    with lamina.enable_x64(x64), jax.enable_x64(x64):
+        for name in ["bool", "int8", "uint8", "int16", "uint32", "int32", *wide]:
+            of = [
+                [(r.dtype, r.weak_type) for r in m.eval_shape(lambda x, m=m: program(m, x), x)]
+                for m in (lamina, jax)
+                for x in [m.ShapeDtypeStruct((4,), name)]
+            ]
+            assert of[0] == of[1], name

@@ -57,6 +57,7 @@ def test_ordered(dtype):
             "sort": [jnp.sort(x, axis) for axis in (0, 1)],
             "largest": [x.max(axis) for axis in (0, 1)],
             "where": [x.argmin(axis) for axis in (0, 1)],
+            "among": [x.max(0, where=x > 1, initial=0), x.min(1, where=x > 1, initial=1)],
             "so far": [lax.cummax(x, 0), lax.cummin(x, 1)],
         }
     )(x)
@@ -65,6 +66,9 @@ def test_ordered(dtype):
         "sort": [np.sort(wide, axis) for axis in (0, 1)],
         "largest": [wide.max(axis) for axis in (0, 1)],
         "where": [wide.argmin(axis) for axis in (0, 1)],
+        "among": [
+            wide.max(0, where=wide > 1, initial=0), wide.min(1, where=wide > 1, initial=1),
+        ],
         "so far": [np.maximum.accumulate(wide, 0), np.minimum.accumulate(wide, 1)],
     }
     for name, pair in expected.items():

@@ -280,6 +280,29 @@ def inexact_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
+def least(dtype: np.dtype) -> Any:
+    """The least value of a dtype: what a maximum starts from."""
+    return _limit(dtype, -np.inf, False, "min")
+
+
+def greatest(dtype: np.dtype) -> Any:
+    """The greatest value of a dtype: what a minimum starts from."""
+    return _limit(dtype, np.inf, True, "max")
+
+
+def _limit(dtype: np.dtype, infinity: float, boolean: bool, attribute: str) -> Any:
+    if dtype.kind == "b":
+        return boolean
+    if is_integer(dtype):
+        return int(getattr(iinfo(dtype), attribute))
+    if dtype.kind == "c":
+        return complex(infinity, infinity)
+    value = np.array(infinity, dtype)
+    if np.isinf(value.astype(np.float32)):
+        return infinity
+    return float(getattr(finfo(dtype), attribute))  # formats without infinities
+
+
 def finfo(dtype: Any) -> Any:
     """Machine limits of a floating dtype (ml_dtypes' types too)."""
     dtype = np.dtype(dtype)

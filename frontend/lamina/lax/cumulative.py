@@ -16,10 +16,10 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from lamina import lax
-from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, get_aval
+from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes, get_aval
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, FLOAT, NUMBER, Accepted, canonical_axis, check_accepted
-from lamina.lax.reduce import greatest, least, scalar_body
+from lamina.lax.reduce import scalar_body
 
 _BLOCK = 32
 _SCANNED = frozenset(map(np.dtype, (bfloat16, *"? f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split())))
@@ -217,5 +217,5 @@ cumsum_p: Primitive = _cumulative(
     lambda ct, x, *, axis, reverse: [cumsum(ct, axis, not reverse)],
 )
 cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p, lambda _: 1)
-cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p, least)
-cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p, greatest)
+cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p, dtypes.least)
+cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p, dtypes.greatest)

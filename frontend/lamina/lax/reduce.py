@@ -118,29 +118,6 @@ def _check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
         raise ValueError(f"[{name}] axes {axes} are not distinct axes of {x.str_short()}")
 
 
-def least(dtype: np.dtype) -> Any:
-    """The least value of a dtype: what a maximum starts from."""
-    return _limit(dtype, -np.inf, False, "min")
-
-
-def greatest(dtype: np.dtype) -> Any:
-    """The greatest value of a dtype: what a minimum starts from."""
-    return _limit(dtype, np.inf, True, "max")
-
-
-def _limit(dtype: np.dtype, infinity: float, boolean: bool, attribute: str) -> Any:
-    if dtype.kind == "b":
-        return boolean
-    if dtypes.is_integer(dtype):
-        return int(getattr(dtypes.iinfo(dtype), attribute))
-    if dtype.kind == "c":
-        return complex(infinity, infinity)
-    value = np.array(infinity, dtype)
-    if np.isinf(value.astype(np.float32)):
-        return infinity
-    return float(getattr(dtypes.finfo(dtype), attribute))  # formats without infinities
-
-
 def scalar_body(ctx: Any, combine: Primitive, dtype: np.dtype) -> Callable[[Any, Any], list[Any]]:
     """An elementwise primitive of two operands as the body of a reduction over this dtype."""
     scalar = ShapedArray((), dtype)
@@ -233,10 +210,10 @@ reduce_prod_p: Primitive = _reduction(
     "reduce_prod", NUMBER, lambda: lax.mul_p, lambda _: 1, _reduce_prod_jvp,
 )  # fmt: skip
 reduce_max_p: Primitive = _reduction(
-    "reduce_max", ANY, lambda: lax.max_p, least, _extremum_jvp(lambda: reduce_max_p),
+    "reduce_max", ANY, lambda: lax.max_p, dtypes.least, _extremum_jvp(lambda: reduce_max_p),
 )  # fmt: skip
 reduce_min_p: Primitive = _reduction(
-    "reduce_min", ANY, lambda: lax.min_p, greatest, _extremum_jvp(lambda: reduce_min_p),
+    "reduce_min", ANY, lambda: lax.min_p, dtypes.greatest, _extremum_jvp(lambda: reduce_min_p),
 )  # fmt: skip
 reduce_and_p: Primitive = _reduction(
     "reduce_and", BITS, lambda: lax.and_p, lambda dtype: True if dtype.kind == "b" else -1,
@@ -307,5 +284,5 @@ def _index_reduction(name: str, direction: str, start: Callable[[np.dtype], Any]
     return primitive
 
 
-argmax_p: Primitive = _index_reduction("argmax", "GT", least)
-argmin_p: Primitive = _index_reduction("argmin", "LT", greatest)
+argmax_p: Primitive = _index_reduction("argmax", "GT", dtypes.least)
+argmin_p: Primitive = _index_reduction("argmin", "LT", dtypes.greatest)

@@ -23,7 +23,7 @@ from lamina.lax import hlo
 from lamina.lax.batching_rules import insert, move_axis
 from lamina.lax.checks import NUMBER, REAL, Accepted, check_accepted, scalar_like, static_ints
 from lamina.lax.convolution import dilated, padtype_to_pads
-from lamina.lax.reduce import greatest, least, scalar_body
+from lamina.lax.reduce import scalar_body
 
 Pads = Sequence[tuple[int, int]]
 _INT32 = np.dtype(np.int32)
@@ -111,8 +111,8 @@ def _is_neutral(init: Any, computation: Callable[[Any, Any], Any], dtype: np.dty
     neutral: dict[Any, Any] = {
         lax.add: 0,
         lax.mul: 1,
-        lax.max: least(dtype),
-        lax.min: greatest(dtype),
+        lax.max: dtypes.least(dtype),
+        lax.min: dtypes.greatest(dtype),
         lax.bitwise_or: 0,
         lax.bitwise_xor: 0,
     }
@@ -280,11 +280,11 @@ reduce_window_sum_p: Primitive = _window_primitive(
     "reduce_window_sum", NUMBER, _lowering(lambda: lax.add_p, lambda _: 0), LINEAR, _sum_transpose
 )
 reduce_window_max_p: Primitive = _window_primitive(
-    "reduce_window_max", REAL, _lowering(lambda: lax.max_p, least),
+    "reduce_window_max", REAL, _lowering(lambda: lax.max_p, dtypes.least),
     _extremum_jvp(lambda: reduce_window_max_p, lambda: window_argmax_p),
 )  # fmt: skip
 reduce_window_min_p: Primitive = _window_primitive(
-    "reduce_window_min", REAL, _lowering(lambda: lax.min_p, greatest),
+    "reduce_window_min", REAL, _lowering(lambda: lax.min_p, dtypes.greatest),
     _extremum_jvp(lambda: reduce_window_min_p, lambda: window_argmin_p),
 )  # fmt: skip
 
@@ -303,5 +303,5 @@ def _chosen(name: str, direction: str, start: Callable[[np.dtype], Any]) -> Prim
     return primitive
 
 
-window_argmax_p: Primitive = _chosen("window_argmax", "GT", least)
-window_argmin_p: Primitive = _chosen("window_argmin", "LT", greatest)
+window_argmax_p: Primitive = _chosen("window_argmax", "GT", dtypes.least)
+window_argmin_p: Primitive = _chosen("window_argmin", "LT", dtypes.greatest)

@@ -29,14 +29,14 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 
-def _with(name: str, a: ArrayLike, value: Any) -> tuple[Array, Any]:
-    """a with NaN replaced, and where it was (None for dtypes without NaN)."""
+def _with(name: str, a: ArrayLike, value: Callable[[np.dtype], Any]) -> tuple[Array, Any]:
+    """a with NaN replaced by the dtype's value, and where it was (None for dtypes without NaN)."""
     check_arraylike(name, a)
     x = asarray(a)
     if not dtypes.is_inexact(x.dtype):
         return x, None
     nan = lax.ne(x, x)
-    return pick(nan, literal(x, value), x), nan
+    return pick(nan, literal(x, value(x.dtype)), x), nan
 
 
 def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
@@ -44,7 +44,7 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
            ) -> Array:  # fmt: skip
     """The sum of the elements that are not NaN."""
     refuse_out("nansum", out)
-    x, _ = _with("nansum", a, 0)
+    x, _ = _with("nansum", a, lambda _: 0)
     return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -53,26 +53,26 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
             ) -> Array:  # fmt: skip
     """The product of the elements that are not NaN."""
     refuse_out("nanprod", out)
-    x, _ = _with("nanprod", a, 1)
+    x, _ = _with("nanprod", a, lambda _: 1)
     return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
     """The largest element that is not NaN; NaN where all are."""
-    return _extremum("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
+    return _extremum("nanmax", reductions.max, dtypes.least, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
     """The smallest element that is not NaN; NaN where all are."""
-    return _extremum("nanmin", reductions.min, np.inf, a, axis, out, keepdims, initial, where)
+    return _extremum("nanmin", reductions.min, dtypes.greatest, a, axis, out, keepdims, initial, where)
 
 
 def _extremum(
     name: str,
     op: Callable[..., Array],
-    worst: float,
+    worst: Callable[[np.dtype], Any],
     a: ArrayLike,
     axis: Axis,
     out: None,
@@ -91,17 +91,24 @@ def _extremum(
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:  # fmt: skip
     """The index of the first largest element that is not NaN; -1 where all are NaN."""
-    return _position("nanargmax", reductions.argmax, -np.inf, a, axis, out, keepdims)
+    return _position("nanargmax", reductions.argmax, dtypes.least, a, axis, out, keepdims)
 
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:  # fmt: skip
     """The index of the first smallest element that is not NaN; -1 where all are NaN."""
-    return _position("nanargmin", reductions.argmin, np.inf, a, axis, out, keepdims)
+    return _position("nanargmin", reductions.argmin, dtypes.greatest, a, axis, out, keepdims)
 
 
-def _position(name: str, op: Callable[..., Array], worst: float, a: ArrayLike, axis: int | None,
-              out: None, keepdims: bool | None) -> Array:  # fmt: skip
+def _position(
+    name: str,
+    op: Callable[..., Array],
+    worst: Callable[[np.dtype], Any],
+    a: ArrayLike,
+    axis: int | None,
+    out: None,
+    keepdims: bool | None,
+) -> Array:
     refuse_out(name, out)
     x, nan = _with(name, a, worst)
     found = op(x, axis, keepdims=keepdims)

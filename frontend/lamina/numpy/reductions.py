@@ -123,20 +123,6 @@ def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 amax, amin = max, min
 
 
-def lowest(dtype: np.dtype) -> Any:
-    """The value that no value of dtype is below."""
-    if dtype == np.bool_:
-        return False
-    return dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else -np.inf
-
-
-def highest(dtype: np.dtype) -> Any:
-    """The value that no value of dtype is above."""
-    if dtype == np.bool_:
-        return True
-    return dtypes.iinfo(dtype).max if dtypes.is_integer(dtype) else np.inf
-
-
 def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array], x: Array,
               axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:  # fmt: skip
     axes = canonical_axes(axis, len(x.shape))
@@ -150,7 +136,7 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
             and (np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0)
         ):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    neutral = lowest(x.dtype) if name == "max" else highest(x.dtype)
+    neutral = dtypes.least(x.dtype) if name == "max" else dtypes.greatest(x.dtype)
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:
         check_arraylike(name, initial)
