@@ -47,6 +47,28 @@ def test_constants_of_bfloat16(n):
 
 
 @pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", ["bool", "int8", "int32", "bfloat16", "float32", "complex64"])
+def test_types_beside_scalars(name, x64):
+    def program(m, x):
+        n, ones = m.numpy, m.numpy.ones((3, 3), "float32")
+        real = [] if name == "complex64" else [
+            n.floor_divide(x, 2), n.floor_divide(2.5, x), n.mod(x, 2), n.divmod(2.5, x), n.fmod(x, 2),
+            n.heaviside(2.5, x), n.floor_divide(x, x), n.maximum(x, 1), n.clip(x, 0, 1),
+        ]  # fmt: skip
+        return [*real, n.power(x, 2), n.where(x != 0, 1.0, x), n.histogram(x), n.nan_to_num(x),
+                n.select(x != 0, x), m.lax.stack(x), m.lax.dot(x, ones),
+                m.lax.batch_matmul(ones.astype("int8"), x)]  # fmt: skip
+
+    with lamina.enable_x64(x64), jax.enable_x64(x64):
+        ours, theirs = (
+            [(r.dtype, r.weak_type, r.shape) for r in m.tree_util.tree_leaves(
+                m.eval_shape(lambda x: program(m, x), m.ShapeDtypeStruct((3, 3), name)))]
+            for m in (lamina, jax)
+        )  # fmt: skip
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("x64", [False, True])
 def test_floats_of_integers(x64):
     def program(m, x):
         n = m.numpy

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import config, lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.errors import TypePromotionError
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import ANY, check_accepted, check_same_dtypes
@@ -107,8 +108,9 @@ def dot_general(
 
     dimension_numbers is ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). The result's
     axes are the batch axes, then the other axes of lhs, then those of rhs. preferred_element_type
-    is the dtype of sum and result. Operands have one dtype.
+    is the dtype of sum and result. Operands of two dtypes are taken in their common one.
     """
+    lhs, rhs = _of_one_dtype(lhs, rhs)
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = tuple(
         (tuple(int(a) for a in left), tuple(int(a) for a in right))
@@ -127,6 +129,17 @@ def dot_general(
         preferred_element_type=None if narrows else to,
     )  # fmt: skip
     return lax.convert_element_type(out, to) if narrows else out
+
+
+def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    left, right = get_aval(lhs).dtype, get_aval(rhs).dtype
+    if left == right:
+        return lhs, rhs
+    try:
+        common, _ = dtypes.promote_types((left, False), (right, False))
+    except TypePromotionError:  # such as of f8 and f32: elementwise operations refuse them
+        common = max(left, right, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
+    return lax.convert_element_type(lhs, common), lax.convert_element_type(rhs, common)
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,

@@ -15,6 +15,7 @@ from lamina.lax.checks import canonical_axis, static_ints
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Arrays of one shape as one array with a new axis, along which they lie."""
+    operands = list(operands)
     if not operands:
         raise ValueError("[stack] needs at least one operand")
     axis = canonical_axis("stack", axis, len(np.shape(operands[0])) + 1)

@@ -59,7 +59,7 @@ def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLik
     check_arraylike("histogram", a, *([] if weights is None else [weights]))
     x = ravel(a)
     counted = (
-        lax.full(x.shape, 1, dtypes.canonicalize(float)) if weights is None else ravel(weights)
+        lax.full(x.shape, 1, dtypes.inexact_dtype(x.dtype)) if weights is None else ravel(weights)
     )
     if counted.shape != x.shape:
         raise ValueError("weights should have the same shape as a.")

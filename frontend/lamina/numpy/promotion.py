@@ -132,7 +132,7 @@ def promote_numeric(*args: ArrayLike) -> list[ArrayLike]:
     """The arguments in their common dtype, booleans as integers."""
     dtype, weak = common_type(*args)
     if dtype == np.bool_:
-        dtype = dtypes.canonicalize(int)
+        dtype = np.dtype(np.int32)
     return [_to_common(x, dtype, weak) for x in args]
 
 
@@ -225,8 +225,12 @@ def broadcast_to_shape(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def literal(like: ArrayLike, value: Any) -> Any:
-    """A scalar of the dtype of `like`, which jaxprs write as a literal."""
-    return np.asarray(value).astype(get_aval(like).dtype)[()]
+    """A scalar of the dtype of `like`, weak if that is, which jaxprs write as a literal."""
+    aval = get_aval(like)
+    scalar = np.asarray(value).astype(aval.dtype)[()]
+    if aval.weak_type and dtypes.canonicalize(type(scalar.item())) == aval.dtype:
+        return scalar.item()
+    return scalar
 
 
 def pick(which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:

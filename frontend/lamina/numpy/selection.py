@@ -55,6 +55,7 @@ def _where(condition: Any, x: Any, y: Any) -> Array:
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
            ) -> Array:  # fmt: skip
     """The choice of the first condition that holds; default where none does."""
+    condlist, choicelist = list(condlist), list(choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError("condlist must have length equal to choicelist "
                          f"({len(condlist)} vs {len(choicelist)})")  # fmt: skip

@@ -114,7 +114,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition a (see partition)."""
     _check_kth(a, kth, axis)
-    return argsort(a, axis)
+    return lax.convert_element_type(argsort(a, axis), np.int32)
 
 
 def _check_kth(a: ArrayLike, kth: int, axis: int) -> None:
