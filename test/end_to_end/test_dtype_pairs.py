@@ -62,7 +62,7 @@ def test_types_beside_scalars(name, x64):
     with lamina.enable_x64(x64), jax.enable_x64(x64):
         ours, theirs = (
             [(r.dtype, r.weak_type, r.shape) for r in m.tree_util.tree_leaves(
-                m.eval_shape(lambda x: program(m, x), m.ShapeDtypeStruct((3, 3), name)))]
+                m.eval_shape(lambda x, m=m: program(m, x), m.ShapeDtypeStruct((3, 3), name)))]
             for m in (lamina, jax)
         )  # fmt: skip
         assert ours == theirs
@@ -73,7 +73,8 @@ def test_floats_of_integers(x64):
     def program(m, x):
         n = m.numpy
         return [n.sin(x), n.mean(x), n.var(x), n.median(x), n.quantile(x, 0.5), x / 2, x / x, n.sqrt(x[0]),
-                n.logaddexp(x, x), n.linspace(x[0], x[1], 3), n.average(x), n.exp2(x), n.fft.fft(x), n.linalg.norm(x)]  # fmt: skip
+                n.logaddexp(x, x), n.linspace(x[0], x[1], 3), n.average(x), n.exp2(x), n.fft.fft(x),
+                n.linalg.norm(x)]  # fmt: skip
 
     wide = ["int64", "uint64"] if x64 else []
     with lamina.enable_x64(x64), jax.enable_x64(x64):
