@@ -84,8 +84,10 @@ if _TYPE_CHECKING:
     from lamina import extend as extend
     from lamina import flatten_util as flatten_util
     from lamina import image as image
+    from lamina import monitoring as monitoring
     from lamina import nn as nn
     from lamina import ops as ops
+    from lamina import profiler as profiler
     from lamina import random as random
     from lamina import scipy as scipy
     from lamina import typing as typing
@@ -127,8 +129,10 @@ _MODULES = frozenset(
         "extend",
         "flatten_util",
         "image",
+        "monitoring",
         "nn",
         "ops",
+        "profiler",
         "random",
         "scipy",
         "sharding",

@@ -21,7 +21,7 @@ def _array_aval(x: Array) -> ShapedArray:
 
 
 def _settings_changed(scope: str) -> None:
-    epoch = hash(config.trace_key()) & 0x7FFF_FFFF
+    epoch = hash(config.call_key()) & 0x7FFF_FFFF
     x64 = config.enable_x64.value
     _default_device_changed(scope)
     if scope == "thread":

@@ -22,7 +22,8 @@ _listeners: list[Callable[[str], None]] = []
 class Option(Generic[T]):
     """One setting. Calling it gives a context manager that sets it for a block.
 
-    `affects_trace` marks settings that are part of jit's cache key.
+    `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
+    the fast path of calls must know.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class Option(Generic[T]):
         parse: Callable[[str], T],
         check: Callable[[Any], None] | None = None,
         affects_trace: bool = False,
+        affects_calls: bool = False,
         values: tuple[str, ...] = (),
     ) -> None:
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
+        self.affects_calls = affects_trace or affects_calls
         text = os.environ.get(self.variable)
         try:
             self._global: T = parse(text) if text is not None else default
@@ -59,7 +62,7 @@ class Option(Generic[T]):
         """Sets the process-wide value; ValueError where it is none that the setting takes."""
         self._checked(value)
         self._global = value
-        if self.affects_trace:
+        if self.affects_calls:
             _changed("process")
 
     def _checked(self, value: Any) -> None:
@@ -75,7 +78,7 @@ class Option(Generic[T]):
         had = hasattr(self._local, "value")
         old = getattr(self._local, "value", None)
         self._local.value = new_val
-        if self.affects_trace:
+        if self.affects_calls:
             _nesting.depth += 1
             _changed("thread")
         try:
@@ -85,7 +88,7 @@ class Option(Generic[T]):
                 self._local.value = old
             else:
                 del self._local.value
-            if self.affects_trace:
+            if self.affects_calls:
                 _nesting.depth -= 1
                 _changed("thread" if _nesting.depth else "thread ends")
 
@@ -103,7 +106,7 @@ def _changed(scope: str) -> None:
 
 
 def on_change(listener: Callable[[str], None]) -> None:
-    """Calls `listener(scope)` whenever a setting that affects tracing changes: for the "process",
+    """Calls `listener(scope)` whenever a setting that affects calls changes: for the "process",
     for this "thread", or when this thread goes back to the process's settings ("thread ends")."""
     _listeners.append(listener)
     listener("process")
@@ -112,6 +115,11 @@ def on_change(listener: Callable[[str], None]) -> None:
 def trace_key() -> tuple[Any, ...]:
     """The values of all settings that affect what is traced."""
     return tuple(o.value for o in _options.values() if o.affects_trace)
+
+
+def call_key() -> tuple[Any, ...]:
+    """The values of all settings that a call's fast path has to know."""
+    return tuple(o.value for o in _options.values() if o.affects_calls)
 
 
 def _option(name: str) -> Option:
@@ -295,6 +303,14 @@ debug_nans = _flag(
     affects_trace=True,
 )
 debug_infs = _flag("debug_infs", False, "The same for infinities.", affects_trace=True)
+profiling = Option(
+    "profiling",
+    False,
+    "Calls are timed for lamina.profiler, which sets this.",
+    parse=_boolean,
+    check=_is_boolean,
+    affects_calls=True,
+)
 check_tracer_leaks = _flag(
     "check_tracer_leaks", False, "Raise when a tracer outlives the trace that made it."
 )

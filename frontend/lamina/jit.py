@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina import config, programs, shape_dtype, stages, value_checks
+from lamina import config, monitoring, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
@@ -358,7 +358,8 @@ def _trace(
 
     info = debug_info(fun, "jit")
     names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
-    closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
+    with monitoring.measured(monitoring.TRACE, fun_name=options.name):
+        closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
     return TracedCall(
         closed,
         in_tree,
@@ -425,6 +426,10 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
+    if config.profiling.value:
+        from lamina.profiler import timed_call
+
+        entry = functools.partial(timed_call, f"jit({options.name})", entry)
     if (
         any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints

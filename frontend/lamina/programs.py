@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lamina import config, value_checks
+from lamina import config, monitoring, value_checks
 from lamina.array import Device
 from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
@@ -152,13 +152,18 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
                 artifact = None
             if artifact is not None:
                 _log("cache", f"{plan.name}: found in {store.directory}")
+                monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
                 executable = load(artifact, (), number)
                 return Program(plan, executable, _compilation_of(artifact), device)
     from lamina.backends.compile import compile_module
 
-    compilation = compile_module(
-        plan.lower() if module is None else module, target=target, name=f"jit_{plan.name}"
-    )
+    if store is not None:
+        monitoring.record_event(monitoring.CACHE_MISS, fun_name=plan.name)
+    if module is None:
+        with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
+            module = plan.lower()
+    with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
+        compilation = compile_module(module, target=target, name=f"jit_{plan.name}")
     _log(
         "compile",
         f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
