@@ -30,8 +30,10 @@ from lamina.api import make_jaxpr as make_jaxpr
 from lamina.api import value_and_grad as value_and_grad
 from lamina.api import vjp as vjp
 from lamina.api import vmap as vmap
+from lamina.config import check_tracer_leaks as check_tracer_leaks
 from lamina.config import check_tracer_leaks as checking_leaks
 from lamina.config import debug_infs as debug_infs
+from lamina.config import debug_key_reuse as debug_key_reuse
 from lamina.config import debug_nans as debug_nans
 from lamina.config import default_device as default_device
 from lamina.config import default_matmul_precision as default_matmul_precision
@@ -74,10 +76,12 @@ else:  # for isinstance: tracers and keys are among them
 
 if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint
+    from lamina import api_util as api_util
     from lamina import checkpoint_policies as checkpoint_policies
     from lamina import custom_batching as custom_batching
     from lamina import custom_derivatives as custom_derivatives
     from lamina import debug as debug
+    from lamina import distributed as distributed
     from lamina import dlpack as dlpack
     from lamina import dtypes as dtypes
     from lamina import experimental as experimental
@@ -89,6 +93,7 @@ if _TYPE_CHECKING:
     from lamina import ops as ops
     from lamina import profiler as profiler
     from lamina import random as random
+    from lamina import ref as ref
     from lamina import scipy as scipy
     from lamina import typing as typing
     from lamina.ad_checkpoint import checkpoint as checkpoint
@@ -107,6 +112,11 @@ if _TYPE_CHECKING:
     from lamina.environment import print_environment_info as print_environment_info
     from lamina.environment import typeof as typeof
     from lamina.python_control import autograph as autograph
+    from lamina.ref import Ref as Ref
+    from lamina.ref import empty_ref as empty_ref
+    from lamina.ref import free_ref as free_ref
+    from lamina.ref import freeze as freeze
+    from lamina.ref import new_ref as new_ref
     from lamina.stablehlo_api import compile_stablehlo as compile_stablehlo
     from lamina.threads import get_num_threads as get_num_threads
     from lamina.threads import num_threads as num_threads
@@ -119,10 +129,12 @@ __version__ = "0.1.0"
 _MODULES = frozenset(
     {
         "ad_checkpoint",
+        "api_util",
         "checkpoint_policies",
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "distributed",
         "dlpack",
         "dtypes",
         "experimental",
@@ -134,6 +146,7 @@ _MODULES = frozenset(
         "ops",
         "profiler",
         "random",
+        "ref",
         "scipy",
         "sharding",
         "test_util",
@@ -144,6 +157,7 @@ _NAMES = {
     "Device": "lamina.array",
     "NamedSharding": "lamina.sharding",
     "P": "lamina.sharding",
+    "Ref": "lamina.ref",
     "Shard": "lamina.array",
     "autograph": "lamina.python_control",
     "checkpoint": "lamina.ad_checkpoint",
@@ -153,8 +167,11 @@ _NAMES = {
     "custom_gradient": "lamina.custom_derivatives",
     "custom_vjp": "lamina.custom_derivatives",
     "effects_barrier": "lamina.callbacks.barrier",
+    "empty_ref": "lamina.ref",
     "float0": "lamina.dtypes",
     "get_num_threads": "lamina.threads",
+    "free_ref": "lamina.ref",
+    "freeze": "lamina.ref",
     "live_arrays": "lamina.environment",
     "make_array_from_callback": "lamina.sharding",
     "make_array_from_process_local_data": "lamina.sharding",
@@ -162,6 +179,7 @@ _NAMES = {
     "make_mesh": "lamina.sharding",
     "named_call": "lamina.environment",
     "num_threads": "lamina.threads",
+    "new_ref": "lamina.ref",
     "pmap": "lamina.sharding.pmap",
     "print_environment_info": "lamina.environment",
     "pure_callback": "lamina.callbacks",

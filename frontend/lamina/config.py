@@ -311,6 +311,18 @@ profiling = Option(
     check=_is_boolean,
     affects_calls=True,
 )
+def _no_key_reuse(value: Any) -> None:
+    if value:
+        raise ValueError("lamina does not look for random keys that are used twice")
+
+
+debug_key_reuse: Option[bool] = Option(
+    "debug_key_reuse",
+    False,
+    "Accepted for JAX's programs: there is no such check, and True raises ValueError.",
+    parse=_boolean,
+    check=_no_key_reuse,
+)
 check_tracer_leaks = _flag(
     "check_tracer_leaks", False, "Raise when a tracer outlives the trace that made it."
 )

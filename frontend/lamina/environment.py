@@ -17,9 +17,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def typeof(x: Any) -> Any:
     """The type of a value to a compiled program: shape, dtype and weakness."""
+    from lamina.core.refs import Ref
     from lamina.core.trace import get_aval
 
-    return get_aval(x)
+    return x.aval if isinstance(x, Ref) else get_aval(x)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

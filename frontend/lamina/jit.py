@@ -14,7 +14,7 @@ from lamina import config, monitoring, programs, shape_dtype, stages, value_chec
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
-from lamina.core import axes, garbage, tree
+from lamina.core import axes, garbage, refs, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval, is_evaluating
@@ -416,6 +416,13 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     """Called for what the fast path does not know: tracing, new types, odd containers."""
     if config.disable_jit.value:
         return options.fun(*args, **kwargs), None
+    if refs.in_use:
+        from lamina.jit_refs import with_refs
+
+        with FilteredTracebacks():
+            call = with_refs(options, args, kwargs)
+            if call is not None:
+                return call(), None
     if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
         return _bind(options, args, kwargs), None
     with FilteredTracebacks():

@@ -168,7 +168,7 @@ def annotate_function(
     func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
 ) -> Callable[..., Any]:
     """func with its name (or another) in the trace."""
-    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "function")
+    shown = name or str(getattr(func, "__qualname__", type(func).__name__))
 
     @functools.wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:

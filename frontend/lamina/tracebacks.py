@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from lamina import config
 from lamina.core.source_info import is_internal
 
+F = TypeVar("F", bound=Callable[..., Any])
 _NOTE = "lamina's own frames are left out; LAMINA_TRACEBACK_FILTERING=off shows them."
 
 
@@ -39,3 +42,14 @@ class FilteredTracebacks:
         if _NOTE not in getattr(error, "__notes__", ()):
             error.add_note(_NOTE)
         error.__traceback__ = kept
+
+
+def api_boundary(fun: F) -> F:
+    """fun, whose errors leave it with the user's frames only."""
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with FilteredTracebacks():
+            return fun(*args, **kwargs)
+
+    return call  # type: ignore[return-value]

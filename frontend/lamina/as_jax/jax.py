@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import lamina
@@ -12,6 +13,8 @@ __path__: list[str] = []  # a package: `import jax.numpy` is the finder's busine
 
 
 def __getattr__(name: str) -> Any:
+    if name == "version":  # which nobody has to import first
+        return importlib.import_module("jax.version")
     return getattr(lamina, name)
 
 

@@ -12,23 +12,43 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
+    "jax._src.checkify": {},  # and all of lamina.experimental.checkify
     "jax._src.compiler": {},  # chex looks what there is to restrict
     "jax._src.core": {},  # and all of lamina.core
     "jax._src.dispatch": {"wait_for_tokens": "lamina:effects_barrier"},
-    "jax._src.dtypes": {"TypePromotionError": "lamina.errors:TypePromotionError"},
+    "jax._src.dtypes": {
+        "DType": "numpy:dtype",
+        "ExtendedDType": "lamina.core.dtypes:ExtendedDType",
+    },
     "jax._src.flatten_util": {"ravel_pytree": "lamina.flatten_util:ravel_pytree"},
     "jax._src.literals": {},
+    "jax._src.state": {},
+    "jax._src.state.types": {"AbstractRef": "lamina.core.refs:AbstractRef"},
     "jax._src.traceback_util": {
+        "api_boundary": "lamina.tracebacks:api_boundary",
         "include_frame": "lamina.core.source_info:is_user_frame",
         "register_exclusion": "lamina.core.source_info:leave_out_file",
     },
-    "jax._src.tree_util": {},
+    "jax._src.tree_util": {"_registry": "lamina.as_jax.private:node_types"},
 }
 _WHOLE = {
+    "jax._src.checkify": "lamina.experimental.checkify",
     "jax._src.core": "lamina.core",
     "jax._src.dtypes": "lamina.dtypes",
     "jax._src.tree_util": "lamina.tree_util",
 }
+
+
+class _NodeTypes:
+    """The types that trees have nodes of."""
+
+    def __contains__(self, kind: type) -> bool:
+        from lamina.tree_util import is_tree_node
+
+        return is_tree_node(kind)
+
+
+node_types = _NodeTypes()
 
 
 def module(name: str) -> ModuleType | None:

@@ -12,10 +12,11 @@ from lamina.control_flow.branches import share_consts, with_shared_consts
 from lamina.control_flow.carry import difference_of_types
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
 from lamina.control_flow.lanes import lanes, runs_in_lanes
+from lamina.control_flow.mutation import values_of, write_all, written_by
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.varying import cast, retyped, varying
-from lamina.core import dtypes, tree
+from lamina.core import dtypes, refs, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
@@ -121,6 +122,13 @@ def _given(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...
 def _bind_branches(
     what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
 ) -> Any:
+    if refs.in_use:
+        written = list({id(r): r for f in branches for r in written_by(f, *operands)}.values())
+        if written:
+            with_refs = [refs.lifted(f, written) for f in branches]
+            out, values = _bind_branches(what, index, with_refs, (values_of(written), *operands))
+            write_all(written, values)
+            return out
     leaves, in_tree = tree.flatten(tuple(operands))
     in_avals = avals_of(leaves, what)
     traced = [

@@ -7,9 +7,10 @@ from typing import Any
 
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
+from lamina.control_flow.mutation import step_with, values_of, write_all, written_by
 from lamina.control_flow.scan_rules import scan_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
-from lamina.core import tree
+from lamina.core import refs, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
 
@@ -41,6 +42,14 @@ def scan(
         return _python_scan(f, init, xs_flat, xs_tree, n, reverse)
     xs_avals = avals_of(xs_flat, "scan")
     x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
+    if refs.in_use:
+        found = written_by(f, init, tree.unflatten(xs_tree, x_avals))
+        if found:
+            carry, ys = scan(
+                step_with(f, found), (init, values_of(found)), xs, length, reverse, unroll
+            )
+            write_all(found, carry[1])
+            return carry[0], ys
     in_tree = tree.structure((init, xs))
     carry_avals = avals_of(init_flat, "scan")
 

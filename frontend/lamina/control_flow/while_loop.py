@@ -10,10 +10,11 @@ import numpy as np
 from lamina import config
 from lamina.control_flow.carry import check_carry, fixpoint, promote_weak_carry
 from lamina.control_flow.lanes import lanes, runs_in_lanes
+from lamina.control_flow.mutation import loop_with, values_of, write_all, written_by
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.varying import cast, grown, results, retyped, varying
-from lamina.core import tree
+from lamina.core import refs, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import (
     ClosedJaxpr,
@@ -51,6 +52,13 @@ def while_loop(
         while cond_fun(val):
             val = body_fun(val)
         return val
+    if refs.in_use and (found := written_by(body_fun, init_val)):
+        test = loop_with(cond_fun, found)
+        result, values = while_loop(
+            lambda s: test(s)[0], loop_with(body_fun, found), (init_val, values_of(found))
+        )
+        write_all(found, values)
+        return result
     init, in_tree = tree.flatten((init_val,))
     value_tree = tree.structure(init_val)
     avals = avals_of(init, "while_loop")

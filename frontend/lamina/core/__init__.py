@@ -28,5 +28,6 @@ from lamina.core.trace import Tracer as Tracer
 from lamina.core.trace import current_trace as current_trace
 from lamina.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from lamina.core.trace import get_aval as get_aval
+from lamina.core.trace import get_opaque_trace_state as get_opaque_trace_state
 from lamina.core.trace import is_array_like as is_array_like
 from lamina.core.trace import set_current_trace as set_current_trace

@@ -21,8 +21,9 @@ class AbstractValue:
 class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, and whether the dtype is weak (from a Python scalar).
 
-    vma   in a shard_map body the mesh axes along which the value may vary from device to device
-          ("varying manual axes"); elsewhere, and with check_vma=False, none.
+    vma       in a shard_map body the mesh axes along which the value may vary from device to device
+              ("varying manual axes"); elsewhere, and with check_vma=False, none.
+    sharding  accepted for JAX's programs: no part of a type here.
     """
 
     __slots__ = ("_hash", "dtype", "shape", "vma", "weak_type")
@@ -38,6 +39,7 @@ class ShapedArray(AbstractValue):
         dtype: Any,
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
+        sharding: Any = None,
     ) -> None:
         self.shape = tuple(shape)
         known = isinstance(dtype, (np.dtype, dtypes.KeyDType))

@@ -46,7 +46,13 @@ class prng_key(extended):
     """The category of the dtypes of random keys: issubdtype(key.dtype, prng_key)."""
 
 
-class KeyDType:
+class ExtendedDType:
+    """A dtype that NumPy has not. Arrays are of those that lamina defines: random keys."""
+
+    __slots__ = ()
+
+
+class KeyDType(ExtendedDType):
     """The dtype of the random keys of one generator, `impl`, which have so many 32-bit words.
 
     In a compiled program a key is one number of type `physical`, its words side by side: whatever

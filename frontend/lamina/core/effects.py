@@ -14,7 +14,7 @@ import dataclasses
 class Effect:
     """A kind of effect. `per_lane`: it must happen for each lane of a batch, and for no other."""
 
-    name: str
+    name: str = "effect"
     ordered: bool = False
     per_lane: bool = False
 

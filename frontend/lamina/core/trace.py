@@ -376,3 +376,23 @@ def check_no_leaks(trace_ref: weakref.ref, what: str) -> None:
             raise errors.UnexpectedTracerError(
                 f"Leaked trace: {what} ended, but something still holds one of its tracers."
             )
+
+
+class OpaqueTraceState:
+    """Which trace is current: equal to another of the same trace."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = weakref.ref(trace)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace == other._trace
+
+    def __hash__(self) -> int:
+        return hash(self._trace)
+
+
+def get_opaque_trace_state(convention: str = "flax") -> OpaqueTraceState:
+    """What libraries compare to see whether they are still in the transformation that they were in."""
+    return OpaqueTraceState(current_trace())

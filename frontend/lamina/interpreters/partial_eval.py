@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import Jaxpr, JaxprEqn
@@ -14,15 +14,16 @@ from lamina.core.primitive import Primitive
 from lamina.core.rule_tables import RuleTable
 from lamina.interpreters.linearize import PartialEvalTrace as JaxprTrace
 from lamina.interpreters.linearize import UnknownTracer as JaxprTracer
+from lamina.interpreters.linearize import partial_eval_flat
 from lamina.interpreters.linearize import partial_eval_jaxpr as partial_eval_jaxpr_nounits
 from lamina.interpreters.staging import JitTracer as DynamicJaxprTracer
 from lamina.interpreters.staging import StagingTrace as DynamicJaxprTrace
 from lamina.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
-    "DynamicJaxprTrace", "DynamicJaxprTracer", "JaxprTrace", "JaxprTracer", "close_jaxpr",
-    "convert_constvars_jaxpr", "custom_partial_eval_rules", "dce_jaxpr", "dce_rules",
-    "partial_eval_jaxpr_nounits", "trace_to_jaxpr_dynamic",
+    "DynamicJaxprTrace", "DynamicJaxprTracer", "JaxprTrace", "JaxprTracer", "PartialVal",
+    "close_jaxpr",    "convert_constvars_jaxpr", "custom_partial_eval_rules", "dce_jaxpr", "dce_rules",
+    "partial_eval_jaxpr_nounits", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip
 
 
@@ -33,6 +34,49 @@ def trace_to_jaxpr_dynamic(
     constants."""
     closed = trace_to_jaxpr(fun, in_avals)
     return closed.jaxpr, closed.out_avals, closed.consts
+
+
+class PartialVal(NamedTuple):
+    """What is known of a value: (None, the value), or (its type, None)."""
+
+    aval: ShapedArray | None
+    const: Any
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """A value."""
+        return cls(None, const)
+
+    @classmethod
+    def unknown(cls, aval: ShapedArray) -> PartialVal:
+        """A type."""
+        return cls(aval, None)
+
+    def is_known(self) -> bool:
+        """Whether there is a value."""
+        return self.aval is None
+
+
+def trace_to_jaxpr_nounits(
+    fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Runs a flat function on what is known. Gives the jaxpr of the unknown results, what is known
+    of each result, and the values that the jaxpr takes before the unknown arguments.
+
+    Raises NotImplementedError for `instantiate`: known results are given as values.
+    """
+    if instantiate is True or (instantiate and any(instantiate)):
+        raise NotImplementedError("[trace_to_jaxpr_nounits] instantiate: known results are values")
+    call = getattr(fun, "call_wrapped", fun)
+    unknown = [not p.is_known() for p in pvals]
+    args = [p.aval if u else p.const for p, u in zip(pvals, unknown, strict=True)]
+    known, out_unknown, program = partial_eval_flat(call, args, unknown)
+    types = iter(program.out_avals)
+    out = [
+        PartialVal.unknown(next(types)) if u else PartialVal.known(value)
+        for value, u in zip(known, out_unknown, strict=True)
+    ]
+    return convert_constvars_jaxpr(program.jaxpr), out, list(program.consts)
 
 
 def dce_jaxpr(

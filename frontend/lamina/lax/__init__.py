@@ -143,6 +143,7 @@ from lamina.lax.special.gamma import (
 
 if _TYPE_CHECKING:
     from lamina.lax import linalg as linalg
+    from lamina.sharding.constraint import under as under
 
 
 # ---- loaded when first named: linear algebra, and placement (lamina.sharding) ------------------
@@ -151,7 +152,7 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("lamina.lax.linalg")
-    if name in ("with_sharding_constraint", "sharding_constraint_p"):
+    if name in ("with_sharding_constraint", "sharding_constraint_p", "under"):
         from lamina.sharding import constraint
 
         return getattr(constraint, name)

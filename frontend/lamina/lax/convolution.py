@@ -42,6 +42,8 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of products of rhs (the kernel) with each window of lhs, without flipping rhs.
 
@@ -58,7 +60,7 @@ def conv_general_dilated(
         window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
         padding = padtype_to_pads([dilated(s, r) for s, r in zip(sizes, left)], window, strides,
                                   padding)  # fmt: skip
-    return conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
@@ -73,6 +75,7 @@ def conv_general_dilated(
             None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
         ),
     )
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Pads,

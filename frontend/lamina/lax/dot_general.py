@@ -103,6 +103,8 @@ def dot_general(
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum over contracting axes of lhs * rhs, for each index of the batch axes.
 
@@ -128,6 +130,8 @@ def dot_general(
         precision=canonical_precision(precision),
         preferred_element_type=None if narrows else to,
     )  # fmt: skip
+    if out_sharding is not None:
+        out = lax.under(out, out_sharding)
     return lax.convert_element_type(out, to) if narrows else out
 
 

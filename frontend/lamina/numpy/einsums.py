@@ -7,7 +7,7 @@ result are batch axes, axes in both alone are contracted, axes in one alone are 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,14 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    _dot_general: Any = lax.dot_general,
+    out_sharding: Any = None,
 ) -> Array:
     """The Einstein summation that subscripts ("ij,jk->ik") or index lists name.
 
-    optimize is what opt_einsum.contract_path takes. ValueError where sizes of an index differ.
+    optimize      what opt_einsum.contract_path takes.
+    _dot_general  what multiplies two operands, called as lax.dot_general is.
+    Raises ValueError where sizes of an index differ.
     """
     refuse_out("einsum", out)
     names, arrays = _parsed(subscripts, operands)
@@ -51,7 +55,10 @@ def einsum(
     )
     arrays = [asarray(x) for x in promote_dtypes(*arrays)]
     plan = _path(names, tuple(x.shape for x in arrays), _hashable(optimize))
-    return _einsum(arrays, plan=plan, precision=precision, preferred=preferred)
+    out = _einsum(
+        arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
+    )
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto") -> Any:
@@ -161,9 +168,9 @@ def _path(names: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
     return tuple(steps)
 
 
-@compiled(static=("plan", "precision", "preferred"))
+@compiled(static=("plan", "precision", "preferred", "product"))
 def _einsum(
-    operands: list[Any], *, plan: tuple[Step, ...], precision: Any, preferred: Any
+    operands: list[Any], *, plan: tuple[Step, ...], precision: Any, preferred: Any, product: Any
 ) -> Array:
     operands = list(operands)
     weak = all(get_aval(x).weak_type for x in operands) and preferred is None
@@ -179,7 +186,10 @@ def _einsum(
             (x, names) = reduced[0]
             operands.append(_ordered(x, names, out))
         else:
-            operands.append(_contract(*reduced[0], *reduced[1], out, precision, dtype))
+            multiply = functools.partial(
+                product, precision=precision, preferred_element_type=dtype
+            )
+            operands.append(_contract(*reduced[0], *reduced[1], out, multiply))
     result = operands[0]
     if result.dtype != dtype:
         result = lax.convert_element_type(result, dtype)
@@ -208,8 +218,9 @@ def _single(x: Array, names: str, needed: set[str]) -> tuple[Array, str]:
     return x, names
 
 
-def _contract(a: Array, a_names: str, b: Array, b_names: str, out: str, precision: Any,
-              dtype: np.dtype) -> Array:  # fmt: skip
+def _contract(
+    a: Array, a_names: str, b: Array, b_names: str, out: str, multiply: Callable[..., Array]
+) -> Array:
     # An index of size 1 in one operand and more in the other is that of the other alone.
     for c in set(a_names) & set(b_names):
         i, j = a_names.index(c), b_names.index(c)
@@ -232,7 +243,7 @@ def _contract(a: Array, a_names: str, b: Array, b_names: str, out: str, precisio
         (tuple(a_names.index(c) for c in summed), tuple(b_names.index(c) for c in summed)),
         (tuple(a_names.index(c) for c in batch), tuple(b_names.index(c) for c in batch)),
     )
-    product = lax.dot_general(a, b, dims, precision=precision, preferred_element_type=dtype)
+    product = multiply(a, b, dims)
     return _ordered(product, "".join(batch + a_free + b_free), out)
 
 

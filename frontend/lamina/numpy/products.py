@@ -52,18 +52,19 @@ def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred:
 
 
 def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
-        preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """The product of vectors or matrices; in general over a's last and b's second last axis."""
     a, b, preferred = _operands("dot", a, b, preferred_element_type)
     if not a.shape or not b.shape:
         contracted: Any = ((), ())
     else:
         contracted = ((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))
-    return _dot_general(a, b, (contracted, ((), ())), precision, preferred)
+    out = _dot_general(a, b, (contracted, ((), ())), precision, preferred)
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
-           preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+           preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """The matrix product over the last two axes, others broadcast. Scalars are refused."""
     a, b, preferred = _operands("matmul", a, b, preferred_element_type)
     for i, x in enumerate((a, b)):
@@ -108,7 +109,8 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         permutation.append(position[origin] + seen[origin])
         seen[origin] += 1
     permutation += [start_b - 1] * rows + [len(out.shape) - 1] * columns
-    return lax.transpose(out, permutation)
+    out = lax.transpose(out, permutation)
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def _without(x: Array, dropped: list[int], shared: list[int], free: list[int]
@@ -186,7 +188,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision = None,
-              preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
+              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """The sum of products over axes: the last n of a and first n of b, or two lists of axes."""
     a, b, preferred = _operands("tensordot", a, b, preferred_element_type)
     if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
@@ -210,7 +212,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
             )
     else:
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
-    return _dot_general(a, b, ((first, second), ((), ())), precision, preferred)
+    out = _dot_general(a, b, ((first, second), ((), ())), precision, preferred)
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,

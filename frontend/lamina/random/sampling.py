@@ -26,6 +26,7 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 from lamina.random.key_words import KeyWords
 from lamina.random.keys import Key, counters, single_key, word_pair
+from lamina.sharding.results import takes_out_sharding
 
 _UINT32 = np.dtype(np.uint32)
 _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
@@ -55,6 +56,7 @@ def sample_shape(name: str, shape: Any, *parameters: ArrayLike) -> tuple[int, ..
 
 
 # ---- bits --------------------------------------------------------------------------------------
+@takes_out_sharding
 def bits(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Uniform random bits as unsigned integers (uint32 by default; uint64 with x64)."""
     words = single_key("bits", key)
@@ -113,6 +115,7 @@ def _random_bits_sequential(words: Any, width: int, shape: tuple[int, ...]) -> A
 
 
 # ---- uniform and normal ------------------------------------------------------------------------
+@takes_out_sharding
 def uniform(key: Key, shape: Any = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0,
             maxval: ArrayLike = 1.0) -> Array:  # fmt: skip
     """Floats uniform in [minval, maxval)."""
@@ -157,6 +160,7 @@ def _uniform(
     return random_uniform(words, shape, dtype, minval, maxval)
 
 
+@takes_out_sharding
 def normal(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Normal numbers of mean 0 and variance 1 (complex ones: of both parts together)."""
     words = single_key("normal", key)
@@ -198,6 +202,7 @@ def _normal(words: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
 
 
 # ---- integers and booleans ---------------------------------------------------------------------
+@takes_out_sharding
 def randint(
     key: Key, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
@@ -262,6 +267,7 @@ def _clipped(x: Any, low: int, high: int) -> Any:
     return jnp.clip(x, have.type(max(low, own.min)), have.type(min(high, own.max)))
 
 
+@takes_out_sharding
 def bernoulli(key: Key, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low") -> Array:
     """Booleans, True with probability p; mode "high" resolves small p more finely."""
     words = single_key("bernoulli", key)

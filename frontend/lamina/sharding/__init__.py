@@ -1,5 +1,7 @@
 """How arrays are spread over devices: meshes, partition specs, shardings."""
 
+from lamina.sharding.arrays import auto_axes as auto_axes
+from lamina.sharding.arrays import explicit_axes as explicit_axes
 from lamina.sharding.arrays import (
     make_array_from_callback as make_array_from_callback,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,3 +87,45 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     from lamina.sharding.constraint import with_sharding_constraint
 
     return with_sharding_constraint(xs, out_shardings)
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
+) -> Any:
+    """f, whose results are put under `out_sharding`, given here or in the call. Axes are of one kind
+    here: a program runs on gathered arrays.
+
+    Raises TypeError where there is no out_sharding.
+    """
+    return _with_place(
+        f, "out_sharding", out_sharding, lambda f, to, args, kwargs: reshard(f(*args, **kwargs), to)
+    )
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
+) -> Any:
+    """f, whose arguments are put under `in_sharding`, given here or in the call.
+
+    Raises TypeError where there is no in_sharding.
+    """
+    return _with_place(
+        f, "in_sharding", in_sharding, lambda f, to, args, kwargs: f(*reshard(args, to), **kwargs)
+    )
+
+
+def _with_place(
+    f: Callable[..., Any] | None, keyword: str, place: Any, apply: Callable[..., Any]
+) -> Any:
+    """A function that takes a sharding by keyword, or a decorator that makes one."""
+    if f is None:
+        return lambda f: _with_place(f, keyword, place, apply)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        to = kwargs.pop(keyword, place)
+        if to is None:
+            raise TypeError(f"Missing required keyword argument: {keyword!r}")
+        return apply(f, to, args, kwargs)
+
+    return call

@@ -38,6 +38,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
+def under(x: Any, out_sharding: Any) -> Any:
+    """A result under the sharding that a function's `out_sharding` asks for; None, and what the type
+    of an array that nobody placed says, ask for nothing."""
+    if out_sharding is None or getattr(getattr(out_sharding, "mesh", None), "empty", False):
+        return x
+    return with_sharding_constraint(x, out_sharding)
+
+
 def _impl(x: Any, *, sharding: Any) -> Any:
     from lamina.placement import put
     from lamina.runtime import to_array

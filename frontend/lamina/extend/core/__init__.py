@@ -1,6 +1,7 @@
 """Jaxprs and primitives, for libraries that read the former and define the latter."""
 
 from lamina.core.avals import ShapedArray as ShapedArray
+from lamina.core.effects import Effect as Effect
 from lamina.core.jaxpr import Atom as Atom
 from lamina.core.jaxpr import ClosedJaxpr as ClosedJaxpr
 from lamina.core.jaxpr import DebugInfo as DebugInfo
@@ -15,6 +16,7 @@ from lamina.core.jaxpr_checker import check_jaxpr as check_jaxpr
 from lamina.core.rule_tables import UserPrimitive as Primitive
 from lamina.core.trace import Trace as Trace
 from lamina.core.trace import Tracer as Tracer
+from lamina.core.trace import get_opaque_trace_state as get_opaque_trace_state
 from lamina.core.trace import is_array_like as valid_jaxtype
 from lamina.errors import JaxprTypeError as JaxprTypeError
 from lamina.extend.core import primitives as primitives
@@ -26,8 +28,9 @@ from lamina.extend.core.jaxprs import subjaxprs as subjaxprs
 from lamina.extend.core.jaxprs import unmapped_aval as unmapped_aval
 
 __all__ = [
-    "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
-    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr", "eval_jaxpr", "jaxpr_as_fun",
+    "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
+    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr", "eval_jaxpr",
+    "get_opaque_trace_state", "jaxpr_as_fun",
     "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "primal_dtype_to_tangent_dtype", "primitives",
     "subjaxprs", "unmapped_aval", "valid_jaxtype",
 ]  # fmt: skip

@@ -1,0 +1,41 @@
+"""Several processes that work together: lamina programs run in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_initialized = False
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    **options: Any,
+) -> None:
+    """Says that this process is the only one; the other arguments are accepted for JAX's programs.
+
+    Raises NotImplementedError where there are to be more; RuntimeError where it was said before.
+    """
+    global _initialized
+    if num_processes not in (None, 1) or process_id not in (None, 0):
+        raise NotImplementedError(
+            f"[distributed] num_processes={num_processes}, process_id={process_id}: lamina runs "
+            "programs in one process. LAMINA_NUM_CPU_DEVICES gives it several devices."
+        )
+    if _initialized:
+        raise RuntimeError("distributed.initialize should only be called once.")
+    _initialized = True
+
+
+def is_initialized() -> bool:
+    """Whether `initialize` has been called."""
+    return _initialized
+
+
+def shutdown() -> None:
+    """Takes `initialize` back."""
+    global _initialized
+    _initialized = False
