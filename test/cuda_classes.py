@@ -36,7 +36,7 @@ class Class:
     def program(self, arch: str = "sm_90a") -> Program:
         """Its kernels."""
         small = self.name.startswith("wgmma")
-        with test_cuda_wgmma.small_tiles() if small else test_cuda_ops.sorting(self.name):
+        with test_cuda_wgmma.small_tiles() if small else test_cuda_ops.thresholds(self.name):
             with lamina.enable_x64("f64" in self.name):
                 return Program(self.function, *self.arguments, arch=arch)
 

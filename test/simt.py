@@ -17,6 +17,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import simt_blocks
 import simt_mma
 import simt_wgmma
 
@@ -110,6 +111,9 @@ class _Launch:
         self.epoch = np.zeros(self.blocks, np.int64)
         self.copies, self.hopper = simt_mma.Copies(), simt_wgmma.Hopper()
         self.conflicts: Counter[str] = Counter()
+        self.give_way: Callable[..., None] | None = None
+        """Lets other blocks go on, where blocks wait for each other."""
+        self.repeats = False  # an atomic operation, until others did something
         self.values: dict[Any, Any] = {}
         self.named: dict[str, _Memory] = {}
         self.views: dict[Any, _Memory] = {}
@@ -126,6 +130,9 @@ class _Launch:
             self.values[argument] = _View(memory, type_)
 
     def run(self) -> None:
+        if simt_blocks.wait(self.function.regions[0].blocks[0]):
+            simt_blocks.run(self)
+            return
         with np.errstate(all="ignore"):
             self.do(self.function.regions[0].blocks[0], np.ones(self.lane.size, bool))
 
@@ -170,7 +177,10 @@ class _Launch:
                 self._store(op, operands[1], self._place(op, operands[1:], mask), operands[0], mask)
                 return []
             case "memref.atomic_rmw":
-                return [self._atomic(op, operands, self._place(op, operands[1:], mask), mask)]
+                before = self._atomic(op, operands, self._place(op, operands[1:], mask), mask)
+                if self.give_way is not None and not self.repeats and mask.any():
+                    self.give_way()
+                return [before]
             case "vector.load":
                 count = op.results[0].type.shape[0]
                 first = self._place(op, operands, mask, count)
@@ -233,13 +243,19 @@ class _Launch:
         before, after = (region.blocks[0] for region in op.regions)
         carried = [np.broadcast_to(value, self.lane.shape) for value in carried]
         out: list[Any] = []
+        waits = self.give_way is not None and simt_blocks.has_atomic(op)
+        self.repeats, missing = waits, -1
         while True:
             self.values.update(zip(before.arguments, carried, strict=True))
             goes_on, *passed = self.do(before, mask)
             out = [np.where(mask, p, o) for p, o in zip(passed, out or passed, strict=True)]
             mask = mask & np.broadcast_to(goes_on, self.lane.shape)
             if not mask.any():
+                self.repeats = False
                 return out
+            if waits and missing >= 0:
+                self.give_way(in_vain=missing == mask.sum())  # type: ignore[misc]
+            missing = mask.sum()
             self.values.update(zip(after.arguments, passed, strict=True))
             carried = [
                 np.where(mask, new, old)

@@ -4,92 +4,57 @@ Along the dense axis a block takes 1024 elements at a time, 4 for each thread: w
 comes from its warp by shuffles, from the warps before by shared memory, from what the block did
 before in a register. Along another axis a thread walks down its column. Where rows or columns are
 too few to fill a GPU each is cut: a first kernel gives the total of each part, and the second begins
-each part with those before it. Nothing depends on which block runs first, so a sum has the same bits
-at every run. Narrow floats are combined in f32.
+each part with those before it. Very long rows are `look_back`'s. Nothing depends on which block runs
+first, so a sum has the same bits at every run. Narrow floats are combined in f32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.block_scan import over_block
-from lamina.passes.gpu.job import Job, signless
+from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
+from lamina.passes.gpu.look_back import LookBack, looks_back
 from lamina.passes.gpu.scalars import (
     Array,
     Scalar,
     block,
-    constant,
     fold,
     index,
-    select,
     smaller,
     split,
     thread,
     when,
 )
+from lamina.passes.gpu.scan_elements import EACH, RowElements, Scanning
 from lamina.passes.gpu.threads import WARP
-from lamina.passes.stablehlo.scan_order import Scan, identity
+from lamina.passes.stablehlo.scan_order import Scan
 
-_EACH = 4  # neighbours that a thread takes
 _MOST_THREADS = 256
 _BLOCKS = 1024  # that fill a GPU
 _COLUMNS, _MOST_PARTS = 1 << 16, 256
-_FLOAT_OPS = {
-    "add": arith.AddFOp, "multiply": arith.MulFOp, "maximum": arith.MaximumFOp,
-    "minimum": arith.MinimumFOp,
-}  # fmt: skip
 
 
 def write_scan(job: Job) -> None:
     """See the module's docstring."""
     scan = Scan.of(job.op, in_kernel=True)
     assert scan is not None
-    (_Rows if scan.inner == 1 else _Columns)(job, scan).write()
+    if scan.inner > 1:
+        _Columns(job, scan).write()
+    elif looks_back(job, scan):
+        LookBack(job, scan).write()
+    else:
+        _Rows(job, scan).write()
 
 
-class _Scanning:
-    """What both kinds share: how elements are read, combined and written."""
-
-    def __init__(self, job: Job, scan: Scan) -> None:
-        self.job, self.scan = job, scan
-        of = job.op.operands[0].type
-        self.element = signless(of.element_type)
-        self.type = self.element
-        if isinstance(self.element, ir.FloatType) and self.element.width < 32:
-            self.type = ir.F32Type.get()
-        self.identity = identity(scan.combiner, dtype_of(of))
-
-    def neutral(self) -> Scalar:
-        return constant(self.identity, self.type)
-
-    def combine(self, a: Scalar, b: Scalar) -> Scalar:
-        if a.is_float:
-            return Scalar(_FLOAT_OPS[self.scan.combiner](a.value, b.value).result)
-        return self.job.apply(self.job.op.regions[0], [a, b])[0]
-
-    def widened(self, value: Scalar) -> Scalar:
-        return value if self.type == self.element else Scalar(arith.ExtFOp(self.type, value.value).result)
-
-    def narrowed(self, value: Scalar) -> Scalar:
-        if self.type == self.element:
-            return value
-        return Scalar(arith.TruncFOp(self.element, value.value).result)
-
-    def place(self, at: Scalar) -> Scalar:
-        """Where the element is that comes `at`-th."""
-        return self.scan.length - 1 - at if self.scan.reverse else at
-
-
-class _Rows(_Scanning):
+class _Rows(RowElements):
     """Scans along the dense axis."""
 
     def __init__(self, job: Job, scan: Scan) -> None:
         super().__init__(job, scan)
-        self.threads = min(_MOST_THREADS, -(-scan.length // (_EACH * WARP)) * WARP)
-        self.chunk = self.threads * _EACH
+        self.threads = min(_MOST_THREADS, -(-scan.length // (EACH * WARP)) * WARP)
+        self.chunk = self.threads * EACH
         chunks = -(-scan.length // self.chunk)
         wanted = max(1, -(-_BLOCKS // scan.outer)) if scan.outer < _BLOCKS // 4 else 1
         self.of_part = -(-chunks // min(chunks, wanted))  # chunks
@@ -117,14 +82,14 @@ class _Rows(_Scanning):
         chunks = smaller(-(-scan.length // self.chunk) - first, self.of_part)
 
         def one(number: Scalar, before: Scalar) -> list[Scalar]:
-            begin = (first + number) * self.chunk + thread() * _EACH
-            values = self._read(source, row, begin)
-            for place in range(1, _EACH):
+            begin = (first + number) * self.chunk + thread() * EACH
+            values = self.read(source, row, begin)
+            for place in range(1, EACH):
                 values[place] = self.combine(values[place - 1], values[place])
             mine, total = self._over_block(values[-1], slots, number % 2)
             if not only_total:
                 mine = self.combine(before, mine)
-                self._write(target, row, begin, [self.combine(mine, value) for value in values])
+                self.write_at(target, row, begin, [self.combine(mine, value) for value in values])
             return [self.combine(before, total)]
 
         before = self.neutral()
@@ -148,47 +113,8 @@ class _Rows(_Scanning):
         """(what the threads before have, what all have); `half` takes turns."""
         return over_block(value, slots, half, self.threads, self.combine, self.neutral())
 
-    # ---- elements --------------------------------------------------------------------------------
-    @property
-    def _is_whole(self) -> bool:
-        """Whether a thread's elements are all there or none, and aligned together."""
-        return self.scan.length % _EACH == 0 and self.element.width >= 8
 
-    def _read(self, source: Array, row: Scalar, begin: Scalar) -> list[Scalar]:
-        types = [self.type] * _EACH
-
-        def nothing() -> list[Scalar]:
-            return [self.neutral()] * _EACH
-
-        def together() -> Sequence[Scalar]:
-            start = self.place(begin + (_EACH - 1)) if self.scan.reverse else begin
-            values = source.several([row, start], _EACH)
-            return [self.widened(v) for v in (values[::-1] if self.scan.reverse else values)]
-
-        if self._is_whole:
-            return select(begin < self.scan.length, together, nothing, types)
-        def one(n: int) -> Scalar:
-            inside = begin + n < self.scan.length
-            return select(
-                inside, lambda: [self.widened(source[row, self.place(begin + n)])],
-                lambda: [self.neutral()], types[:1],
-            )[0]  # fmt: skip
-
-        return [one(n) for n in range(_EACH)]
-
-    def _write(self, target: Array, row: Scalar, begin: Scalar, values: list[Scalar]) -> None:
-        values = [self.narrowed(value) for value in values]
-        if self._is_whole:
-            with when(begin < self.scan.length):
-                start = self.place(begin + (_EACH - 1)) if self.scan.reverse else begin
-                target.set_several([row, start], values[::-1] if self.scan.reverse else values)
-            return
-        for n, value in enumerate(values):
-            with when(begin + n < self.scan.length):
-                target[row, self.place(begin + n)] = value
-
-
-class _Columns(_Scanning):
+class _Columns(Scanning):
     """Scans along another axis than the dense one: a thread for each column, or part of one."""
 
     def write(self) -> None:

@@ -17,7 +17,8 @@ _FEW = (
     "loops: softmax", "loops: layernorm", "loops: row_sum", "loops: rows_short", "loops: argmax_whole",
     "loops: columns", "loops: transpose", "ops: sort_long", "ops: radix_sort_bytes", "ops: scatter_add", "ops: fft",
     "ops: cholesky", "ops: triangular", "ops: lu", "ops: qr", "ops: qr_pivoting", "ops: tridiagonal_form",
-    "ops: eigh", "ops: scan", "products: odd", "products: f16_transposed", "products: f16_odd",
+    "ops: eigh", "ops: scan", "ops: look_back_reverse",
+    "products: odd", "products: f16_transposed", "products: f16_odd",
     "attention: causal", "attention: f32_causal", "attention: f32_wide",
 )  # fmt: skip
 # `test_cuda_wgmma.py` does wgmma's, which have more than barriers and waits; benchmarks are too large.

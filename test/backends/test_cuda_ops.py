@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simt
+import simt_blocks
 from simt_program import Program
 
 import lamina
@@ -17,7 +19,7 @@ import lamina.numpy as jnp
 from lamina import lax
 from lamina.dialects.context import context
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu import radix_sort, sort
+from lamina.passes.gpu import look_back, radix_sort, sort
 from lamina.passes.stablehlo import sort_order
 
 _RANDOM = np.random.default_rng(0)
@@ -86,6 +88,9 @@ OPS: dict[str, tuple[Callable, tuple]] = {
     "scan": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 3002),)),
     "scan_reverse": (lambda x: lax.cumprod(x, axis=1, reverse=True), (_x(2, 1100),)),
     "scan_columns": (lambda x: lax.cummax(x, axis=0), (_x(300, 7),)),
+    "look_back": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 30002),)),
+    "look_back_reverse": (lambda x: lax.cummax(x, reverse=True),
+                          (_RANDOM.integers(-99, 99, 18000).astype(np.int8),)),
     "scan_narrow": (lambda x: jnp.cumsum(x), (np.ones(1100, jnp.bfloat16),)),
     "select_and_scatter": (lambda x: lamina.grad(lambda y: jnp.sum(_pooled(y) ** 2))(x),
                            (_x(11, 14),)),
@@ -93,18 +98,21 @@ OPS: dict[str, tuple[Callable, tuple]] = {
 
 
 @contextlib.contextmanager
-def sorting(name: str) -> Iterator[None]:
-    """Rows of any length are sorted by bits in programs of such a name."""
+def thresholds(name: str) -> Iterator[None]:
+    """In programs of such a name rows of any length are sorted by bits, or their scans look back."""
     with pytest.MonkeyPatch.context() as patch:
         if "radix" in name:
             patch.setattr(sort, "is_faster", lambda *of: True)
+        if "look_back" in name:
+            patch.setattr(look_back, "_LEAST_ELEMENTS", 1)
+            patch.setattr(look_back, "_GROUP", 3)
         yield
 
 
 @functools.cache
 def _program(name: str) -> Program:
     function, arguments = OPS[name]
-    with sorting(name):
+    with thresholds(name):
         return Program(function, *arguments)
 
 
@@ -114,7 +122,27 @@ def test_emulated(name: str) -> None:
     wanted = lamina.tree.leaves(lamina.jit(function)(*arguments))
     for found, value in zip(_program(name).run(), wanted, strict=True):
         found, value = (np.asarray(x).astype(np.result_type(x, np.int8)) for x in (found, value))
-        np.testing.assert_allclose(found, value, rtol=1e-4, atol=5e-6)
+        atol = 1e-4 if name == "look_back" else 5e-6
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=atol)
+
+
+def test_look_back_has_the_same_bits_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _program("look_back")
+    (wanted,) = program.run()
+    for seed in (1, 2):
+        monkeypatch.setattr(simt_blocks, "seed", seed)
+        np.testing.assert_array_equal(program.run()[0], wanted)
+
+
+def test_look_back_needs_what_is_published() -> None:
+    program = _program("look_back")
+    ((symbol, kernel),) = program.kernels.items()
+    lines = kernel.texts["gpu"].split("\n")
+    published = [n for n, line in enumerate(lines) if "memref.atomic_rmw ori" in line]
+    assert len(published) == 3  # totals, what is waited for, and prefixes
+    for place in (published[0], published[2]):
+        with pytest.raises(simt.SimtError, match="deadlock"):
+            program.run({symbol: "\n".join(lines[:place] + lines[place + 1 :])})
 
 
 def test_long_rows_are_sorted_by_bits() -> None:

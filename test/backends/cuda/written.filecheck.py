@@ -41,6 +41,22 @@ def scan(x):
     return jnp.cumsum(x, axis=1)
 
 
+# A long row: blocks take tickets, publish totals and wait for others', 64 bits at once.
+# CHECK-LABEL: TEST: long_scan
+# CHECK: .entry {{.*}}_0(
+# CHECK: st.global.b64
+# CHECK: .entry {{.*}}_1(
+# CHECK: atom.global.add.u64
+# CHECK: ld.global{{.*}}.v4.b32
+# CHECK: atom.global.or.b64
+# CHECK: atom.global.or.b64 {{.*}}, 0;
+# CHECK: st.global.v4.b32
+# CHECK-NOT: .entry
+@print_ptx("f32[2097152]")
+def long_scan(x):
+    return jnp.cumsum(x)
+
+
 # Neighbouring threads do neighbouring columns; many elements of each are under way.
 # CHECK-LABEL: TEST: columns_scan
 # CHECK: // kernel fused_reduce_window
