@@ -22,7 +22,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.gpu import look_back, radix_sort, sort
 from lamina.passes.stablehlo import sort_order
 
-_RANDOM = np.random.default_rng(0)
+_RANDOM, _MORE = np.random.default_rng(0), np.random.default_rng(1)
 _PLACES = _RANDOM.integers(-40, 60, 3000).astype(np.int32)
 
 
@@ -60,7 +60,7 @@ OPS: dict[str, tuple[Callable, tuple]] = {
     "sort_many_short": (lambda x: jnp.sort(x, axis=0), (_MIXED.T[:40, :].repeat(50, 1),)),
     "radix_sort": (lambda x: jnp.argsort(x, axis=1), (_MIXED.repeat(2, 1)[1:, :4200].astype(np.float16),)),
     "radix_sort_bytes": (lambda k, x: lax.sort((k, x), num_keys=1)[1],
-                         (_RANDOM.integers(0, 9, 400).astype(np.uint8), _x(400) > 0)),
+                         (_MORE.integers(0, 9, 400).astype(np.uint8), _MORE.random(400) > 0.5)),
     "top_k": (lambda x: lax.top_k(x, 5), (_MIXED[:, :100],)),
     "scatter_add": (lambda i, u: jnp.zeros(50).at[i].add(u), (_PLACES, _x(3000))),
     "scatter_windows": (lambda i, u: jnp.ones((50, 4)).at[i].multiply(u),
@@ -88,9 +88,9 @@ OPS: dict[str, tuple[Callable, tuple]] = {
     "scan": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 3002),)),
     "scan_reverse": (lambda x: lax.cumprod(x, axis=1, reverse=True), (_x(2, 1100),)),
     "scan_columns": (lambda x: lax.cummax(x, axis=0), (_x(300, 7),)),
-    "look_back": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 30002),)),
+    "look_back": (lambda x: jnp.cumsum(x, axis=1), (_MORE.normal(size=(2, 30002)).astype(np.float32),)),
     "look_back_reverse": (lambda x: lax.cummax(x, reverse=True),
-                          (_RANDOM.integers(-99, 99, 18000).astype(np.int8),)),
+                          (_MORE.integers(-99, 99, 18000).astype(np.int8),)),
     "scan_narrow": (lambda x: jnp.cumsum(x), (np.ones(1100, jnp.bfloat16),)),
     "select_and_scatter": (lambda x: lamina.grad(lambda y: jnp.sum(_pooled(y) ** 2))(x),
                            (_x(11, 14),)),
