@@ -7,15 +7,20 @@ covered: several operands, batching dimensions, any index type, any update compu
 is copied first unless it is the argument of a function that marks it `lamina.inout` or a value
 nothing else uses: then only the windows are touched.
 
+Many updates are done in parts of the operand, each a task that stays in cache and walks all index
+vectors: an element still gets its updates in their order, so results depend on no thread.
+
 example: test/passes/stablehlo/lower_scatter.mlir
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir, linalg, stablehlo_ext, tensor
+from lamina.dialects.attributes import flag
+from lamina.dialects.vendors import arith, ir, linalg, scf, stablehlo_ext, tensor
 from lamina.passes.base import Pass
 from lamina.passes.loops import (
     extract,
@@ -26,8 +31,24 @@ from lamina.passes.loops import (
     insert,
     replace_each,
 )
+from lamina.passes.memref.place_temporaries import element_bytes
 
 INOUT = "lamina.inout"
+GRAIN = "lamina.grain"
+_LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
+_CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting
+_PARTS = (2, 8)  # for single elements, for windows: each part looks at all index vectors
+_SPARE = 64  # elements that updates of other parts are pretended to be done on
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Positions of one dimension, from `low` on, that a task has to itself."""
+
+    dimension: int
+    low: ir.Value
+    size: int | ir.Value  # the last one may be smaller: then it varies
+    least: int  # the smallest size of a part
 
 
 @dataclass(frozen=True)
@@ -60,14 +81,68 @@ class Scatter:
         self.vector_dim = numbers.index_vector_dim
 
     def lower(self) -> list[ir.Value]:
-        shape = _shape(self.updates[0])
-        scatter_dims = [d for d in range(len(shape)) if d not in self.window_dims]
-        window = [shape[d] for d in self.window_dims]
         self.indices = _with_signed_elements(self.indices)
         results = [_own(operand, self._op) for operand in self.inputs]
+        parts = self._parts()
+        if parts is None:
+            return self._walk(results, None)
+        dimension, size, count = parts
+        extent = _shape(self.inputs[0])[dimension]
+        forall = scf.ForallOp([0], [count], [1], results)
+        forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
+        with ir.InsertionPoint(forall.body):
+            low = arith.MulIOp(forall.induction_variables[0], index(size)).result
+            left = arith.SubIOp(index(extent), low).result
+            width = size if extent % size == 0 else arith.MinUIOp(left, index(size)).result
+            part = _Part(dimension, low, width, extent - (count - 1) * size)
+            wholes = list(forall.inner_iter_args)
+            done = self._walk([_slice(whole, part) for whole in wholes], part)
+            with ir.InsertionPoint(scf.InParallelOp().block):
+                for value, whole in zip(done, wholes, strict=True):
+                    _put_back(value, whole, part)
+        return list(forall.results)
+
+    def _parts(self) -> tuple[int, int, int] | None:
+        """A dimension that windows do not extend along, in parts of a size, and how many these
+        are; None where all is one task."""
+        window = math.prod(self._window())
+        if math.prod(_shape(self.updates[0])) < _LEAST_UPDATES:
+            return None
+        if window == 1 and (flag(self._op, "indices_are_sorted") or self._bytes() <= _CACHE_BYTES):
+            return None
+        sizes = dict(zip(self.operand_window_dims, self._window(), strict=True))
+        shape = _shape(self.inputs[0])
+        candidates = [d for d in self.index_targets if sizes.get(d, 1) == 1 and shape[d] > _SPARE]
+        if not candidates:
+            return None
+        dimension = max(candidates, key=lambda d: shape[d])
+        count = _PARTS[window > 1]
+        size = -(-shape[dimension] // count)
+        return dimension, size, -(-shape[dimension] // size)
+
+    def _bytes(self) -> int:
+        types = [ir.RankedTensorType(x.type) for x in self.inputs]
+        return sum(math.prod(t.shape) * element_bytes(t.element_type) for t in types)
+
+    def _window(self) -> list[int]:
+        shape = _shape(self.updates[0])
+        return [shape[d] for d in self.window_dims]
+
+    def _walk(self, results: list[ir.Value], part: _Part | None) -> list[ir.Value]:
+        """All updates one after the other, those of a part of the operand if one is given."""
+        shape = _shape(self.updates[0])
+        scatter_dims = [d for d in range(len(shape)) if d not in self.window_dims]
+        window = self._window()
 
         def update_window(positions: list[ir.Value], values: list[ir.Value]) -> Sequence[ir.Value]:
             starts = self._starts(positions)
+            if part is not None:
+                start = starts[part.dimension]
+                starts[part.dimension] = arith.SubIOp(start, part.low).result
+            fits = self._fits(starts, window, part)
+            if part is not None and math.prod(window) == 1 and part.least >= _SPARE:
+                assert fits is not None
+                return self._update_or_pretend(fits, starts, positions, values, part)
 
             def write() -> Sequence[ir.Value]:
                 return for_each(
@@ -76,12 +151,29 @@ class Scatter:
                     lambda offsets, inner: self._update(starts, positions, offsets, inner),
                 )
 
-            fits = self._fits(starts, window)
             if fits is None:
                 return write()
             return if_else(fits, write, lambda: values, [value.type for value in values])
 
         return for_each([shape[d] for d in scatter_dims], results, update_window)
+
+    def _update_or_pretend(
+        self,
+        fits: ir.Value,
+        starts: dict[int, ir.Value],
+        positions: Sequence[ir.Value],
+        values: Sequence[ir.Value],
+        part: _Part,
+    ) -> list[ir.Value]:
+        """Without a branch, which could not be predicted: what does not fit leaves some element as
+        it is, in turn others, so that none waits for the one before."""
+        spare = arith.AndIOp(positions[-1], index(_SPARE - 1)).result
+        placed = {
+            d: arith.SelectOp(fits, start, spare if d == part.dimension else index(0)).result
+            for d, start in starts.items()
+        }
+        offsets = [index(0)] * len(self.window_dims)
+        return self._update(placed, positions, offsets, values, fits)
 
     def _starts(self, positions: Sequence[ir.Value]) -> dict[int, ir.Value]:
         """Where the window of one index vector starts in the operand, for the dimensions that have
@@ -101,12 +193,20 @@ class Scatter:
             starts[dimension] = positions[at]
         return starts
 
-    def _fits(self, starts: dict[int, ir.Value], window: Sequence[int]) -> ir.Value | None:
-        """Whether the whole window lies inside the operand; None when nothing needs a check."""
+    def _fits(
+        self, starts: dict[int, ir.Value], window: Sequence[int], part: _Part | None = None
+    ) -> ir.Value | None:
+        """Whether the whole window lies inside the operand, or its part; None when nothing needs a
+        check."""
         sizes = dict(zip(self.operand_window_dims, window, strict=True))
         shape = _shape(self.inputs[0])
         fits = None
         for dimension in self.index_targets:
+            if part is not None and dimension == part.dimension:
+                size = index(part.size) if isinstance(part.size, int) else part.size
+                inside = arith.CmpIOp(arith.CmpIPredicate.ult, starts[dimension], size).result
+                fits = inside if fits is None else arith.AndIOp(fits, inside).result
+                continue
             # one unsigned comparison: a negative start is a huge number
             last = shape[dimension] - sizes.get(dimension, 1)
             inside = (
@@ -123,7 +223,9 @@ class Scatter:
         positions: Sequence[ir.Value],
         offsets: Sequence[ir.Value],
         results: Sequence[ir.Value],
+        wanted: ir.Value | None = None,
     ) -> list[ir.Value]:
+        """Update one element; where `wanted` is false, write it as it is."""
         offset_of = dict(zip(self.operand_window_dims, offsets, strict=True))
         target = []
         for dimension in range(_rank(self.inputs[0])):
@@ -142,9 +244,43 @@ class Scatter:
         current = [extract(result, target) for result in results]
         updates = [extract(update, source) for update in self.updates]
         combined = inline_scalar_region(self._op.regions[0].blocks[0], [*current, *updates])
+        if wanted is not None:
+            combined = [
+                arith.SelectOp(wanted, new, old).result
+                for new, old in zip(combined, current, strict=True)
+            ]
         return [
             insert(value, result, target) for value, result in zip(combined, results, strict=True)
         ]
+
+
+def _slice(whole: ir.Value, part: _Part) -> ir.Value:
+    """The positions of a part, of a tensor."""
+    of = ir.RankedTensorType(whole.type)
+    shape, offsets, sizes, dynamic = _slice_of(of, part)
+    type_ = ir.RankedTensorType.get(shape, of.element_type)
+    return tensor.ExtractSliceOp(
+        type_, whole, [part.low], dynamic, [], offsets, sizes, [1] * len(shape)
+    ).result
+
+
+def _put_back(value: ir.Value, whole: ir.Value, part: _Part) -> None:
+    shape, offsets, sizes, dynamic = _slice_of(ir.RankedTensorType(whole.type), part)
+    tensor.ParallelInsertSliceOp(
+        value, whole, [part.low], dynamic, [], offsets, sizes, [1] * len(shape)
+    )
+
+
+def _slice_of(
+    of: ir.RankedTensorType, part: _Part
+) -> tuple[list[int], list[int], list[int], list[ir.Value]]:
+    """Shape, offsets and sizes of a part as MLIR writes them, and the size if it varies."""
+    unknown = ir.ShapedType.get_dynamic_size()
+    size = part.size if isinstance(part.size, int) else unknown
+    shape = [size if d == part.dimension else n for d, n in enumerate(of.shape)]
+    anywhere = ir.ShapedType.get_dynamic_stride_or_offset()
+    offsets = [anywhere if d == part.dimension else 0 for d in range(len(shape))]
+    return shape, offsets, list(shape), [] if isinstance(part.size, int) else [part.size]
 
 
 def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:

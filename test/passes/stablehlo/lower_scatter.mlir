@@ -46,3 +46,40 @@ func.func @unsigned(%x: tensor<10xf32> {lamina.inout = 0 : i32}, %i: tensor<3x1x
   }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<10xf32>, tensor<3x1xui32>, tensor<3xf32>) -> tensor<10xf32>
   return %0 : tensor<10xf32>
 }
+
+// Many updates in two parts of the operand, each a task; those of the other part are pretended to be
+// done on some element, without a branch.
+// CHECK-LABEL: func.func @parts
+// CHECK: scf.forall (%[[PART:.*]]) in (2) shared_outs(%[[ALL:.*]] = %arg0)
+// CHECK: %[[LOW:.*]] = arith.muli %[[PART]]
+// CHECK: %[[OWN:.*]] = tensor.extract_slice %[[ALL]][%[[LOW]]] [%{{.*}}] [1] : tensor<1000001xf32> to tensor<?xf32>
+// CHECK: scf.for
+// CHECK: %[[AT:.*]] = arith.subi %{{.*}}, %[[LOW]]
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[AT]]
+// CHECK-NOT: scf.if
+// CHECK: arith.select %[[INSIDE]], %[[AT]]
+// CHECK: stablehlo.add
+// CHECK: arith.select %[[INSIDE]]
+// CHECK: tensor.parallel_insert_slice
+// CHECK: lamina.grain = 1
+func.func @parts(%x: tensor<1000001xf32> {lamina.inout = 0 : i32}, %i: tensor<40000x1xi32>, %u: tensor<40000xf32>) -> tensor<1000001xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<1000001xf32>, tensor<40000x1xi32>, tensor<40000xf32>) -> tensor<1000001xf32>
+  return %0 : tensor<1000001xf32>
+}
+
+// Windows in eight parts of the rows.
+// CHECK-LABEL: func.func @rows
+// CHECK: scf.forall (%{{.*}}) in (8)
+// CHECK: tensor.extract_slice {{.*}} : tensor<800x64xf32> to tensor<100x64xf32>
+// CHECK: scf.if
+func.func @rows(%x: tensor<800x64xf32> {lamina.inout = 0 : i32}, %i: tensor<600x1xi32>, %u: tensor<600x64xf32>) -> tensor<800x64xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<800x64xf32>, tensor<600x1xi32>, tensor<600x64xf32>) -> tensor<800x64xf32>
+  return %0 : tensor<800x64xf32>
+}
