@@ -31,6 +31,7 @@ from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.reflections import write_pivoted_qr, write_tridiagonal
 from lamina.passes.gpu.scan import write_scan
 from lamina.passes.gpu.scatter import write_scatter
+from lamina.passes.gpu.schur import write_eig, write_schur
 from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
 from lamina.passes.gpu.singular_values import write_svd
 from lamina.passes.gpu.solvers import (
@@ -62,6 +63,8 @@ ROUTINES: dict[str, Callable[[Job], None]] = {
     "orgqr": write_reflectors,
     "ormqr": write_reflected,
     "gehrd": write_hessenberg,
+    "gees": write_schur,
+    "geev": write_eig,
     "sytrd": write_tridiagonal,
     "syevd": write_eigh,
     "gesdd": write_svd,

@@ -39,6 +39,10 @@ _POSITIVE = _POSITIVE @ _POSITIVE.swapaxes(1, 2) + 9 * np.eye(20, dtype=np.float
 _POSITIVE[1, 7, 7] = -1  # has no factor
 
 
+_SQUARE = _x(2, 5, 5)
+_SQUARE[1] = np.roll(np.eye(5), 1, 0)  # usual shifts don't change it
+
+
 def _pooled(x):
     return lax.reduce_window(x, -np.inf, lax.max, (3, 3), (2, 2), "SAME")
 
@@ -52,6 +56,20 @@ def _singular_vectors(x):
     """Of a matrix of rank 2: what is the same by any algorithm."""
     u, s, vt = lax.linalg.svd(x)
     return s, jnp.abs(u[:, :2]), u @ u.T, jnp.abs(vt[:2])
+
+
+def _triangle(x):
+    """What of a Schur form is the same by any algorithm."""
+    t, z = lax.linalg.schur(x)
+    pairs = jnp.diagonal(t, -1, 1, 2)
+    return z @ t @ z.mT, z @ z.mT, jnp.tril(t, -2), pairs[:, 1:] * pairs[:, :-1]
+
+
+def _eigenvalues(x):
+    """The same for eigenvalues and vectors of both sides, and their lengths."""
+    w, left, right = lax.linalg.eig(x)
+    ends = x @ right - right * w[:, None], left.conj().mT @ x - w[..., None] * left.conj().mT
+    return *ends, jnp.abs(right * right.conj()).sum(1), w.sum(1), (w * w).sum(1)
 
 
 # name -> (function, arguments)
@@ -85,6 +103,9 @@ OPS: dict[str, tuple[Callable, tuple]] = {
     "tridiagonal_form": (lambda x: lax.linalg.tridiagonal(x, lower=False), (_POSITIVE[:, :5, :5],)),
     "eigh": (_eigenvectors, (_POSITIVE[:, :5, :5],)),
     "svd": (_singular_vectors, (_x(7, 2) @ _x(2, 4),)),
+    "schur": (_triangle, (_SQUARE,)),
+    "eig": (_eigenvalues, (_SQUARE,)),
+    "eig_complex": (_eigenvalues, (_SQUARE[:, :3, :3] * np.complex64(1 + 1j) + 1j * _SQUARE[:, 2:5, 2:5],)),
     "scan": (lambda x: jnp.cumsum(x, axis=1), (_x(2, 3002),)),
     "scan_reverse": (lambda x: lax.cumprod(x, axis=1, reverse=True), (_x(2, 1100),)),
     "scan_columns": (lambda x: lax.cummax(x, axis=0), (_x(300, 7),)),
