@@ -26,10 +26,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """How hard LLVM tries. `vectorise` turns the loop vectoriser on; at level 0 nothing is done but
-    what `simplify` asks for."""
+    """How hard LLVM tries: the `level` of code generation, and that of the `passes` before if it is
+    another. `vectorise` turns the loop vectoriser on; at level 0 nothing is done but what `simplify`
+    asks for."""
 
     level: int = 2
+    passes: int | None = None
     vectorise: bool = True
     unroll: bool = True
     simplify: bool = True
@@ -80,13 +82,14 @@ def _optimised(
     module = _parsed(text)
     module.triple = machine.triple
     module.data_layout = str(target_machine.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=options.level)
+    passes = options.level if options.passes is None else options.passes
+    tuning = llvm.create_pipeline_tuning_options(speed_level=passes)
     tuning.loop_vectorization = options.vectorise
     tuning.loop_interleaving = options.vectorise
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
-        if options.level:
+        if passes:
             builder.getModulePassManager().run(module, builder)
         elif options.simplify:
             _simplifications().run(module, builder)

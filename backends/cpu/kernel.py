@@ -79,8 +79,12 @@ def lower_kernel(
     # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
     # for all else it only makes more code to compile.
     contracts = any(word in source for word in _CONTRACTIONS)
-    unroll = is_control or (contracts and not _is_blocked(text))
-    codegen = CodegenOptions(level=2, unroll=unroll)
+    is_blocked = contracts and not is_control and _is_blocked(text)
+    codegen = CodegenOptions(
+        level=2,
+        passes=1 if is_blocked else 2,  # the same loops in three quarters of the time
+        unroll=is_control or (contracts and not is_blocked),
+    )
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})

@@ -96,7 +96,9 @@ def _lowering(ours: Library | None, theirs: Library | None) -> Pair:
 
 def _import_times(ours: Library | None, theirs: Library | None) -> Pair:
     def once(module: str) -> float:
-        code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter()-t)"
+        code = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter()-t)"
+        )
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         return float(run.stdout)
 
@@ -117,6 +119,13 @@ WORKLOADS = [
     Timing("trace and lower 1,000 equations", "compile", _lowering),
     Timing("20 small functions, cold", "compile", _twenty_functions, 1.5),
     Timing("gradient of 25 unrolled 8x8 steps", "compile", _first_call(_unrolled(25), _square)),
-    Timing("gradient of 200 unrolled 8x8 steps", "compile", _first_call(_unrolled(200), _square, 1), 100.0),
-    Timing("transformer step", "compile", _first_call(transformer_step, transformer_inputs, 1), 4.0),
+    Timing(
+        "gradient of 200 unrolled 8x8 steps",
+        "compile",
+        _first_call(_unrolled(200), _square, 1),
+        100.0,
+    ),
+    Timing(
+        "transformer step", "compile", _first_call(transformer_step, transformer_inputs, 1), 4.0
+    ),
 ]
