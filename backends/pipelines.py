@@ -58,6 +58,7 @@ STABLEHLO_FUSE = (
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
     "stablehlo-hoist-invariants",
+    "stablehlo-gather-products",
     "stablehlo-place-picks",
     "stablehlo-raise-views",
     "stablehlo-cse",

@@ -76,6 +76,8 @@ _BLOCKED_BATCH = 4  # or that many products, each below the upper bound
 _BLOCKED_BYTES = 5 << 19  # of the right matrix, which is read again for each block of rows
 _BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay in the first cache
 _LARGE = 1 << 24
+_SKINNY = 8  # rows or columns: then memory limits, and BLAS reads with one core
+_LEAST_SKINNY = 1 << 17  # elements of the other matrix
 
 
 def library_wins(gemm: Gemm, element: str) -> bool:
@@ -84,10 +86,12 @@ def library_wins(gemm: Gemm, element: str) -> bool:
     Measured with OpenBLAS on one AVX-512 core: 57 to 97 GFLOP/s at size 64 (ours 106 to 141), 148
     at 256 (171), 136 at 512 (150 to 168), 160 at 2048 (146), 119 for 128x512x512 (150 to 167); a
     call of it costs a tenth of our code to compile. A right matrix that we have to lay out first
-    costs us a sixth of 128x512x512, and we are no faster then.
+    costs us a sixth of 128x512x512, and we are no faster then. Products with a vector or a few rows are
+    limited by memory, which ours reads with all cores: 1x1024x1024 311 us (OpenBLAS 562, JAX 377),
+    1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine.
     """
     products = gemm.m * gemm.n * gemm.k
-    if products <= _LEAST_LIBRARY_PRODUCTS:
+    if products <= _LEAST_LIBRARY_PRODUCTS or _is_skinny(gemm, element):
         return False
     if element not in ("f32", "f64") or min(gemm.m, gemm.n, gemm.k) < 16:
         return True
@@ -100,6 +104,13 @@ def library_wins(gemm: Gemm, element: str) -> bool:
     size = 4 if element == "f32" else 8
     blocked = (many or products >= least) and products <= most
     return not (blocked and gemm.n * gemm.k * size <= _BLOCKED_BYTES)
+
+
+def _is_skinny(gemm: Gemm, element: str) -> bool:
+    least, most = sorted((gemm.m, gemm.n))
+    if element not in ("f32", "f64") or least > _SKINNY or most * gemm.k < _LEAST_SKINNY:
+        return False
+    return least == 1 or not (gemm.b if gemm.m < gemm.n else gemm.a).transposed
 
 
 def _matrix(

@@ -214,6 +214,37 @@ def test_scans_in_scans():
     agree(program, M)
 
 
+def test_products_that_leave_loops():
+    """x @ u of a part of xs goes before the loop, sums of outer products after it: in both
+    directions, from a sum that is not zero, of one array with itself, in a loop in a loop."""
+
+    def program(m, h, xs, w, u):
+        def loss(w, u, reverse):
+            def step(h, x):
+                h = m.np.tanh(h @ w + x @ u)
+                return h, h
+
+            return (m.lax.scan(step, h, xs, reverse=reverse)[1] ** 2).sum()
+
+        def grams(g, x):
+            return (g[0] + m.np.outer(x, x), g[1] + m.np.outer(g[2], x), g[2] * 0.5 + x), None
+
+        def outer(g, _):
+            return m.lax.scan(grams, g, xs)[0], g[0][0, 0]
+
+        return (
+            [m.grad(loss, (0, 1))(w, u, reverse) for reverse in (False, True)],
+            m.lax.scan(outer, (w, u, h), None, 9),
+        )
+
+    rng = np.random.default_rng(0)
+    h, xs, w, u = (
+        rng.standard_normal(shape).astype(np.float32) * 0.3
+        for shape in ((24,), (11, 24), (24, 24), (24, 24))
+    )
+    check(lambda m: m.jit(lambda *a: program(m, *a))(h, xs, w, u), rtol=1e-4, atol=1e-5)
+
+
 def test_closed_over_arrays_large_and_small():
     big = np.arange(20_000, dtype=np.float32)
     agree(lambda m, xs: m.lax.scan(lambda c, i: (c + m.np.asarray(big)[i], c), 0.0, xs),

@@ -1,0 +1,82 @@
+"""Arrays of which each step of a counted loop reads its own part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.facts import defining, ints, made_by, splat_of
+
+TRIP_COUNT = "lamina.trip_count"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`array[index]`, where `index` runs over all positions of the array's first dimension."""
+
+    array: ir.Value
+    index: ir.Value
+
+
+@dataclass(frozen=True)
+class CountedLoop:
+    """A `while` whose counter, the first or another argument of its body, runs from 0 by ones."""
+
+    op: ir.Operation
+    counter: ir.Value
+    steps: int
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> CountedLoop | None:
+        """The loop, if how often it runs is noted and one of its arguments counts that."""
+        if TRIP_COUNT not in op.attributes:
+            return None
+        steps = ir.IntegerAttr(op.attributes[TRIP_COUNT]).value
+        block = op.regions[1].blocks[0]
+        returned = block.operations[len(block.operations) - 1].operands
+        for argument, initial, value in zip(block.arguments, op.operands, returned, strict=True):
+            following = made_by(value, "stablehlo.add")
+            if following is None or argument.type.shape or splat_of(initial) != 0:
+                continue
+            if not isinstance(argument.type.element_type, ir.IntegerType):
+                continue
+            old, by = following.operands
+            if {old, by} >= {argument} and splat_of(by if old == argument else old) == 1:
+                return cls(op, argument, steps)
+        return None
+
+    @property
+    def body(self) -> ir.Block:
+        return self.op.regions[1].blocks[0]
+
+    def is_outside(self, value: ir.Value) -> bool:
+        """Whether a value used in the body is defined before the loop."""
+        if isinstance(value.owner, ir.Block):
+            return value.owner not in [region.blocks[0] for region in self.op.regions]
+        return value.owner.operation.block != self.body
+
+    def slice_of(self, value: ir.Value) -> Slice | None:
+        """What a value in the body is a slice of: one position of an array's first dimension."""
+        op = made_by(value, "stablehlo.reshape")
+        if op is None:
+            return None
+        source = made_by(op.operands[0], "stablehlo.dynamic_slice")
+        if source is None:
+            return None
+        array, at, *others = source.operands
+        shape = list(array.type.shape)
+        if ints(source, "slice_sizes") != [1, *shape[1:]] or list(value.type.shape) != shape[1:]:
+            return None
+        if any(splat_of(other) != 0 for other in others) or shape[0] != self.steps:
+            return None
+        if not self.is_outside(array) or not self._runs_over_all(at):
+            return None
+        return Slice(array, at)
+
+    def _runs_over_all(self, index: ir.Value) -> bool:
+        if index == self.counter:
+            return True
+        op = defining(index)
+        if op is None or op.name != "stablehlo.subtract" or op.operands[1] != self.counter:
+            return False
+        return splat_of(op.operands[0]) == self.steps - 1
