@@ -89,6 +89,7 @@ def test_cumlogsumexp():
         return {
             "value": f(x, 1), "reverse": f(x, 1, reverse=True),
             "grad": m.grad(lambda v: m.np.sum(f(v, 0) ** 2))(x[0]),
+            "complex": f(m.lax.complex(Y, 3 * Y[::-1])),
         }  # fmt: skip
 
     check_all(program, x, jit=True, rtol=1e-5)

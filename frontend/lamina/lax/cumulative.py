@@ -18,7 +18,7 @@ from ml_dtypes import bfloat16
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes, get_aval
 from lamina.lax import hlo
-from lamina.lax.checks import ANY, FLOAT, NUMBER, Accepted, canonical_axis, check_accepted
+from lamina.lax.checks import ANY, INEXACT, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import scalar_body
 
 _BLOCK = 32
@@ -48,16 +48,27 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """The logarithm of the sum of the exponentials of the elements up to each (from each on, if
-    reverse) along an axis, without overflow."""
-    check_accepted("cumlogsumexp", FLOAT, get_aval(operand))
+    reverse) along an axis, without overflow; of complex numbers with an angle from -pi to pi."""
+    check_accepted("cumlogsumexp", INEXACT, get_aval(operand))
     axis = canonical_axis("cumlogsumexp", axis, len(np.shape(operand)))
-    return lax.associative_scan(_log_add_exp, operand, reverse=bool(reverse), axis=axis)
+    out = lax.associative_scan(_log_add_exp, operand, reverse=bool(reverse), axis=axis)
+    return _with_least_angle(out) if get_aval(out).dtype.kind == "c" else out
+
+
+def _with_least_angle(x: Any) -> Any:
+    angle = lax.imag(x)
+    turn = lax.full_like(angle, 2 * np.pi)
+    turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.complex(lax.real(x), lax.sub(angle, lax.mul(turns, turn)))
 
 
 def _log_add_exp(x: Any, y: Any) -> Any:
     greatest, gap = lax.max(x, y), lax.sub(x, y)
     # Equal infinities have no gap; NaN stays.
     undefined = lax.ne(gap, gap)
+    if get_aval(x).dtype.kind == "c":
+        sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.sub(lax.min(x, y), greatest))))
+        return lax.select(undefined, lax.add(x, y), sum_)
     safe = lax.select(undefined, lax.full_like(gap, 0), gap)
     sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.neg(lax.abs(safe)))))
     return lax.select(undefined, lax.add(x, y), sum_)
