@@ -56,7 +56,7 @@ def test_types_beside_scalars(name, x64):
             n.heaviside(2.5, x), n.floor_divide(x, x), n.maximum(x, 1), n.clip(x, 0, 1),
         ]  # fmt: skip
         return [*real, n.power(x, 2), n.where(x != 0, 1.0, x), n.histogram(x), n.nan_to_num(x),
-                n.select(x != 0, x), m.lax.stack(x), m.lax.dot(x, ones),
+                n.select(x != 0, x), m.lax.stack(x), n.searchsorted(x[0], x), n.argsort(x), m.lax.dot(x, ones),
                 m.lax.batch_matmul(ones.astype("int8"), x)]  # fmt: skip
 
     with lamina.enable_x64(x64), jax.enable_x64(x64):

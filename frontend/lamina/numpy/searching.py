@@ -121,7 +121,7 @@ def extract(
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
                  method: str = "scan") -> Array:  # fmt: skip
     """Where in the sorted vector a to put each of v to keep it sorted: before equals, or behind
-    them with side="right". NaN lies behind all numbers. `method` is accepted for JAX's sake."""
+    them with side="right", as int32. NaN lies behind all numbers. `method` is accepted for JAX's sake."""
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
         raise ValueError(
@@ -136,7 +136,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     a, v = (asarray(x) for x in promote_dtypes(a, v))
     if len(a.shape) != 1:
         raise ValueError("a should be 1-dimensional")
-    return lax.convert_element_type(_search(a, v, side=side), dtypes.canonicalize(np.int64))
+    return _search(a, v, side=side)
 
 
 @compiled(static=("side",))
