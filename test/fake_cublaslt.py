@@ -67,7 +67,8 @@ class FakeCublasLt:
         self, cuda: FakeDriver, handle: int, desc: int, a: int, b: int, c: int, d: int,
         preference: int, wanted: int, found: int, count: int,
     ) -> int | None:  # fmt: skip
-        assert wanted == 1 and cuda.objects[preference].attributes[1] == 32 << 20
+        asked = {1: 32 << 20} | dict.fromkeys((5, 6, 7, 8), 16)
+        assert wanted == 1 and cuda.objects[preference].attributes == asked
         if not self.has_algorithms:
             return NOT_SUPPORTED
         ctypes.memset(found, 0, 96)

@@ -11,8 +11,9 @@ namespace lamina::cuda {
 namespace {
 
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasType = 26;
-constexpr int kBatches = 5, kBatchStride = 6;  // of layouts
-constexpr int kMostWorkspace = 1;              // of preferences
+constexpr int kBatches = 5, kBatchStride = 6;                    // of layouts
+constexpr int kMostWorkspace = 1, kAlignments[] = {5, 6, 7, 8};  // of preferences
+constexpr uint32_t kAligned = 16;  // bytes, of all that kernels are given
 constexpr unsigned kAddBias = 4;
 constexpr int kR32F = 0, kR64F = 1, kC32F = 4, kC64F = 5, kR32I = 10;
 
@@ -129,9 +130,14 @@ struct LibraryCall::Parts {
     if (product.bias >= 0) {
       const int32_t type = product.d.type;
       good = good && library->desc_set(desc, kEpilogue, &epilogue, sizeof epilogue) == 0 &&
-             library->desc_set(desc, kBiasType, &type, sizeof type) == 0;
+             library->desc_set(desc, kBiasType, &type, sizeof type) == 0 &&
+             set_bias(kAligned);  // for its alignment
     }
     return good && layout(&a, product.a) && layout(&b, product.b) && layout(&d, product.d);
+  }
+
+  bool set_bias(Address address) const {
+    return library->desc_set(desc, kBiasPointer, &address, sizeof address) == 0;
   }
 
   bool choose_algorithm() {
@@ -140,10 +146,13 @@ struct LibraryCall::Parts {
     const size_t most = kWorkspaceBytes;
     Heuristic found{};
     int count = 0;
-    const bool good =
-        library->preference_set(preference, kMostWorkspace, &most, sizeof most) == 0 &&
-        library->heuristic(handle, desc, a, b, d, d, preference, 1, &found, &count) == 0 &&
-        count == 1 && found.state == 0;
+    bool good = library->preference_set(preference, kMostWorkspace, &most, sizeof most) == 0;
+    for (const int which : kAlignments) {
+      good = good && library->preference_set(preference, which, &kAligned, sizeof kAligned) == 0;
+    }
+    good = good &&
+           library->heuristic(handle, desc, a, b, d, d, preference, 1, &found, &count) == 0 &&
+           count == 1 && found.state == 0;
     library->preference_destroy(preference);
     algorithm = found.algorithm;
     workspace = found.workspace;
