@@ -85,6 +85,7 @@ if _TYPE_CHECKING:
     from lamina import dlpack as dlpack
     from lamina import dtypes as dtypes
     from lamina import experimental as experimental
+    from lamina import export as export
     from lamina import extend as extend
     from lamina import flatten_util as flatten_util
     from lamina import image as image
@@ -138,6 +139,7 @@ _MODULES = frozenset(
         "dlpack",
         "dtypes",
         "experimental",
+        "export",
         "extend",
         "flatten_util",
         "image",
