@@ -1,0 +1,296 @@
+"""Sparse arrays as a list of values and the places where they stand (BCOO).
+
+    a = sparse.BCOO.fromdense(x)
+    a @ v, a.T, 2 * a, a + b, a.sum(axis=0), a.todense()
+
+All is made of gathers and sums over segments, and composes with jit, grad and vmap. Of JAX's
+formats there is this one, without batch and dense dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import numpy as jnp
+from lamina.core.trace import Tracer
+from lamina.errors import ConcretizationTypeError
+from lamina.ops import segment_sum
+from lamina.tree_util import register_pytree_node_class
+
+__all__ = ["BCOO", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices", "bcoo_sum_duplicates",
+           "bcoo_todense", "bcoo_transpose", "empty", "eye", "todense"]  # fmt: skip
+
+
+@register_pytree_node_class
+class BCOO:
+    """A sparse array: values `data` (nse,) at `indices` (nse, ndim). Values at one place add up,
+    those at indices beyond the shape are padding.
+
+    args             (data, indices).
+    indices_sorted   whether indices are in order.
+    unique_indices   whether no place is there twice.
+    """
+
+    n_batch = n_dense = 0
+    data: Any
+    indices: Any
+
+    def __init__(
+        self,
+        args: tuple[Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> None:
+        self.data, self.indices = map(jnp.asarray, args)
+        self.shape = tuple(shape)
+        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        if self.data.ndim != 1 or self.indices.shape != (len(self.data), len(self.shape)):
+            raise ValueError(
+                f"[BCOO] data of shape {self.data.shape} and indices of shape {self.indices.shape} "
+                f"do not fit an array of shape {self.shape}: (nse,) and (nse, {len(self.shape)}) "
+                "expected; batch and dense dimensions are not supported"
+            )
+
+    dtype = property(lambda self: self.data.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    nse = property(lambda self: self.data.shape[0])
+    n_sparse = property(lambda self: len(self.shape))
+
+    @property
+    def T(self) -> BCOO:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    def __repr__(self) -> str:
+        kind = f"{self.dtype.name}{list(self.shape)}"
+        return f"{type(self).__name__}({kind}, nse={self.nse})"
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
+        """The arrays, and what else there is."""
+        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+
+    @classmethod
+    def tree_unflatten(cls, rest: Any, children: Any) -> BCOO:
+        """The inverse, for any values."""
+        made = object.__new__(cls)
+        made.data, made.indices = children
+        made.shape, made.indices_sorted, made.unique_indices = rest
+        return made
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """The elements of an array that are not zero.
+
+        nse  how many there are, or places for more; needed where mat is traced.
+        Raises ConcretizationTypeError where it is needed, NotImplementedError for batch and dense
+        dimensions.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError("[BCOO.fromdense] n_batch and n_dense must be 0")
+        mat = jnp.asarray(mat)
+        if nse is None:
+            if isinstance(mat, Tracer):
+                raise ConcretizationTypeError(
+                    mat, "The error arose for the nse argument of bcoo_fromdense: in a traced "
+                    "function it must be given, BCOO.fromdense(mat, nse=...).",
+                )  # fmt: skip
+            nse = int(jnp.count_nonzero(mat))
+        places = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
+        data = mat.at[places].get(mode="fill", fill_value=0)
+        indices = jnp.stack(places, axis=-1).astype(index_dtype)
+        return cls((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None) -> BCOO:
+        """A SciPy sparse matrix."""
+        coo = mat.tocoo()
+        indices = np.stack([coo.row, coo.col], axis=-1).astype(index_dtype or np.int32)
+        return cls((coo.data, indices), shape=coo.shape)
+
+    def todense(self) -> Any:
+        """The array with zeros elsewhere."""
+        zeros = jnp.zeros(self.shape, self.dtype)
+        return zeros.at[tuple(jnp.moveaxis(self.indices, -1, 0))].add(self.data, mode="drop")
+
+    def _with(self, data: Any) -> BCOO:
+        return BCOO.tree_unflatten(self.tree_flatten()[1], (data, self.indices))
+
+    def astype(self, dtype: Any) -> BCOO:
+        """The values in another dtype."""
+        return self._with(self.data.astype(dtype))
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
+        """Axes in another order, by default the reverse."""
+        order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
+        shape = tuple(self.shape[a] for a in order)
+        return BCOO(
+            (self.data, self.indices[:, np.array(order, int)]), shape=shape,
+            unique_indices=self.unique_indices,
+        )  # fmt: skip
+
+    def reshape(self, *shape: Any) -> BCOO:
+        """The same elements in row-major order under another shape."""
+        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        new = np.empty(self.shape, np.int8).reshape(sizes).shape
+        flat = jnp.ravel_multi_index(tuple(self.indices.T), self.shape, mode="clip")
+        there = (self.indices < np.array(self.shape, np.int32)).all(axis=-1)
+        places = jnp.stack(jnp.unravel_index(flat, new), axis=-1)
+        places = jnp.where(there[:, None], places, np.array(new, np.int32))
+        return BCOO(
+            (self.data, places.astype(self.indices.dtype)), shape=new,
+            unique_indices=self.unique_indices,
+        )  # fmt: skip
+
+    def sum(self, axis: int | Sequence[int] | None = None) -> Any:
+        """Sums along axes, a sparse array; over all of them, a number."""
+        if axis is None:
+            return jnp.where(self._inside(), self.data, 0).sum()
+        dropped = {a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
+        kept = [a for a in range(self.ndim) if a not in dropped]
+        shape = tuple(self.shape[a] for a in kept)
+        data = jnp.where(self._inside(), self.data, 0)
+        return BCOO((data, self.indices[:, np.array(kept, int)]), shape=shape)
+
+    def _inside(self) -> Any:
+        return (self.indices < np.array(self.shape, np.int32)).all(axis=-1)
+
+    def sort_indices(self) -> BCOO:
+        """Values in the order of their places."""
+        columns = tuple(self.indices.T)
+        if not columns:
+            return self
+        order = jnp.lexsort(columns[::-1])
+        return BCOO(
+            (self.data[order], self.indices[order]), shape=self.shape, indices_sorted=True,
+            unique_indices=self.unique_indices,
+        )  # fmt: skip
+
+    def sum_duplicates(self, nse: int | None = None) -> BCOO:
+        """One value for each place. `nse` is needed where the indices are traced."""
+        places, where = jnp.unique(
+            self.indices, axis=0, return_inverse=True, size=nse,
+            fill_value=np.array(self.shape, np.int32),
+        )  # fmt: skip
+        data = segment_sum(self.data, where.reshape(-1), places.shape[0])
+        return BCOO((data, places), shape=self.shape, indices_sorted=True, unique_indices=True)
+
+    def __neg__(self) -> BCOO:
+        return self._with(-self.data)
+
+    def __mul__(self, other: Any) -> BCOO:
+        if isinstance(other, BCOO):
+            raise NotImplementedError("[BCOO] sparse * sparse: multiply by other.todense()")
+        dense = jnp.broadcast_to(other, self.shape)
+        return self._with(self.data * dense.at[tuple(self.indices.T)].get(mode="fill", fill_value=0))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> BCOO:
+        return self * (1 / jnp.asarray(other))
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, BCOO):
+            return self.todense() + other
+        if self.shape != other.shape:
+            raise ValueError(f"[BCOO] + of shapes {self.shape} and {other.shape}")
+        data = jnp.concatenate([self.data, other.data])
+        return BCOO((data, jnp.concatenate([self.indices, other.indices])), shape=self.shape)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, BCOO):
+            raise NotImplementedError("[BCOO] sparse @ sparse: multiply by other.todense()")
+        other = jnp.asarray(other)
+        if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
+            raise NotImplementedError(
+                f"[BCOO] @ of shapes {self.shape} and {other.shape}: vectors and matrices only"
+            )
+        if self.shape[-1] != other.shape[0]:
+            raise TypeError(
+                "dot_general requires contracting dimensions to have the same shape, got "
+                f"{self.shape[-1:]} and {other.shape[:1]}."
+            )
+        rows = other.at[self.indices[:, -1]].get(mode="fill", fill_value=0)
+        products = self.data.reshape((-1,) + (1,) * (other.ndim - 1)) * rows
+        if self.ndim == 1:
+            return products.sum(axis=0)
+        return segment_sum(products, self.indices[:, 0], self.shape[0])
+
+    def __rmatmul__(self, other: Any) -> Any:
+        out = self.T @ jnp.asarray(other).T
+        return out.T
+
+
+def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+                   index_dtype: Any = np.int32) -> BCOO:  # fmt: skip
+    """BCOO.fromdense."""
+    return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+
+
+def bcoo_todense(mat: BCOO) -> Any:
+    """mat.todense()."""
+    return mat.todense()
+
+
+def todense(arr: Any) -> Any:
+    """A sparse array as a dense one; a dense one as it is."""
+    return arr.todense() if isinstance(arr, BCOO) else jnp.asarray(arr)
+
+
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """mat.transpose(permutation)."""
+    return mat.transpose(permutation)
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """mat.sum(axes), a sparse array in any case."""
+    return mat.sum(axes)
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """mat.sort_indices()."""
+    return mat.sort_indices()
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """mat.sum_duplicates(nse)."""
+    return mat.sum_duplicates(nse)
+
+
+def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32) -> BCOO:
+    """A sparse array of zeros."""
+    data = jnp.zeros(0, dtype or jnp.float32)
+    indices = jnp.zeros((0, len(shape)), index_dtype)
+    return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32
+        ) -> BCOO:  # fmt: skip
+    """Ones on the k-th diagonal of an N x M matrix."""
+    columns = N if M is None else M
+    count = max(0, min(N + min(k, 0), columns - max(k, 0)))
+    start = np.array([max(-k, 0), max(k, 0)])
+    indices = (np.arange(count)[:, None] + start).astype(index_dtype)
+    return BCOO(
+        (jnp.ones(count, dtype or jnp.float32), indices), shape=(N, columns), indices_sorted=True,
+        unique_indices=True,
+    )  # fmt: skip
