@@ -91,6 +91,9 @@ class _Block:
         )
         extents = [shape.extents[d] for d in shape.batch]
         self.batch = dict(zip(shape.batch, positions(number, extents)))
+        self.mask = Mask.of(attention)
+        if self.mask is not None:  # the last queries see most: they begin first
+            tile = arith.SubIOp(index(tiles - 1), tile).result
         self.first = times(tile, _QUERIES)
         thread = gpu_id("thread_id")
         self.lane, self.warp = modulo(thread, WARP), over(thread, WARP)
@@ -172,13 +175,12 @@ class _Block:
         """How many steps it takes: blocks of keys at the end that no query sees are left out."""
         shape = self.shape
         steps = -(-shape.keys // _KEYS)
-        mask = Mask.of(self.attention)
-        if mask is None or steps == 1:
+        if self.mask is None or steps == 1:
             return index(steps)
         at = {d: (Scalar(value), Scalar(value)) for d, value in self.batch.items()}
         rows = [shape.extents[d] for d in shape.rows]
         at |= zip(shape.rows, tile_bounds(Scalar(self.first), _QUERIES, rows))
-        return blocks_in_sight(mask, at, shape.keys_dim, shape.keys, _KEYS).value
+        return blocks_in_sight(self.mask, at, shape.keys_dim, shape.keys, _KEYS).value
 
     def _scores(self, first: ir.Value) -> list[list[list[ir.Value]]]:
         """The scores of this lane: by row (of two), fragment, and column (of two)."""

@@ -83,6 +83,9 @@ class _Block:
         tiles = -(-shape.queries // tile.queries)
         number, part = split(block(), [math.prod(batches), tiles])
         self.batch = dict(zip(shape.batch, split(number, batches)))
+        self.mask = Mask.of(attention)
+        if self.mask is not None:  # the last queries see most: they begin first
+            part = tiles - 1 - part
         self.first = part * tile.queries
         self.lane, self.row = thread() % _LANES, thread() // _LANES * _ROWS
         self.columns = tile.width // _LANES
@@ -136,13 +139,12 @@ class _Block:
     def _steps(self) -> Scalar:
         """How many steps it takes: keys at the end that no query sees are left out."""
         shape, tile = self.shape, self.tile
-        mask = Mask.of(self.attention)
-        if mask is None:
+        if self.mask is None:
             return index(-(-shape.keys // tile.keys))
         at = {d: (value, value) for d, value in self.batch.items()}
         extents = [shape.extents[d] for d in shape.rows]
         at |= zip(shape.rows, tile_bounds(self.first, tile.queries, extents))
-        return blocks_in_sight(mask, at, shape.keys_dim, shape.keys, tile.keys)
+        return blocks_in_sight(self.mask, at, shape.keys_dim, shape.keys, tile.keys)
 
     # ---- reading ---------------------------------------------------------------------------------
     def _copy(
