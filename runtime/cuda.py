@@ -135,10 +135,9 @@ _KIND = "products"
 def _cublaslt() -> str:
     """The file of cuBLASLt that its wheel brought, or the name under which the system may have it."""
     spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for path in sorted(Path(folder).glob("*/lib/libcublasLt.so.*"), reverse=True):
-            return str(path)
-    return "libcublasLt.so.13"
+    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
+    found = [path for folder in folders for path in Path(folder).glob("*/lib/libcublasLt.so.??")]
+    return str(max(found, key=lambda path: path.suffix)) if found else "libcublasLt.so.13"
 
 
 def _check_runs_on(manifest: dict[str, Any], device: int) -> None:

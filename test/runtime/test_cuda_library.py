@@ -3,7 +3,9 @@ one."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from fake_driver import FakeDriver
 import lamina
 import lamina.numpy as jnp
 from lamina.passes.gpu import product_library
+from lamina.runtime import cuda
 
 _RANDOM = np.random.default_rng(0)
 
@@ -129,3 +132,16 @@ def test_a_call_that_fails_says_which(large: None, monkeypatch: pytest.MonkeyPat
             match=r"(?s)cublasLtMatmul failed of kernel \w*dot_general\w* at .*test_cuda_library.py.*status 13",
         ):
             jitted(_ARGUMENTS[0], _W).block_until_ready()
+
+
+def test_the_newest_wheel_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    spec = ModuleSpec("nvidia", None, is_package=True)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec if name == "nvidia" else find(name))
+    assert cuda._cublaslt.__wrapped__() == "libcublasLt.so.13"
+    for folder, version in (("cublas", 12), ("cu13", 13)):
+        file = tmp_path / folder / "lib" / f"libcublasLt.so.{version}"
+        file.parent.mkdir(parents=True)
+        file.touch()
+    spec.submodule_search_locations = [str(tmp_path)]
+    assert cuda._cublaslt.__wrapped__() == str(file)
