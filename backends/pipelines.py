@@ -161,6 +161,7 @@ KERNEL_BUFFERS = (
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
     "linalg-overwrite-operands",
+    "linalg-merge-column-sums",
     *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",

@@ -49,14 +49,16 @@ def make_generic(
     outputs: Sequence[ir.Value],
     maps: Sequence[ir.AffineMap],
     reductions: Sequence[bool],
+    results: Sequence[ir.Type] = (),
 ) -> ir.Operation:
-    """A bufferised `linalg.generic` without a body yet."""
+    """A `linalg.generic` without a body yet, bufferised if it has no results."""
     kinds = [
         ir.Attribute.parse(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>")
         for r in reductions
     ]
     return ir.Operation.create(
         "linalg.generic",
+        results=list(results),
         operands=[*inputs, *outputs],
         attributes={
             "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
