@@ -108,8 +108,7 @@ class _Iteration:
             synchronize()
             share(n - first, threads, left)
             synchronize()
-            share(n - 1 - first, threads, clear)
-        synchronize()
+            share(n - 1 - first, threads, clear)  # which steps read after a barrier of theirs
 
     def run(self) -> Scalar:
         """Steps until all is a triangle; how many rows are not, which is 0 but for NaN."""
@@ -385,7 +384,6 @@ def _launch_complex(
                     u[k, k] = complex_of(t[k, k], w)
                     u[k + 1, k + 1] = complex_of(t[k, k], -w)
                     u[k + 1, k] = constant(0, element)
-            synchronize()
 
     job.launch(math.prod(batch), threads, emit)
 
