@@ -78,4 +78,8 @@ def test_what_is_refused():
         export.export(lamina.jit(lambda x: (lamina.debug.print("{}", x), x)[1]))(1.0)
     with pytest.raises(ValueError, match="not what"):
         export.deserialize(b"something else")
+    whole = export.export(lamina.jit(jnp.sin))(lamina.ShapeDtypeStruct((3,), "float32")).serialize()
+    for part in (whole[:-1], whole[:30], whole + b"x"):
+        with pytest.raises(ValueError, match="was cut or changed"):
+            export.deserialize(part)
     assert export.default_export_platform() == jax.export.default_export_platform()

@@ -163,10 +163,14 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     data = bytes(blob)
     if not data.startswith(_MAGIC):
         raise ValueError("not what lamina.export's Exported.serialize gives (JAX's are not read)")
-    end = data.index(b"\n", len(_MAGIC))
-    header = json.loads(data[len(_MAGIC) : end])
-    start, size = end + 1, header["module_bytes"]
-    vjp = data[start + size : start + size + header["vjp_bytes"]]
+    text, _, rest = data[len(_MAGIC) :].partition(b"\n")
+    try:
+        header = json.loads(text)
+        size, vjp = header["module_bytes"], rest[header["module_bytes"] :]
+        if len(vjp) != header["vjp_bytes"]:
+            raise ValueError(f"{len(rest)} bytes follow its header")
+    except (ValueError, KeyError) as e:
+        raise ValueError("what Exported.serialize gave was cut or changed") from e
     return Exported(
         header["fun_name"],
         from_json(header["in_tree"]),
@@ -174,7 +178,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         from_json(header["out_tree"]),
         tuple(map(_aval_from_json, header["out_avals"])),
         tuple(header["platforms"]),
-        data[start : start + size],
+        rest[:size],
         (lambda: deserialize(vjp)) if vjp else None,
     )
 
