@@ -167,7 +167,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     try:
         header = json.loads(text)
         size, vjp = header["module_bytes"], rest[header["module_bytes"] :]
-        if len(vjp) != header["vjp_bytes"]:
+        if len(rest) != size + header["vjp_bytes"]:
             raise ValueError(f"{len(rest)} bytes follow its header")
     except (ValueError, KeyError) as e:
         raise ValueError("what Exported.serialize gave was cut or changed") from e
