@@ -75,8 +75,11 @@ _BLOCKED_PRODUCTS = (1 << 20, 1 << 27)  # of one matrix product, where ours is t
 _BLOCKED_BATCH = 4  # or that many products, each below the upper bound
 _BLOCKED_BYTES = 5 << 19  # of the right matrix, which is read again for each block of rows
 _BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay in the first cache
+_BLOCKED_ROWS, _BLOCKED_ROWS_BYTES = 128, 1 << 22  # so few rows read a larger one seldom enough
+_LAID_OUT_ROWS = 128  # enough for laying out a right matrix that is no larger than the left one
+_DEEP_BYTES = 3 << 19  # of a right matrix with more terms than that
 _LARGE = 1 << 24
-_SKINNY = 8  # rows or columns: then memory limits, and BLAS reads with one core
+_SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
 _LEAST_SKINNY = 1 << 17  # elements of the other matrix
 
 
@@ -88,7 +91,9 @@ def library_wins(gemm: Gemm, element: str) -> bool:
     call of it costs a tenth of our code to compile. A right matrix that we have to lay out first
     costs us a sixth of 128x512x512, and we are no faster then. Products with a vector or a few rows are
     limited by memory, which ours reads with all cores: 1x1024x1024 311 us (OpenBLAS 562, JAX 377),
-    1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine.
+    1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine. There, too: 32x1024x1024 419
+    (782), 128x1024x1024 1165 (1364), 128x2048x128 379 (486); with a transposed right matrix 256x256x256
+    163 (208), 512x64x512 257 (253), 100x300x500 310 (202).
     """
     products = gemm.m * gemm.n * gemm.k
     if products <= _LEAST_LIBRARY_PRODUCTS or _is_skinny(gemm, element):
@@ -97,19 +102,23 @@ def library_wins(gemm: Gemm, element: str) -> bool:
         return True
     least, most = _BLOCKED_PRODUCTS
     if gemm.b.transposed and not gemm.batch:
-        return True
-    if products > _LARGE and gemm.k > _BLOCKED_DEPTH:
+        if gemm.m < max(_LAID_OUT_ROWS, gemm.n) or products > _LARGE:
+            return True
+    bytes_of_b = gemm.n * gemm.k * (4 if element == "f32" else 8)
+    if products > _LARGE and gemm.k > _BLOCKED_DEPTH and bytes_of_b > _DEEP_BYTES:
         return True
     many = prod(gemm.batch) >= _BLOCKED_BATCH and products * prod(gemm.batch) >= least
-    size = 4 if element == "f32" else 8
     blocked = (many or products >= least) and products <= most
-    return not (blocked and gemm.n * gemm.k * size <= _BLOCKED_BYTES)
+    few = gemm.m <= _BLOCKED_ROWS and gemm.k <= _BLOCKED_DEPTH
+    return not (blocked and bytes_of_b <= (_BLOCKED_ROWS_BYTES if few else _BLOCKED_BYTES))
 
 
 def _is_skinny(gemm: Gemm, element: str) -> bool:
     least, most = sorted((gemm.m, gemm.n))
     if element not in ("f32", "f64") or least > _SKINNY or most * gemm.k < _LEAST_SKINNY:
         return False
+    if gemm.n == 1 and gemm.a.transposed and gemm.m <= _SKINNY:
+        return False  # a few sums side by side
     return least == 1 or not (gemm.b if gemm.m < gemm.n else gemm.a).transposed
 
 

@@ -139,6 +139,19 @@ func.func @contractions(%x: tensor<64x64xf32>, %y: tensor<4x4xf32>) -> (tensor<6
 
 // -----
 
+// What decides is measured, see gemm.py: a few rows read a large matrix with all cores, in code of ours;
+// a right matrix that would have to be laid out for few rows is the library's.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<4x512xf32>, %y: tensor<512x512xf32>) -> (tensor<4x512xf32>, tensor<4x512xf32>) {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+  %1 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+  return %0, %1 : tensor<4x512xf32>, tensor<4x512xf32>
+}
+// CHECK: func.func private @fused_dot_general_0{{.*}}lamina.kind = "output"
+// CHECK: func.func private @fused_dot_general_1{{.*}}lamina.library = "openblas.gemm"
+
+// -----
+
 // Equal kernels exist once; updates happen in place, in a buffer of their own if it is a constant.
 // CHECK-LABEL: func.func @updates
 func.func @updates(%x: tensor<100xf32>, %u: tensor<2xf32>, %i: tensor<i32>, %j: tensor<i32>) -> (tensor<100xf32>, tensor<100xf32>) {
