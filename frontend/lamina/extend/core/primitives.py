@@ -14,7 +14,10 @@ from lamina.control_flow.linear_call import linear_call_p as linear_call_p
 from lamina.control_flow.scan_rules import scan_p as scan_p
 from lamina.control_flow.while_loop import while_p as while_p
 from lamina.core.primitive import Primitive as _Primitive
+from lamina.core.rule_tables import UserPrimitive as _UserPrimitive
 
 remat_p = checkpoint_p
+# Calls in JAX's jaxprs, which interpreters of jaxprs ask for; here every call is a jit_p.
+call_p, closed_call_p, core_call_p = map(_UserPrimitive, ("call", "closed_call", "core_call"))
 
 globals().update({n: p for n, p in vars(_lax).items() if isinstance(p, _Primitive)})
