@@ -144,7 +144,8 @@ def _pure(options: JitOptions, fun: Any, captured: list[Ref]) -> Any:
         raise NotImplementedError(
             f"[jit] {options.name} uses refs and has in_shardings or out_shardings{_place()}"
         )
-    _without.add(functools.wraps(options.fun)(pure))
+    pure.__name__, pure.__qualname__ = options.name, options.name
+    _without.add(pure)
     return jit(
         pure,
         static_argnums=tuple(i + 1 for i in options.static_argnums),

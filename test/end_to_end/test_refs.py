@@ -61,6 +61,10 @@ def program(lib, np_):
         q[...] = q[...] * q[...]
         return lib.freeze(q)
 
+    # Positions of static arguments count refs; jits within jits use refs from outside.
+    times = lib.jit(lambda n, ref: ref.__setitem__(0, ref[0] * n), static_argnums=0)
+    times(3.0, r)
+    seen += [lib.jit(lambda x: (from_outside(x), r[...])[1])(0.5), s[...]]
     seen += [lib.grad(inside)(3.0), lib.vmap(inside)(np_.arange(3.0)), lib.jit(inside)(4.0)]
     seen.append(lib.vmap(lambda x: r[0] * x)(np_.arange(2.0)))
     return seen
