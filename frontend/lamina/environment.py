@@ -34,7 +34,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 def clear_caches() -> None:
     """Forgets every traced and compiled program of this process. The disk store stays."""
-    from lamina.jit import forget_all_programs
+    from lamina.jit_traces import forget_all_programs
 
     forget_all_programs()
 

@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina import config, monitoring, programs, shape_dtype, stages, value_checks
+from lamina import config, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
-from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
-from lamina.core import axes, garbage, refs, tree
-from lamina.core.avals import ShapedArray
+from lamina.core import refs, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
-from lamina.core.trace import Tracer, get_aval, is_evaluating
-from lamina.interpreters.staging import is_staging, trace_to_jaxpr
+from lamina.core.trace import Tracer, is_evaluating
+from lamina.interpreters.staging import is_staging
+from lamina.jit_traces import JitOptions, TracedCall, clear_cache, jitted, trace_call
 from lamina.key_array import KeyEntry
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.tracebacks import FilteredTracebacks
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class JitOptions:
-    """What the user told jit."""
-
-    fun: Callable[..., Any]
-    static_argnums: tuple[int, ...]
-    static_argnames: tuple[str, ...]
-    donate_argnums: tuple[int, ...]
-    donate_argnames: tuple[str, ...]
-    keep_unused: bool
-    inline: bool
-    in_shardings: Any = None
-    out_shardings: Any = None
-    device: Any = None
-    target: Any = None
-
-    @property
-    def name(self) -> str:
-        inner = inspect.unwrap(self.fun)
-        while isinstance(inner, functools.partial):
-            inner = inner.func
-        name = getattr(inner, "__name__", None) or type(inner).__name__
-        return "_lambda_" if name == "<lambda>" else name
 
 
 def jit(
@@ -164,9 +136,9 @@ def jit(
     wrapped.trace = functools.partial(_trace_stage, options)
     wrapped.lower = functools.partial(_lower_stage, options)
     wrapped.eval_shape = functools.partial(_eval_shape, options)
-    wrapped.clear_cache = functools.partial(_clear_cache, options, wrapped.clear_cache)
+    wrapped.clear_cache = functools.partial(clear_cache, options, wrapped.clear_cache)
     wrapped._jit_options = options
-    _jitted.add(wrapped)
+    jitted.add(wrapped)
     return wrapped
 
 
@@ -215,208 +187,12 @@ def _complete(
     return tuple(sorted(all_nums)), tuple(all_names)
 
 
-# ---- tracing, once for each kind of arguments -----------------------------------------------------
-@dataclasses.dataclass
-class TracedCall:
-    """A function traced for one kind of arguments. Does not hold the function, which is the weak
-    key under which this is remembered."""
-
-    closed: ClosedJaxpr
-    in_tree: tree.PyTreeDef
-    out_tree: tree.PyTreeDef
-    donated: tuple[bool, ...]
-    arg_names: tuple[str, ...]
-    result_paths: tuple[str, ...]
-    name: str
-    keep_unused: bool
-    programs: dict[Any, Any] = dataclasses.field(default_factory=dict)
-    """The programs.Program for each device and target, once compiled."""
-
-
-_jitted: weakref.WeakSet[Any] = weakref.WeakSet()
-_MAX_TRACES = 4096  # of one function
-_traces: weakref.WeakKeyDictionary[Any, dict[Any, TracedCall]] = weakref.WeakKeyDictionary()
-
-
-def _split_static(
-    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dict[int, Any], dict[str, Any], tuple[Any, ...], dict[str, Any]]:
-    static_args = {i: args[i] for i in options.static_argnums if i < len(args)}
-    static_kwargs = {k: v for k, v in kwargs.items() if k in options.static_argnames}
-    for value, where in [(v, f"index {i}") for i, v in static_args.items()] + [
-        (v, f"name {k!r}") for k, v in static_kwargs.items()
-    ]:
-        try:
-            hash(value)
-        except TypeError:
-            raise ValueError(
-                "Non-hashable static arguments are not supported. An error occurred while trying to "
-                f"hash an object of type {type(value)}, {value} at {where}. Static values are part of "
-                "the key under which the compiled program is kept: pass a tuple instead of a list, or "
-                "leave the argument traced."
-            ) from None
-    dynamic = tuple(x for i, x in enumerate(args) if i not in static_args)
-    dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in static_kwargs}
-    return static_args, static_kwargs, dynamic, dynamic_kwargs
-
-
-def trace_call(
-    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[TracedCall, list[Any]]:
-    """The trace for these arguments (from memory if there is one), and their leaves."""
-    static_args, static_kwargs, dynamic, dynamic_kwargs = _split_static(options, args, kwargs)
-    leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
-    avals = []
-    for i, x in enumerate(leaves):
-        try:
-            avals.append(x.aval if isinstance(x, shape_dtype.ShapeDtypeStruct) else get_aval(x))
-        except (TypeError, OverflowError) as e:
-            names = arg_names(options.fun, args, kwargs)
-            where = names[i] if not static_args and i < len(names) else f"leaf {i}"
-            if isinstance(e, OverflowError):
-                raise OverflowError(
-                    "An overflow was encountered while parsing an argument to a jitted computation, "
-                    f"whose argument path is {where}. Got {type(x)} with value {x}. {e}"
-                ) from None
-            raise TypeError(
-                f"Error interpreting argument to {options.name} as an abstract array. The problematic "
-                f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
-                "If it is a setting rather than data, mark it static (static_argnums or "
-                "static_argnames)."
-            ) from None
-    static_key = tuple((i, type(v), v) for i, v in static_args.items()) + tuple(
-        (k, type(v), v) for k, v in sorted(static_kwargs.items())
-    )
-    key = (
-        in_tree,
-        tuple(avals),
-        static_key,
-        len(args),
-        options.donate_argnums,
-        options.donate_argnames,
-        options.keep_unused,
-        options.inline,
-        config.trace_key(),
-        axes.bound(),
-    )
-    memory = _memory_of(options)
-    found = memory.get(key)
-    if found is not None:
-        return found, leaves
-    if memory and config.logs("retrace"):
-        _explain_retrace(options, key, memory)
-    with garbage.held_off():
-        traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
-    if not any(isinstance(c, Tracer) for c in traced.closed.consts):
-        memory[key] = traced
-        if len(memory) > _MAX_TRACES:
-            memory.pop(next(iter(memory)), None)  # the oldest
-    return traced, leaves
-
-
-def _memory_of(options: JitOptions) -> dict[Any, TracedCall]:
-    try:
-        return _traces.setdefault(options.fun, {})
-    except TypeError:  # not weakly referable or not hashable: remember with this jit alone
-        return _traces.setdefault(options, {})
-
-
-def _clear_cache(options: JitOptions, clear_fast_path: Callable[[], None]) -> None:
-    """Forgets the traces and the programs of the function."""
-    _memory_of(options).clear()
-    clear_fast_path()
-
-
-def forget_all_programs() -> None:
-    """Forgets the traces and programs of all functions, as `clear_cache` those of one."""
-    for function in list(_jitted):
-        function.clear_cache()
-    _traces.clear()
-
-
-def _trace(
-    options: JitOptions,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    static_args: dict[int, Any],
-    static_kwargs: dict[str, Any],
-    in_tree: tree.PyTreeDef,
-    avals: Sequence[ShapedArray],
-) -> TracedCall:
-    out: list[Any] = []
-    fun = options.fun
-
-    def flat(*leaves: Any) -> list[Any]:
-        dynamic, dynamic_kwargs = tree.unflatten(in_tree, leaves)
-        given = iter(dynamic)
-        full = [static_args[i] if i in static_args else next(given) for i in range(len(args))]
-        result = fun(*full, **static_kwargs, **dynamic_kwargs)
-        flat_out, out_tree = tree.flatten(result)
-        check_outputs(flat_out, options.name)
-        out[:] = [out_tree, tree.paths(result)]
-        return flat_out
-
-    info = debug_info(fun, "jit")
-    names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
-    with monitoring.measured(monitoring.TRACE, fun_name=options.name):
-        closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
-    return TracedCall(
-        closed,
-        in_tree,
-        out[0],
-        _donated(options, args, kwargs),
-        names,
-        tuple(out[1]),
-        options.name,
-        options.keep_unused,
-    )
-
-
-def _donated(
-    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[bool, ...]:
-    flags: list[bool] = []
-    for i, x in enumerate(args):
-        if i not in options.static_argnums:
-            flags += [i in options.donate_argnums] * len(tree.leaves(x))
-    for k in sorted(kwargs):
-        if k not in options.static_argnames:
-            flags += [k in options.donate_argnames] * len(tree.leaves(kwargs[k]))
-    return tuple(flags)
-
-
-def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall]) -> None:
-    """LAMINA_LOG=retrace: which part of the key is new."""
-    parts = (
-        "structure of the arguments",
-        "shapes, dtypes or weak types",
-        "static values",
-        "number of positional arguments",
-        "donated positions",
-        "donated names",
-        "keep_unused",
-        "inline",
-        "settings (x64, ...)",
-        "named axes",
-    )
-    best = min(memory, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
-    changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]
-    lines = [f"lamina: {options.name} is traced again: new {', '.join(changed)}"]
-    if best[1] != key[1] and len(best[1]) == len(key[1]):
-        for i, (a, b) in enumerate(zip(best[1], key[1], strict=True)):
-            if a != b:
-                lines.append(f"lamina:   leaf {i}: {a!r} before, {b!r} now")
-    elif best[2] != key[2]:
-        lines.append(f"lamina:   static values before {best[2]}, now {key[2]}")
-    print("\n".join(lines), file=sys.stderr)
-
-
 # ---- calls --------------------------------------------------------------------------------------
 def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Called for what the fast path does not know: tracing, new types, odd containers."""
     if config.disable_jit.value:
         return options.fun(*args, **kwargs), None
-    if refs.in_use:
+    if refs.alive:
         from lamina.jit_refs import with_refs
 
         with FilteredTracebacks():

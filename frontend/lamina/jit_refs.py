@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lamina import config, tree_util
 from lamina.control_flow.mutation import used_by, values_of, write_all
@@ -13,9 +13,7 @@ from lamina.core import tree
 from lamina.core.refs import Ref, lifted, recording
 from lamina.core.source_info import current
 from lamina.core.trace import get_aval, is_array_like
-
-if TYPE_CHECKING:
-    from lamina.jit import JitOptions
+from lamina.jit_traces import JitOptions, trace_call
 
 _known: weakref.WeakKeyDictionary[Any, dict[Any, tuple[list[Ref], Any]]] = (
     weakref.WeakKeyDictionary()
@@ -53,6 +51,8 @@ def with_refs(
         memory = _known.setdefault(options.fun, {})
         key = (in_tree, tuple(map(_kind, leaves)), options.static_argnums, config.trace_key())
         captured, pure = memory.get(key) or (None, None)
+    except OverflowError:  # what is no argument of any function
+        return None
     except TypeError:  # can't be remembered: found out each time
         memory, key, captured, pure = {}, None, None, None
     if captured is None:
@@ -107,8 +107,6 @@ def _without_refs_given(options: JitOptions, in_tree: Any, places: list[int]) ->
 
 def _captured_by_trace(options: JitOptions, args: Any, kwargs: Any) -> list[Ref]:
     """The refs that a function uses which is given none: seen by the trace that a call makes anyway."""
-    from lamina.jit import trace_call
-
     with recording() as found:
         trace_call(options, args, kwargs)
     return found.used
@@ -127,7 +125,7 @@ def _captured(
         full = [x if i in options.static_argnums else next(left) for i, x in enumerate(args)]
         return fun(values, *full, **(kwargs | named))
 
-    return used_by(call, values_of(given), dynamic, named).used
+    return used_by(call, "jit", values_of(given), dynamic, named).used
 
 
 def _pure(options: JitOptions, fun: Any, captured: list[Ref]) -> Any:

@@ -152,7 +152,7 @@ def test_transformations_in_many_threads():
 
 
 def test_a_function_of_ever_new_types_keeps_a_bounded_number_of_traces(monkeypatch):
-    module = sys.modules["lamina.jit"]  # the attribute lamina.jit is the function
+    module = sys.modules["lamina.jit_traces"]
     monkeypatch.setattr(module, "_MAX_TRACES", 3)
     f = lamina.jit(lambda x: x * 2)
     for n in range(6):

@@ -97,3 +97,20 @@ def test_types_and_mistakes():
     lamina.free_ref(r)
     with pytest.raises(RuntimeError, match="freed"):
         r[...]
+
+
+def test_refs_elsewhere_change_no_message():
+    ref = lamina.new_ref(jnp.zeros(2))
+
+    def body(carry, x):
+        if carry > 0:
+            return carry, x
+        return carry, x
+
+    with pytest.raises(lamina.errors.TracerBoolConversionError, match=r"the function body at .* for scan"):
+        lamina.lax.scan(body, 0.0, jnp.arange(3.0))
+    with pytest.raises(OverflowError, match="argument path is x"):
+        lamina.jit(lambda x: x)(2**40)
+    with pytest.raises(TypeError, match="at path x"):
+        lamina.jit(lambda x: x)("text")
+    assert ref[...].shape == (2,)

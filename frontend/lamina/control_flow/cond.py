@@ -122,8 +122,8 @@ def _given(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...
 def _bind_branches(
     what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
 ) -> Any:
-    if refs.in_use:
-        written = list({id(r): r for f in branches for r in written_by(f, *operands)}.values())
+    if refs.alive:
+        written = list({id(r): r for f in branches for r in written_by(f, what, *operands)}.values())
         if written:
             with_refs = [refs.lifted(f, written) for f in branches]
             out, values = _bind_branches(what, index, with_refs, (values_of(written), *operands))

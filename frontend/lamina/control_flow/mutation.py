@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lamina.control_flow.tracing import debug_info
 from lamina.core import refs, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.refs import Ref
@@ -12,12 +13,13 @@ from lamina.core.trace import get_aval
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
-def written_by(fun: Callable[..., Any], *examples: Any) -> list[Ref]:
-    """The refs from outside that fun writes, called with values like these (arrays or types)."""
-    return used_by(fun, *examples).written
+def written_by(fun: Callable[..., Any], what: str, *examples: Any) -> list[Ref]:
+    """The refs from outside that fun writes, called with values like these (arrays or types); `what`
+    calls it, for messages."""
+    return used_by(fun, what, *examples).written
 
 
-def used_by(fun: Callable[..., Any], *examples: Any) -> refs.Recording:
+def used_by(fun: Callable[..., Any], what: str, *examples: Any) -> refs.Recording:
     """What fun does to refs from outside."""
     leaves, in_tree = tree.flatten(examples)
 
@@ -26,7 +28,8 @@ def used_by(fun: Callable[..., Any], *examples: Any) -> refs.Recording:
         return []
 
     with refs.recording() as found:
-        trace_to_jaxpr(flat, [x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves])
+        avals = [x if isinstance(x, ShapedArray) else get_aval(x) for x in leaves]
+        trace_to_jaxpr(flat, avals, debug_info(fun, what, examples))
     return found
 
 

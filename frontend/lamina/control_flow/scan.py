@@ -42,8 +42,8 @@ def scan(
         return _python_scan(f, init, xs_flat, xs_tree, n, reverse)
     xs_avals = avals_of(xs_flat, "scan")
     x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
-    if refs.in_use:
-        found = written_by(f, init, tree.unflatten(xs_tree, x_avals))
+    if refs.alive:
+        found = written_by(f, "scan", init, tree.unflatten(xs_tree, x_avals))
         if found:
             carry, ys = scan(
                 step_with(f, found), (init, values_of(found)), xs, length, reverse, unroll

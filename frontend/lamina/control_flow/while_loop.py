@@ -52,7 +52,7 @@ def while_loop(
         while cond_fun(val):
             val = body_fun(val)
         return val
-    if refs.in_use and (found := written_by(body_fun, init_val)):
+    if refs.alive and (found := written_by(body_fun, "while_loop", init_val)):
         test = loop_with(cond_fun, found)
         result, values = while_loop(
             lambda s: test(s)[0], loop_with(body_fun, found), (init_val, values_of(found))

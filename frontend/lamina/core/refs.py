@@ -9,6 +9,7 @@ result of it. jit, scan, while_loop and cond do so (control_flow/mutation.py).
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -44,8 +45,7 @@ class Ref:
     __slots__ = ("__weakref__", "_home", "_value")
 
     def __init__(self, value: Any) -> None:
-        global in_use
-        in_use = True
+        alive.add(self)
         self._value, self._home = value, current_trace()
         for watcher in _watchers.stack:
             if isinstance(watcher, Recording):
@@ -124,8 +124,8 @@ class Ref:
         return f"Ref{str(self._value) if isinstance(self._value, Tracer) else repr(self._value)[5:]}"
 
 
-in_use = False
-"""Whether this process has made a ref: nobody looks for them before."""
+alive: weakref.WeakSet[Ref] = weakref.WeakSet()
+"""The refs there are: where there is none, nobody looks for uses of one."""
 
 
 class Recording:
