@@ -7,6 +7,18 @@ from hypothesis import strategies as st
 any_axis = st.one_of(st.just(...), axis)
 any_axes = st.one_of(st.just(...), axes)
 
+
+def no_scalar_kept(c):
+    """JAX keeps an axis of a scalar that has none."""
+    return np.ndim(c[0][0]) or not c[1].get("keepdims")
+
+
+def no_negative_power(c):
+    """Integers to negative powers are whatever a program makes of them."""
+    (x, y), _ = c
+    return not (x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any())
+
+
 add("numpy", """abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh argwhere
     asin asinh atan atanh atleast_1d atleast_2d atleast_3d bitwise_count bitwise_invert bitwise_not
     cbrt ceil conj conjugate copy cos cosh deg2rad degrees exp exp2 expm1 fabs flatnonzero fliplr
@@ -20,8 +32,9 @@ add("numpy", """add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_or bitw
     bitwise_xor copysign divide divmod equal float_power floor_divide fmax fmin fmod gcd greater
     greater_equal heaviside hypot isclose allclose array_equal array_equiv lcm left_shift less
     less_equal logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum mod multiply
-    nextafter not_equal pow power remainder right_shift subtract true_divide broadcast_arrays dot
+    nextafter not_equal remainder right_shift subtract true_divide broadcast_arrays dot
     matmul inner outer kron vdot append ldexp""", call(broadcasting()))  # fmt: skip
+add("numpy", "pow power", call(broadcasting()).filter(no_negative_power))
 add("numpy", "where", call(broadcasting(3)))
 add("numpy", "extract", call(broadcasting(2, equal=True)))
 add("numpy", "round around", call(one(x), decimals=maybe(0, 1, 2, -1)))
@@ -50,18 +63,20 @@ add("numpy", """sum prod mean max min amax amin any all count_nonzero var std na
     call(one(x), axis=any_axes, keepdims=maybe(True, False)))  # fmt: skip
 add("numpy", "sum prod", call(one(x), axis=any_axes, keepdims=maybe(True), initial=maybe(2),
                               dtype=maybe("float32", "int32", "int8", "bfloat16")))  # fmt: skip
-add("numpy", "mean", call(one(x), axis=any_axes, dtype=maybe("float32", "int32")))
+# (jaxlib ends the process at an integer mean of nothing.)
+add("numpy", "mean", call(one(x), axis=any_axes, dtype=maybe("float32", "int32")).filter(
+    lambda c: c[0][0].size or c[1].get("dtype") != "int32"))  # fmt: skip
 add("numpy", "var std", call(one(x), axis=any_axes, ddof=maybe(0, 1, 2, 0.5)))
 add("numpy", "average", call(one(x), axis=any_axes, keepdims=maybe(True), returned=maybe(True)))
-quantiles = st.sampled_from([0.3, 0.0, 1.0, np.float32([0.1, 0.9]), np.float32([[0.5]])])
+quantiles = st.sampled_from([0.3, 0.0, 1.0, np.float32([0.1, 0.9])])
 add("numpy", "quantile nanquantile", call(
     st.tuples(x, quantiles), axis=any_axes, keepdims=maybe(True),
     method=maybe("lower", "higher", "nearest", "midpoint"),
-))  # fmt: skip
+).filter(no_scalar_kept))  # fmt: skip
 add("numpy", "percentile nanpercentile", call(
     st.tuples(x, st.sampled_from([30.0, 0, 100, np.float32([10, 90])])), axis=any_axes,
     keepdims=maybe(True),
-))  # fmt: skip
+).filter(no_scalar_kept))  # fmt: skip
 add("numpy", "argmax argmin nanargmax nanargmin",
     call(one(x), axis=st.one_of(st.none(), axis), keepdims=maybe(True)))  # fmt: skip
 add("numpy", "cumsum cumprod nancumsum nancumprod",

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lamina import runtime
+from lamina.core import dtypes
 
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
@@ -328,6 +329,10 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     the other library then changes the array. Raises BufferError for memory that is neither the
     CPU's nor a GPU's, for types that arrays do not have, and where `copy=False` cannot be.
     """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(
+            f"[from_dlpack] expected an array with __dlpack__ and __dlpack_device__, got {x!r}"
+        )
     kind, number = x.__dlpack_device__()
     if kind not in (_DLPACK_CPU, _DLPACK_CUDA):
         raise BufferError(
@@ -345,4 +350,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     shared = not array.buffer.owned
     if copy is False and not shared:
         raise BufferError("[from_dlpack] the memory is not dense: copy=False cannot be had")
+    narrow = dtypes.canonicalize(array.dtype)
+    if narrow != array.dtype:  # 64 bits, while x64 is off
+        return from_numpy(np.asarray(array).astype(narrow))
     return array.copy() if copy and shared else array

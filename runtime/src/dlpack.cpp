@@ -140,13 +140,15 @@ PyObject* export_tensor(ArrayObject* array, const DLDataType& type, const char* 
   managed->tensor = {array->buffer->data(), device, array->ndim, type, sizes->shape,
                      sizes->strides,        0};
   PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* unused) {
+    PyObject *type, *value, *trace;  // of the error that a consumer may just raise
+    PyErr_Fetch(&type, &value, &trace);
     // A consumer renames the capsule: only an unconsumed one still owns its tensor.
     if (void* tensor = PyCapsule_GetPointer(unused, PyCapsule_GetName(unused));
         tensor != nullptr && std::strncmp(PyCapsule_GetName(unused), "used_", 5) != 0) {
       auto* left = static_cast<Managed*>(tensor);
       left->deleter(left);
     }
-    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
   });
   if (capsule == nullptr) managed->deleter(managed);
   return capsule;

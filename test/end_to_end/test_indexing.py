@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check
+from oracle import JAX, LAMINA, check, check_all
 
 import lamina
 import lamina.numpy as jnp
@@ -367,3 +367,51 @@ def test_long_axes():
             lamina.eval_shape(f, long)
         with lamina.enable_x64(True):
             lamina.eval_shape(f, long)
+
+
+def test_narrow_unsigned_and_empty_indices():
+    """Traced scalars of any integer type beside other axes; unsigned ones that no axis has; index
+    arrays without elements, of axes without any."""
+    x, none = np.arange(24, dtype=np.float32).reshape(4, 2, 3), np.ones((3, 0), np.float32)
+    far, empty = np.array([2**32 - 1, 1], np.uint32), np.array([], np.int32)
+
+    def program(m, x, none, i, u, far_traced):
+        return {
+            "int8": x[i], "uint8": x[u], "in a row": x[:, i, 1:], "both": x[i, u],
+            "update": x.at[i, u].set(7.0), "0-d": x.at[np.array(9), 1].set(2.0),
+            "0-d read": x.at[np.array(9), 1].get(mode="fill"),
+            "far": x.at[far].get(mode="fill"), "far write": x.at[far].add(1.0),
+            "far traced": x.at[far_traced].add(1.0), "clip": x.at[far].set(0.0, mode="clip"),
+            "empty": none[empty, empty], "empty axis": none[:, empty], "into": none.at[:, empty].set(1),
+            "take": m.np.take(none, empty, axis=1), "vmap": m.vmap(lambda v, k: v[k])(x, far[:, None]
+                [[0, 1, 1, 0], 0].astype(np.int8)),
+            "bool": m.np.einsum("ij->j", x[0] > 3), "or": m.np.sum(x > 3, 0, bool),
+            "and": m.np.prod(x > 3, dtype=bool), "count": m.np.sum(x > 3, promote_integers=False),
+            "logs": m.lax.cumlogsumexp(x[0] * (1 + 1j)), "round": round(x[0] / 3),
+            "mixed": m.lax.dot_general(x[0].astype("float16"), x[1], (((0,), (0,)), ((), ()))),
+        }  # fmt: skip
+
+    check_all(program, x, none, np.int8(-1), np.uint8(1), far, jit=True)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x: x == [1, 2], lambda m, x: x != {}, lambda m, x: m.np.sort(m.np.float32(1)),
+    lambda m, x: m.np.from_dlpack(3),
+    lambda m, x: m.np.insert(m.np.int32(1), 0, 2, axis=0), lambda m, x: m.np.matvec(x, x),
+    lambda m, x: m.np.put_along_axis(x[None], x[None], 1, None, inplace=False),
+    lambda m, x: m.np.ediff1d(x > 0), lambda m, x: m.lax.pow(x, x),
+    lambda m, x: m.lax.slice_in_dim(x, 2, 1), lambda m, x: m.lax.broadcasted_iota("int32", (3,), -1),
+    lambda m, x: m.lax.dot_general(x, x, (((0,), (0,)), ((), ())), preferred_element_type="int8"),
+    lambda m, x: m.module.random.permutation(m.module.random.key(0), 3, axis=1),
+    lambda m, x: m.module.random.beta(m.module.random.key(0), 1.0, m.np.ones(2), dtype="float16"),
+    lambda m, x: m.module.random.poisson(m.module.random.key(0), 2.0, dtype="float32"),
+    lambda m, x: m.module.random.bernoulli(m.module.random.key(0), 2),
+])  # fmt: skip
+def test_what_jax_refuses_is_refused(call):
+    """No result where JAX raises; the error's class is JAX's."""
+    raised = []
+    for m in (LAMINA, JAX):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call(m, m.np.arange(3))
+        raised.append(caught.value)
+    assert type(raised[0]).__name__ == type(raised[1]).__name__

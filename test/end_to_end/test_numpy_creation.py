@@ -117,7 +117,7 @@ def test_from_values():
         (lambda: jnp.array(-1, jnp.uint8), OverflowError, "out of bounds for uint8"),
         (lambda: jnp.uint8(300), OverflowError, "out of bounds for uint8"),
         (lambda: jnp.array("a"), TypeError, "Only arrays of numeric types are supported"),
-        (lambda: jnp.array(None), TypeError, "None is not a valid value"),
+        (lambda: jnp.array(None), ValueError, "None is not a valid value"),
         (lambda: jnp.array([[1, 2], [3]]), ValueError, "inhomogeneous"),
         (
             lambda: jnp.zeros((2.0, 3)),

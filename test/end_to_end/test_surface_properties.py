@@ -30,6 +30,7 @@ import lamina
 
 drawn_scipy.add_densities(jax.scipy.stats)
 KINDS = (TypeError, ValueError, IndexError, NotImplementedError, ZeroDivisionError, OverflowError)
+KINDS_OF = {lamina: KINDS, jax: (*KINDS, AssertionError, RuntimeError)}  # of asserts, and XLA's
 
 # Where lamina gives a result and JAX raises, for dtypes or edges that one need not refuse.
 MORE_IS_TAKEN = {
@@ -41,13 +42,47 @@ MORE_IS_TAKEN = {
     "lax.argmin",
     "numpy.put",  # more values than places
     "scipy.linalg.lu",  # empty batches
+    # As in NumPy: booleans, cuts beyond the end, nothing at all, several quantiles as a matrix.
+    *(f"numpy.{name}" for name in """around round vander polyadd polysub trapezoid unpackbits
+        split array_split hsplit vsplit dsplit histogram histogram_bin_edges quantile nanquantile
+        linalg.matrix_rank fft.rfft2 fft.rfftn""".split()),
+    *(f"nn.{name}" for name in "log1mexp log_sigmoid sigmoid silu swish".split()),  # any numbers
+    "lax.clamp",  # booleans
+    "lax.rev",
+    "random.gamma",
+}
+# Where JAX gives a result of arguments that make no sense, and lamina raises.
+LESS_IS_TAKEN = {
+    "lax.atan2",  # of complex numbers: NaN
+    "lax.broadcast_in_dim",  # fewer dimensions than the operand has
+    "lax.slice",  # beyond the end
+    "random.double_sided_maxwell",  # parameters that do not broadcast to the shape
+    "random.weibull_min",
+    "scipy.linalg.polar",  # batches
+    "scipy.linalg.solve_sylvester",
 }
 # Where results differ at edges, and JAX's is not the one wanted.
 EDGES = {
     "lax.linalg.qdwh",  # the count of iterations is weakly typed
     "numpy.spacing",  # of -inf in float16
+    "numpy.partition",  # the order within the parts
+    "numpy.argpartition",
+    "lax.approx_max_k",  # NaN in bfloat16
+    "lax.approx_min_k",
+    "lax.cumlogsumexp",  # complex numbers of real part -inf
+    "numpy.take_along_axis",  # of nothing: 0 for NaN
+    "nn.log1mexp",  # unsigned integers, whose negation wraps
+    "nn.log_sigmoid",
+    "scipy.linalg.expm",  # the squarings: lamina's is nearer
+    "scipy.linalg.toeplitz",  # infinities times 0
+    "scipy.linalg.hankel",
+    "scipy.special.bessel_jn",  # NaN at order 0
+    "random.double_sided_maxwell",  # float32 parameters beside a narrower dtype
+    "random.weibull_min",
     *(f"scipy.stats.gamma.{name}" for name in ("cdf", "logcdf", "sf", "logsf")),  # a <= 0: SciPy's NaN
 }
+# Where JAX computes in 16 bits.
+COARSE = {f"scipy.special.{n}" for n in "beta betaln boxcox boxcox1p comb poch".split()}
 
 
 def _is_array(x):
@@ -72,7 +107,7 @@ def outcome(m, path, args, options, jitted):
             if jitted and at:
                 return m.jit(traced)(*(args[i] for i in at)), None
             return fun(*args, **options), None
-    except KINDS as e:
+    except KINDS_OF[m] as e:
         return None, e
 
 
@@ -87,15 +122,21 @@ def test_a_call_does_what_jax_s_does(call):
     path, args, _, _ = call
     (got, error), (want, expected) = outcome(lamina, *call), outcome(jax, *call)
     if error is not None or expected is not None:
-        assert expected is not None, f"{path} raised, JAX does not: {error!r}"
+        assert expected is not None or path in LESS_IS_TAKEN, (
+            f"{path} raised, JAX does not: {error!r}"
+        )
         assert error is not None or path in MORE_IS_TAKEN, f"{path} gave {got}, JAX: {expected!r}"
         return
-    if path in EDGES:
+    if isinstance(want, str):
+        assert got == want
+    if path in EDGES or isinstance(want, str):
         return
     found = [*jax.tree_util.tree_leaves((args, want))]
     half = any(
         np.asarray(x).dtype.name in ("float16", "bfloat16") for x in found if hasattr(x, "dtype")
     )
+    if half and path in COARSE:
+        return
     t = 3e-2 if half else 2e-4
     weak = not any(_is_array(x) and x.dtype.kind in "biu" for x in args)
     got, want = lamina.tree_util.tree_leaves(got), jax.tree_util.tree_leaves(want)

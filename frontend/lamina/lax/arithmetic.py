@@ -130,6 +130,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
 def pow(x: Any, y: Any) -> Any:
     """x ** y, elementwise. A Python int for y gives integer_pow; an integer array is allowed next
     to an inexact x."""
+    check_accepted("pow", INEXACT, get_aval(x), 0)
     if isinstance(y, int) and not isinstance(y, bool):
         return integer_pow(x, y)
     return pow_p.bind(x, y)

@@ -51,6 +51,10 @@ def conv_general_dilated(
     dimension_numbers are as conv_dimension_numbers takes them; by default NCHW, OIHW, NCHW.
     """
     numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
+    preferred = None
+    if preferred_element_type is not None:
+        preferred = dtypes.canonicalize(preferred_element_type)
+        _check_preferred(get_aval(lhs).dtype, preferred)
     n = len(numbers.lhs_spec) - 2
     strides = static_ints("conv_general_dilated", "window_strides", window_strides)
     left = _per_axis("lhs_dilation", lhs_dilation, n)
@@ -71,11 +75,30 @@ def conv_general_dilated(
         feature_group_count=int(feature_group_count),
         batch_group_count=int(batch_group_count),
         precision=canonical_precision(precision),
-        preferred_element_type=(
-            None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
-        ),
+        preferred_element_type=preferred,
     )
     return out if out_sharding is None else lax.under(out, out_sharding)
+
+
+def _check_preferred(have: np.dtype, preferred: np.dtype) -> None:
+    """Raises TypeError unless sums of products of `have` can be had in another dtype."""
+    fits = (
+        preferred.kind == "c"
+        if have.kind == "c"
+        else dtypes.is_float(preferred)
+        if dtypes.is_float(have)
+        else dtypes.is_float(preferred)
+        or (
+            dtypes.is_integer(preferred)
+            and dtypes.is_unsigned(preferred) <= dtypes.is_unsigned(have)
+        )
+    )
+    if not fits or preferred.itemsize < have.itemsize:
+        raise TypeError(
+            "[conv_general_dilated] `preferred_element_type` must be at least as wide and of the same "
+            f"kind as the operands' dtype (or floating for integers), got {preferred.name} for "
+            f"{have.name}"
+        )
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Pads,

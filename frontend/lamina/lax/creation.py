@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,6 @@ from lamina.core import (
 from lamina.lax import hlo
 from lamina.lax.checks import (
     accepted,
-    canonical_axis,
     canonical_shape,
     check_accepted,
     scalar_of,
@@ -77,7 +77,10 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     """An array whose elements are their own index along `dimension`."""
     shape = canonical_shape(shape)
-    dimension = canonical_axis("iota", dimension, len(shape))
+    if not 0 <= (dimension := operator.index(dimension)) < len(shape):
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got {dimension=} for {shape=}"
+        )
     return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=dimension)
 
 

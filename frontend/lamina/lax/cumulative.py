@@ -51,6 +51,8 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     reverse) along an axis, without overflow; of complex numbers with an angle from -pi to pi."""
     check_accepted("cumlogsumexp", INEXACT, get_aval(operand))
     axis = canonical_axis("cumlogsumexp", axis, len(np.shape(operand)))
+    if isinstance(operand, np.ndarray):  # of one element, it would come back as it is
+        operand = lax.convert_element_type(operand, get_aval(operand).dtype)
     out = lax.associative_scan(_log_add_exp, operand, reverse=bool(reverse), axis=axis)
     return _with_least_angle(out) if get_aval(out).dtype.kind == "c" else out
 

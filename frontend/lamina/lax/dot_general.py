@@ -110,15 +110,26 @@ def dot_general(
 
     dimension_numbers is ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). The result's
     axes are the batch axes, then the other axes of lhs, then those of rhs. preferred_element_type
-    is the dtype of sum and result. Operands of two dtypes are taken in their common one.
+    is the dtype of sum and result, by default that of the operand whose dtype has the wider range
+    (complex numbers before floats before integers). Raises TypeError for a dtype narrower than that
+    of integers or complex operands.
     """
-    lhs, rhs = _of_one_dtype(lhs, rhs)
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = tuple(
         (tuple(int(a) for a in left), tuple(int(a) for a in right))
         for left, right in ((lc, rc), (lb, rb))
     )
     to = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    left, right = get_aval(lhs).dtype, get_aval(rhs).dtype
+    wide = _wider(left, right)
+    if to is None and left != right:
+        to = wide
+    if to is not None and not dtypes.is_float(wide) and _bits(to) < _bits(wide):
+        raise TypeError(
+            "[dot_general] `preferred_element_type` must not be narrower than the original type, got "
+            f"{to.name} for {wide.name}"
+        )
+    lhs, rhs = _of_one_dtype(lhs, rhs)
     have = get_aval(lhs).dtype
     # A type that cannot hold the products is that of the result alone.
     narrows = to is not None and (
@@ -144,6 +155,27 @@ def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
     except TypePromotionError:  # such as of f8 and f32: elementwise operations refuse them
         common = max(left, right, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
     return lax.convert_element_type(lhs, common), lax.convert_element_type(rhs, common)
+
+
+def _wider(left: np.dtype, right: np.dtype) -> np.dtype:
+    """Of two dtypes the one that products are computed in."""
+    if left == right:
+        return left
+
+    def rank(dtype: np.dtype) -> tuple[Any, ...]:
+        real = dtypes.finfo(dtype) if dtypes.is_inexact(dtype) else None
+        extent = (real.maxexp, real.nmant) if real is not None else (-1, -1)
+        return dtype.kind == "c", *extent, _bits(dtype), not dtypes.is_unsigned(dtype)
+
+    if rank(left) == rank(right):
+        raise TypeError(f"lax.dot_general argument type error: {left.name}, {right.name}")
+    return max(left, right, key=rank)
+
+
+def _bits(dtype: np.dtype) -> int:
+    if dtype == np.bool_:
+        return 1
+    return int((dtypes.finfo if dtypes.is_inexact(dtype) else dtypes.iinfo)(dtype).bits)
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,

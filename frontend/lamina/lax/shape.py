@@ -62,7 +62,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to, as NumPy counts; ValueError if none."""
-    known = [canonical_shape(shape) for shape in shapes]
+    known = [canonical_shape((s,) if isinstance(s, int | np.integer) else s) for s in shapes]
     try:
         return np.broadcast_shapes(*known)
     except ValueError:

@@ -55,7 +55,12 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
         for i, default in ((start_index, 0), (limit_index, size))
     )
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis], strides[axis] = start, max(start, limit), stride
+    if limit < start:
+        raise TypeError(
+            f"slice limit_indices must be greater than or equal to start_indices, got {start_index} "
+            f"and {limit_index} along axis {axis} of size {size}"
+        )
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
     return slice(operand, starts, limits, strides)
 
 
@@ -178,7 +183,12 @@ def _starts(name: str, operand: Any, indices: Any, negatives: Negatives = True) 
             f"[{name}] allow_negative_indices must be a bool or one for each of the {len(shape)} axes, "
             f"got {negatives!r}"
         )
-    return [_from_end(name, i, n, a) for i, n, a in zip(indices, shape, allowed)]
+    found = [_from_end(name, i, n, a) for i, n, a in zip(indices, shape, allowed)]
+    if len({get_aval(i).dtype for i in indices}) > 1 or len({i.dtype for i in found}) < 2:
+        return found
+    # A long axis needed a wider type than was given for all.
+    widest = max((i.dtype for i in found), key=lambda d: d.itemsize)
+    return [lax.convert_element_type(i, widest) for i in found]
 
 
 def _from_end(name: str, start: Any, size: int, negative_allowed: bool) -> Any:

@@ -30,26 +30,33 @@ from lamina.numpy import (
 from lamina.numpy._eager import compiled
 from lamina.numpy.updating import IndexUpdateHelper
 
-_FOREIGN = (list, tuple, dict, str, bytes, type(None))
+_FOREIGN = (str, bytes, type(None))
+_REFUSED = (list, tuple, set, dict)
 _PLAIN = frozenset((Array, bool, int, float, complex))
 
 
-def _accepts(other: Any) -> bool:
-    """Whether an operator computes with `other`; else Python asks the other operand's type."""
+def _accepts(other: Any, symbol: str) -> bool:
+    """Whether an operator computes with `other`; else Python asks the other operand's type. Not for
+    sequences: `==` and `!=` would be answered by whether the two are one object."""
+    if isinstance(other, _REFUSED):
+        raise TypeError(
+            f"unsupported operand type(s) for {symbol}: 'Array' and {type(other).__name__!r}: "
+            f"make an array of the {type(other).__name__} first, by jnp.asarray"
+        )
     return not isinstance(other, _FOREIGN) and is_array_like(other)
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _binary(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return function(self, other) if _accepts(other) else NotImplemented
+        return function(self, other) if _accepts(other, symbol) else NotImplemented
 
     operator.__name__ = function.__name__  # compiled programs are named after it
     return operator
 
 
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return function(other, self) if _accepts(other) else NotImplemented
+        return function(other, self) if _accepts(other, symbol) else NotImplemented
 
     operator.__name__ = function.__name__
     return operator
@@ -66,6 +73,12 @@ def _quick(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return quick
 
 
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "divmod": "divmod", "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^",
+    "lshift": "<<", "rshift": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=",
+}  # fmt: skip
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply,
     "truediv": arithmetic.true_divide, "floordiv": arithmetic.floor_divide,
@@ -89,15 +102,16 @@ def _operators() -> dict[str, Callable[..., Any]]:
         "__round__": _round,
     }
     for name, function in _ARITHMETIC.items():
-        found[f"__{name}__"] = _binary(function)
-        found[f"__r{name}__"] = _reflected(function)
+        found[f"__{name}__"] = _binary(function, _SYMBOLS[name])
+        found[f"__r{name}__"] = _reflected(function, _SYMBOLS[name])
     for name, function in _COMPARISONS.items():
-        found[f"__{name}__"] = _binary(function)
+        found[f"__{name}__"] = _binary(function, _SYMBOLS[name])
     return found
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    return rounding.round(self, 0 if ndigits is None else ndigits)
+    out = rounding.round(self, ndigits or 0)
+    return _astype(out, int) if ndigits is None else out  # as Python's numbers do
 
 
 # ---- methods that take their arguments otherwise than the functions do ---------------------------
@@ -120,13 +134,16 @@ def _flatten(self: Any, order: str = "C") -> Any:
     return manipulation.ravel(self, order)
 
 
-def _astype(self: Any, dtype: Any, copy: bool = False) -> Any:
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The values in another dtype (None: the default float)."""
-    return creation.astype_array(self, dtypes.default_dtype(float) if dtype is None else dtype)
+    out = creation.astype_array(self, dtypes.default_dtype(float) if dtype is None else dtype)
+    return out if device is None else _to_device(out, device)
 
 
-def _view(self: Any, dtype: Any = None) -> Any:
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits as another dtype; the last axis grows or shrinks with the width."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
         return self
     to = dtypes.canonicalize(dtype)
@@ -157,19 +174,23 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return arithmetic.clip(self, min, max)
 
 
-def _sort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Any:
+def _sort(self: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+          stable: bool = True, descending: bool = False) -> Any:  # fmt: skip
     """The elements in order along an axis."""
-    return sorting.sort(self, axis, stable=stable, descending=descending)
+    return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
-def _argsort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Any:
+def _argsort(self: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+             stable: bool = True, descending: bool = False) -> Any:  # fmt: skip
     """The indices that put the elements in order along an axis."""
-    return sorting.argsort(self, axis, stable=stable, descending=descending)
+    return sorting.argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
-def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def _searchsorted(
+    self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
     """Where to put v in this sorted array."""
-    return searching.searchsorted(self, v, side, sorter)
+    return searching.searchsorted(self, v, side, sorter, method=method)
 
 
 def _argpartition(self: Any, kth: int, axis: int = -1) -> Any:

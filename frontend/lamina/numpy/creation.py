@@ -87,7 +87,7 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if x is None:
-        raise TypeError("None is not a valid value for lamina.numpy.array")
+        raise ValueError("None is not a valid value for lamina.numpy.array")
     if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays
         return _to_array(np.asarray(x), dtype)
     return x if dtype is None else astype_array(x, dtype)
@@ -116,7 +116,7 @@ def _collect(x: Any, leaves: list[Any]) -> None:
             _collect(item, leaves)
     else:
         if x is None:
-            raise TypeError("None is not a valid value for lamina.numpy.array")
+            raise ValueError("None is not a valid value for lamina.numpy.array")
         leaves.append(x)
 
 
@@ -184,10 +184,16 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     dims = as_shape(shape)
     have, weak = common_type(fill_value)
     to = requested_dtype(dtype, "full", keep=have)
+    _refuse_complex_number("full", fill_value, to)
     value = convert(fill_value, to, weak and dtype is None)
     if type(value) in _SCALARS:  # stays weak
         return placed(lax.broadcast_in_dim(value, dims, ()), device)
-    return placed(broadcast_to_shape(value, dims), device)
+    return placed(asarray(broadcast_to_shape(value, dims)), device)
+
+
+def _refuse_complex_number(name: str, value: Any, to: np.dtype) -> None:
+    if type(value) is complex and to.kind != "c" and to != np.bool_:
+        raise TypeError(f"{name}: a complex number, {value}, is no {to.name}")
 
 
 def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
@@ -223,6 +229,7 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
     if dtypes.is_key(have):
         return placed(lax.full(dims, fill_value, have), device)
+    _refuse_complex_number("full_like", fill_value, have)
     value = convert(fill_value, have, weak)
     if type(value) in _SCALARS:
         return placed(lax.broadcast_in_dim(value, dims, ()), device)

@@ -67,7 +67,8 @@ def _cumulative(
         x = pick(lax.ne(x, x), literal(x, nan_as), x)
     to = requested_dtype(dtype, name, keep=x.dtype)
     if to == np.bool_:
-        to = dtypes.canonicalize(np.int64)
+        counted = op(convert(convert(x, to), dtypes.canonicalize(np.int64)), at)
+        return counted if dtype is None else lax.convert_element_type(counted, to)
     if to == x.dtype and get_aval(x).weak_type and dtype is None:
         return op(x, at)
     return op(convert(x, to), at)

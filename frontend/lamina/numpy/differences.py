@@ -38,11 +38,11 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     n = operator.index(n)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return x
     if not x.shape:
         raise ValueError(f"diff requires input that is at least one dimensional; got {a}")
     at = canonical_axis(axis, len(x.shape))
-    if n == 0:
-        return x
 
     def edge(value: ArrayLike) -> Array:
         check_arraylike("diff", value)
@@ -71,7 +71,12 @@ def ediff1d(
     from lamina.numpy.joining import concatenate
     from lamina.numpy.manipulation import ravel
 
-    out = diff(ravel(ary))
+    flat = ravel(ary)
+    if flat.dtype == np.bool_:
+        raise TypeError(
+            "ediff1d does not accept dtype bool: differences of booleans are not defined"
+        )
+    out = diff(flat)
     parts = [ravel(p) for p in (to_begin,) if p is not None] + [out]
     parts += [ravel(p) for p in (to_end,) if p is not None]
     return convert(concatenate(parts), out.dtype) if len(parts) > 1 else out
@@ -137,9 +142,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
 
 @compiled(static=("axes",))
 def _gradient(f: Any, spacings: list[Any], *, axes: tuple[int, ...]) -> list[Array]:
-    return [
-        _slope(f, spacings[k] if spacings else literal(f, 1), i) for k, i in enumerate(axes)
-    ]
+    return [_slope(f, spacings[k] if spacings else literal(f, 1), i) for k, i in enumerate(axes)]
 
 
 def _slope(f: Any, h: Any, axis: int) -> Array:
@@ -154,9 +157,7 @@ def _slope(f: Any, h: Any, axis: int) -> Array:
         return lax.concatenate([first, inner, last], axis)
     shape = tuple(-1 if i == axis else 1 for i in range(len(f.shape)))
     widths = diff(h)
-    slopes = lax.div(
-        lax.sub(part(1, n), part(0, n - 1)), _spread(widths, part(1, n).shape, shape)
-    )
+    slopes = lax.div(lax.sub(part(1, n), part(0, n - 1)), _spread(widths, part(1, n).shape, shape))
     left, right = lax.slice(widths, (0,), (n - 2,)), lax.slice(widths, (1,), (n - 1,))
     inside = part(1, n - 1).shape
     # Each neighbour's slope counts by the width of the other side: exact for parabolas.
@@ -185,6 +186,8 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
         x, period = promote_inexact(x, period) if not dtypes.is_integer(x.dtype) or (
             isinstance(period, float)) else (x, convert(period, x.dtype))  # fmt: skip
     at = canonical_axis(axis, len(x.shape))
+    if not x.shape[at]:
+        return asarray(x)
     return _unwrap(asarray(x), period, discont, axis=at)
 
 

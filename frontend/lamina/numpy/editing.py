@@ -100,7 +100,10 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         check_arraylike("insert", arr, 0, values)
     else:
         check_arraylike("insert", arr, obj, values)
-    x, at = _along(asarray(arr), axis)
+    x = asarray(arr)
+    if axis is not None:
+        canonical_axis(axis, len(x.shape))
+    x, at = _along(x, axis)
     n = x.shape[at]
     v = convert(asarray(values), x.dtype)
     if isinstance(obj, slice):
@@ -283,8 +286,6 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     x, index, v = asarray(arr), asarray(indices), asarray(values)
     shape = x.shape
     x, at = _along(x, axis)
-    if axis is None:
-        index = lax.reshape(index, (index.size,))
     if len(index.shape) != len(x.shape):
         raise ValueError(f"put_along_axis: indices must have {len(x.shape)} dimension(s), "
                          f"got {len(index.shape)}")  # fmt: skip

@@ -70,7 +70,7 @@ def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto"
     path, info = opt_einsum.contract_path(
         names, *shapes, shapes=True, optimize=_optimizer(optimize)
     )
-    return ["einsum_path", *path], info
+    return path, info
 
 
 def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -213,7 +213,7 @@ def _single(x: Array, names: str, needed: set[str]) -> tuple[Array, str]:
             names = "".join(n for k, n in enumerate(names) if k not in (first, second)) + c
     dropped = tuple(k for k, n in enumerate(names) if n not in needed)
     if dropped:
-        x = sum_(x, dropped, promote_integers=False)
+        x = sum_(x, dropped, x.dtype)
         names = "".join(n for n in names if n in needed)
     return x, names
 

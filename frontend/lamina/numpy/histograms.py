@@ -57,12 +57,15 @@ def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLik
               density: bool | None = None) -> tuple[Array, Array]:  # fmt: skip
     """How many values lie in each bin (or the sum of their weights), and the edges of the bins."""
     check_arraylike("histogram", a, *([] if weights is None else [weights]))
-    x = ravel(a)
-    counted = (
-        lax.full(x.shape, 1, dtypes.inexact_dtype(x.dtype)) if weights is None else ravel(weights)
-    )
-    if counted.shape != x.shape:
+    if weights is None:
+        (x,) = promote_inexact(ravel(a))
+        weights = lax.full(x.shape, 1, x.dtype)
+    else:
+        x, weights = promote_inexact(ravel(a), ravel(weights))
+    if weights.shape != x.shape:
         raise ValueError("weights should have the same shape as a.")
+    wide = np.result_type(x.dtype, np.float32)  # in which a thousand can be counted
+    counted = convert(weights, wide)
     edges = histogram_bin_edges(x, bins, range, weights)
     x, edges = promote_dtypes(x, edges)
     n = edges.shape[0]
@@ -75,7 +78,7 @@ def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLik
         width = lax.sub(lax.slice(edges, (1,), (n,)), lax.slice(edges, (0,), (n - 1,)))
         counts = convert(counts, edges.dtype)
         counts = lax.div(lax.div(counts, width), reductions.sum(counts))
-    return counts, edges
+    return convert(counts, edges.dtype), edges
 
 
 def histogramdd(sample: ArrayLike, bins: Any = 10, range: Any = None,

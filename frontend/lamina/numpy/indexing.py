@@ -84,8 +84,9 @@ def as_arrays(index: Any) -> Any:
 
 
 def _lifted(item: Any) -> Any:
-    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-        return asarray(np.int32(item))
+    number = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+    if number or (isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu"):
+        return asarray(np.int32(max(min(int(item), 2**31 - 1), -(2**31))))
     return item
 
 
@@ -164,13 +165,22 @@ def _take_slices(x: Array, plan: Plan) -> Array:
 def _take_windows(x: Array, arrays: list[Any], plan: Plan) -> Array:
     """The windows at traced positions, integers among them with size 1."""
     given = iter(arrays)
+    dtype = index_dtype(arrays, x.shape)
     starts: list[Any] = []
     sizes = []
     for axis, e in enumerate(_axes(plan)):
         moved = e.kind in ARGUMENTS
-        starts.append(next(given) if moved else 0)
+        starts.append(_start(next(given), x.shape[axis], dtype) if moved else dtype.type(0))
         sizes.append(e.size if moved else x.shape[axis])
     return lax.dynamic_slice(x, starts, sizes)
+
+
+def _start(i: Any, n: int, dtype: np.dtype) -> Any:
+    """An index as the start of a window: dynamic_slice takes starts of one dtype."""
+    have = get_aval(i).dtype
+    if dtypes.is_unsigned(have) and have.itemsize >= dtype.itemsize:
+        i = lax.min(i, literal(i, n))  # stays beyond the end
+    return i if have == dtype else lax.convert_element_type(i, dtype)
 
 
 # ---- gather ------------------------------------------------------------------------------------
@@ -181,11 +191,12 @@ def index_dtype(arrays: list[Any], shape: tuple[int, ...]) -> np.dtype:
 
 
 def normalized(index: Any, n: int, dtype: np.dtype) -> Any:
-    """An index array with negative entries counted from the end."""
+    """An index array with negative entries counted from the end. Unsigned ones are none, also where
+    `dtype` cannot hold them: they stay out of bounds."""
+    signed = not dtypes.is_unsigned(get_aval(index).dtype)
     if isinstance(index, (np.ndarray, np.generic, int)):
         values = np.asarray(index).astype(dtype)
-        return np.where(values < 0, values + dtype.type(n), values)
-    signed = not dtypes.is_unsigned(index.dtype)
+        return np.where(values < 0, values + dtype.type(n), values) if signed else values
     index = lax.convert_element_type(index, dtype)
     if not signed:
         return index
@@ -224,6 +235,10 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
         [normalized(i, x.shape[a], dtype) for i, a in zip(arrays, indexed, strict=True)], shape
     )
     at = 0 if plan.front else sum(e.kind not in INDEXED for e in axes[: indexed[0]])
+    if 0 in shape:  # of an empty axis, too, nothing can be taken
+        kept = [n for a, n in enumerate(x.shape) if a not in indexed]
+        none = lax.full((*kept[:at], *shape, *kept[at:]), 0, x.dtype)
+        return _with_new_axes(none, plan, len(shape))
     rank = len(shape) + len(axes) - len(indexed)
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(d for d in range(rank) if not at <= d < at + len(shape)),
@@ -347,6 +362,8 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
         if wrap
         else lax.convert_element_type(indices, dtype)
     )
+    if 0 in indices.shape:
+        return lax.full(indices.shape, 0, x.dtype)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), tuple(others), tuple(others))
     if not x.shape[axis] and indices.size:  # all indices are out of bounds
         if mode != "fill":

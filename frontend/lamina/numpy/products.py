@@ -158,8 +158,18 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of matrices and vectors in the last axes, other axes broadcast."""
     check_arraylike("matvec", x1, x2)
+    _check_cores("matvec", (x1, 2, "n,m"), (x2, 1, "m"))
     out = matmul(x1, lax.expand_dims(x2, (np.ndim(x2),)))
     return lax.squeeze(out, (len(out.shape) - 1,))
+
+
+def _check_cores(name: str, *operands: tuple[Any, int, str]) -> None:
+    for x, rank, letters in operands:
+        if np.ndim(x) < rank:
+            raise ValueError(
+                f"{name}: input with shape {np.shape(x)} does not have enough dimensions for all core "
+                f"dimensions ({letters})"
+            )
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -167,6 +177,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     from lamina.numpy.arithmetic import conj
 
     check_arraylike("vecmat", x1, x2)
+    _check_cores("vecmat", (x1, 1, "n"), (x2, 2, "n,m"))
     out = matmul(lax.expand_dims(conj(x1), (np.ndim(x1) - 1,)), x2)
     return lax.squeeze(out, (len(out.shape) - 2,))
 

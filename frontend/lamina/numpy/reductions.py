@@ -64,7 +64,7 @@ def sum_dtype(name: str, x: Array, dtype: DTypeLike | None, widen: bool = True) 
     if dtype is not None:
         return requested_dtype(dtype, name)
     have = x.dtype
-    if not widen or dtypes.is_inexact(have):
+    if dtypes.is_inexact(have) or not (widen or have == np.bool_):
         return have
     default = dtypes.canonicalize(np.uint64 if dtypes.is_unsigned(have) else np.int64)
     return default if have == np.bool_ or have.itemsize < default.itemsize else have
@@ -79,10 +79,13 @@ def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike
     work = np.dtype(np.float32) if dtypes.is_float(to) and to.itemsize < 4 else to
     weak = get_aval(x).weak_type
     x = convert(x, work, weak and dtype is None and work == x.dtype)
+    combine = lax.add if neutral == 0 else lax.mul
+    if to == np.bool_:
+        op = lax.reduce_or if neutral == 0 else lax.reduce_and
+        combine = lax.bitwise_or if neutral == 0 else lax.bitwise_and
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:
         check_arraylike(name, initial)
-        combine = lax.add if neutral == 0 else lax.mul
         out = combine(convert(initial, work), out)
     return out if work == to else lax.convert_element_type(out, to)
 

@@ -79,9 +79,7 @@ def _sorted_axis(
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
     x = asarray(a)
-    if axis is None or not x.shape:
-        if axis is not None:
-            canonical_axis(axis, 1)
+    if axis is None:
         return lax.reshape(x, (x.size,)), 0
     return x, canonical_axis(axis, len(x.shape))
 
@@ -335,7 +333,9 @@ def _weighted_quantile(x: Any, q: Any, w: Any, *, axes: tuple[int, ...], keepdim
     q_shape, count = q.shape, int(np.prod(q.shape, dtype=np.int64))
     wanted = lax.mul(lax.expand_dims(sum_(w, -1), (len(outer),)),
                      lax.reshape(q, (1,) * len(outer) + (count,)))  # fmt: skip
-    below = lax.lt(lax.expand_dims(reached, (len(outer),)), lax.expand_dims(wanted, (len(outer) + 1,)))
+    below = lax.lt(
+        lax.expand_dims(reached, (len(outer),)), lax.expand_dims(wanted, (len(outer) + 1,))
+    )
     index = lax.min(sum_(below, -1, dtype=np.int32), np.int32(max(n - 1, 0)))
     out = take_along_axis(x, index, axis=-1, mode="clip")
     if not skip_nan:

@@ -297,6 +297,8 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
     )  # fmt: skip
     if not order:
         return _COMBINE[op](x, updates)
+    if 0 in updates.shape:
+        return x
     return _SCATTERS[op](x, stacked_indices(components, full_batch), updates, numbers,
                          indices_are_sorted=sorted_, unique_indices=unique, mode=mode)  # fmt: skip
 

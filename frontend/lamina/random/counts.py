@@ -49,6 +49,8 @@ def poisson(key: Key, lam: ArrayLike, shape: Any = None, dtype: DTypeLike | None
             f"`poisson` is only implemented for the threefry2x32 RNG, not {key_impl(key)}"
         )
     to = requested_dtype(dtype, "poisson", keep=dtypes.canonicalize(int))
+    if not dtypes.is_integer(to):
+        raise ValueError(f"dtype argument to `poisson` must be an integer dtype, got {to.name}")
     check_arraylike("poisson", lam)
     dims = sample_shape("poisson", None if shape is None else as_shape(shape), lam)
     return _poisson(words, convert(lam, _FLOAT32), shape=dims, dtype=to)

@@ -11,6 +11,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.errors import TypePromotionError
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
 from lamina.numpy.promotion import (
@@ -23,6 +24,7 @@ from lamina.numpy.promotion import (
     convert,
     literal,
     requested_dtype,
+    type_of,
 )  # fmt: skip
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import (
@@ -36,12 +38,26 @@ from lamina.random.sampling import (
 _Sampler = Callable[..., Array]
 
 
+# Distributions whose parameters are converted to the sample's dtype, whatever they are.
+_CASTING = frozenset(
+    """gamma loggamma truncated_normal triangular weibull_min double_sided_maxwell
+    generalized_normal""".split()
+)
+
+
 def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike | None,
           parameters: tuple[ArrayLike, ...] = ()) -> Array:  # fmt: skip
     """A sample of a distribution whose sampler takes (words, shape, dtype, *parameters)."""
     words = single_key(name, key)
     to = float_dtype(name, dtype)
     check_arraylike(name, *parameters)
+    if name not in _CASTING:
+        for p in parameters:
+            if dtypes.promote_types((to, False), type_of(p))[0] != to:
+                raise TypePromotionError(
+                    f"In arguments to {name}, cannot safely cast argument of type "
+                    f"{get_aval(p).dtype.name} to {to.name}"
+                )
     dims = sample_shape(name, None if shape is None else as_shape(shape), *parameters)
     return _program(
         words, [convert(p, to) for p in parameters], sampler=sampler, shape=dims, dtype=to

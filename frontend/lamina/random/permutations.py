@@ -35,6 +35,7 @@ def permutation(key: Key, x: int | ArrayLike, axis: int = 0, independent: bool =
         if not dtypes.is_integer(jnp.asarray(x).dtype):
             raise TypeError("x must be an integer or at least 1-dimensional")
         count = operator.index(concrete_or_error(x, "argument x of permutation must be known")[()])
+        canonical_axis(axis, 1)
         return _shuffled(words, jnp.arange(count), axis=0)
     at = canonical_axis(axis, np.ndim(x))
     if independent or np.ndim(x) == 1:
@@ -76,9 +77,7 @@ def choice(
     check_arraylike("choice", a)
     dims = as_shape(shape)
     if np.ndim(a) == 0:
-        count = operator.index(
-            concrete_or_error(a, "The error occurred in lamina.random.choice()")[()]
-        )
+        count = int(concrete_or_error(a, "The error occurred in lamina.random.choice()")[()])
         a, at, outer = None, 0, ((), ())
     else:
         a = jnp.asarray(a)

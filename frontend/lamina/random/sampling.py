@@ -274,7 +274,9 @@ def bernoulli(key: Key, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low"
     check_arraylike("bernoulli", p)
     if mode not in ("low", "high"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
-    to = dtypes.inexact_dtype(get_aval(p).dtype)
+    to = get_aval(p).dtype
+    if not dtypes.is_float(to):
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {to.name}.")
     dims = sample_shape("bernoulli", None if shape is None else as_shape(shape), p)
     return _bernoulli(words, convert(p, to), shape=dims, high=mode == "high")
 
