@@ -59,7 +59,24 @@ def arrays(draw: Draw, shape: Any = None, dtypes: list[str] = DTYPES, scale: flo
         else shape
     )
     special = draw(st.integers(0, 3)) == 0 if special is None else special
-    return filled(shape, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)), scale, special)
+    x = filled(shape, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)), scale, special)
+    return laid_out(x, draw(st.sampled_from(LAYOUTS)))
+
+
+LAYOUTS = [*["rows"] * 6, "columns", "reversed", "every other", "misaligned"]
+
+
+def laid_out(x: Any, how: str) -> Any:
+    """The same values with other strides, or at an odd address."""
+    if how == "columns":
+        return np.asfortranarray(x)
+    if how == "misaligned" and x.size:
+        bytes_ = np.empty(x.nbytes + 1, np.uint8)[1:]
+        bytes_[...] = np.frombuffer(x.tobytes(), np.uint8)
+        return bytes_.view(x.dtype).reshape(x.shape)
+    if how == "reversed" and x.ndim:
+        return np.ascontiguousarray(x[::-1])[::-1]
+    return np.repeat(x, 2, axis=-1)[..., ::2] if how == "every other" and x.ndim else x
 
 
 @st.composite

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.autodiff import as_function_of, vjp
+from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
@@ -29,6 +30,8 @@ def value_and_grad(
     allow_int   integer arguments are allowed; their gradient has dtype float0.
     Raises TypeError where the result is no scalar or an argument is not of a floating type.
     """
+
+    check_callable(fun)
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)

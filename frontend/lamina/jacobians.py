@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina.autodiff import as_function_of, jvp, vjp
+from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
 from lamina.core.trace import get_aval
 from lamina.gradients import check_input, check_output
@@ -27,6 +28,8 @@ def jacfwd(
     argnums, has_aux, holomorphic  as of value_and_grad. Raises TypeError where inputs are not real
     (not complex, with holomorphic).
     """
+
+    check_callable(fun)
 
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)
@@ -78,6 +81,8 @@ def jacrev(
 
     argnums, has_aux, holomorphic, allow_int  as of value_and_grad.
     """
+
+    check_callable(fun)
 
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)

@@ -11,6 +11,7 @@ from typing import Any
 from lamina import config, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
 from lamina.control_flow.jit_call import jit_p
+from lamina.control_flow.tracing import check_callable
 from lamina.core import refs, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, is_evaluating
@@ -76,8 +77,7 @@ def jit(
             control_flow=control_flow,
             target=target,
         )
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+    check_callable(fun)
     for kind, found in (
         ("generator", inspect.isgeneratorfunction(fun)),
         ("coroutine", inspect.iscoroutinefunction(fun)),
@@ -371,8 +371,7 @@ def make_jaxpr(
 
     return_shape  also give the shapes and dtypes of the results.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+    check_callable(fun)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         # A function of its own: nothing is remembered for the user's, and jits within stay calls.

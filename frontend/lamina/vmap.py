@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from lamina import config
-from lamina.control_flow.tracing import arg_names, check_outputs
+from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
 from lamina.core import tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
@@ -45,10 +45,11 @@ def vmap(
     Raises ValueError where sizes differ (listing each), where an axis is out of range, or where
     out_axes is None for a result that differs from lane to lane.
     """
+    check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (
-        isinstance(in_axes, (int, tuple, dict, type(None)))
+        isinstance(in_axes, (int, tuple, type(None)))
         or hasattr(in_axes, "__index__")
         or is_spec(in_axes)
     ):

@@ -158,7 +158,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (
         lambda: lax.full((2, -1), 0.0),
-        ValueError,
+        TypeError,
         "shapes have no negative sizes, got (2, -1)",
     ),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import split_static
-from lamina.control_flow.tracing import avals_of, debug_info, trace_function
+from lamina.control_flow.tracing import avals_of, check_callable, debug_info, trace_function
 from lamina.control_flow.varying import aligns_call
 from lamina.core import tree
 from lamina.core.jaxpr import (
@@ -68,8 +68,7 @@ def checkpoint(
     )
     if fun is None:
         return functools.partial(checkpoint, **settings)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+    check_callable(fun)
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
 
     @functools.wraps(fun, updated=())

@@ -183,7 +183,7 @@ def _unify_results(
     paths: Sequence[str],
     closed: list[ClosedJaxpr],
 ) -> list[ClosedJaxpr]:
-    """Checks that all branches give the same types; a weak type gives way to a strong one."""
+    """Checks that all branches give the same shapes and dtypes; weakness gives way."""
     columns = list(zip(*[c.out_avals for c in closed], strict=True))
     targets = []
     for k, column in enumerate(columns):
@@ -191,15 +191,7 @@ def _unify_results(
         target = strong[0] if strong else column[0]
         of_target = column.index(target)
         for i, a in enumerate(column):
-            fits = a.shape == target.shape and (
-                a.dtype == target.dtype
-                or (
-                    a.weak_type
-                    and dtypes.promote_types((a.dtype, True), (target.dtype, False))[0]
-                    == target.dtype
-                )
-            )
-            if not fits:
+            if a.shape != target.shape or a.dtype != target.dtype:
                 first, second = sorted((of_target, i))
                 raise TypeError(
                     f"{what} branches must have equal output types but they differ.\n\n"

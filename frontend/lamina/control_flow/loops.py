@@ -152,12 +152,13 @@ def associative_scan(
     Blelloch, "Prefix sums and their applications" (1990).
     """
     from lamina import lax
+    from lamina.lax.checks import canonical_axis
 
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, treedef = tree.flatten(elems)
     ndim = get_aval(leaves[0]).ndim
-    axis = axis + ndim if axis < 0 else axis
+    axis = canonical_axis("associative_scan", axis, ndim)
     sizes = {get_aval(x).shape[axis] for x in leaves}
     if len(sizes) != 1:
         raise ValueError(

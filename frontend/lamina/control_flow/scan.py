@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
 from lamina.control_flow.mutation import step_with, values_of, write_all, written_by
@@ -82,6 +84,8 @@ def scan(
         closed.out_avals[: out_carry_tree.num_leaves],
         carry_avals,
     )
+    if not isinstance(unroll, bool | int | np.integer) or unroll < 0:
+        raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
     steps = n if unroll is True else max(int(unroll), 1)
     outs = scan_p.bind(
         *consts,

@@ -14,6 +14,12 @@ from lamina.core.trace import get_aval, has_no_value, is_array_like
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
+def check_callable(fun: Any) -> None:
+    """Raises TypeError where a transformation is given what cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+
+
 def debug_info(
     fun: Callable[..., Any],
     kind: str,

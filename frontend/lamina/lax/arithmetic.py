@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ def pow(x: Any, y: Any) -> Any:
 
 def integer_pow(x: Any, y: int) -> Any:
     """x ** y for a Python int y, by repeated multiplication. Integers need y >= 0."""
-    return integer_pow_p.bind(x, y=int(y))
+    return integer_pow_p.bind(x, y=operator.index(y))
 
 
 def square(x: Any) -> Any:

@@ -136,7 +136,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
         except TypeError:
             raise TypeError(_shape_message(shape)) from None
     if any(d < 0 for d in sizes):
-        raise ValueError(f"shapes have no negative sizes, got {sizes}")
+        raise TypeError(f"shapes have no negative sizes, got {sizes}")
     return sizes
 
 

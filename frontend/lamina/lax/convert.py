@@ -75,6 +75,11 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
     """operand rounded to a float format with these many bits, in its own dtype."""
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"[reduce_precision] needs exponent_bits > 0 and mantissa_bits >= 0, got {exponent_bits} "
+            f"and {mantissa_bits}"
+        )
     return reduce_precision_p.bind(
         operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
     )

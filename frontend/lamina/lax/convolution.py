@@ -57,6 +57,8 @@ def conv_general_dilated(
         _check_preferred(get_aval(lhs).dtype, preferred)
     n = len(numbers.lhs_spec) - 2
     strides = static_ints("conv_general_dilated", "window_strides", window_strides)
+    if any(s < 1 for s in strides):
+        raise ValueError(f"[conv_general_dilated] window_strides must be positive, got {strides}")
     left = _per_axis("lhs_dilation", lhs_dilation, n)
     right = _per_axis("rhs_dilation", rhs_dilation, n)
     if isinstance(padding, str):

@@ -336,7 +336,7 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
     first = operands[0]
     shown = ", ".join(str(x.shape) for x in operands)
     if not 0 <= dimension < len(first.shape):
-        raise ValueError(
+        raise TypeError(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes {shown}."
         )
     total = 0

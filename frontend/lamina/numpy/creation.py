@@ -257,6 +257,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
             raise ValueError("lamina.numpy.arange: arguments must be scalars")
     named = [x for x in (start, stop, step) if x is not None]
     check_arraylike("arange", *named)
+    if common_type(*named)[0].kind == "c":
+        raise ValueError("arange: start, stop and step must be real numbers")
     to = requested_dtype(dtype, "arange", keep=common_type(*named)[0])
     if to == np.bool_:
         raise TypeError("arange does not make arrays of dtype bool")

@@ -140,7 +140,7 @@ def _insert(x: Any, index: Any, values: Any, *, axis: int) -> Array:
     n, count = x.shape[axis], index.shape[0]
     index = normalized(index, n, np.dtype(np.int32))
     index = lax.clamp(np.int32(0), index, np.int32(n))
-    order = argsort(index)
+    order = argsort(index, dtype=np.int32)
     ranks = lax.iota(np.int32, count)
     # The k-th in order of position moves k further, past those before it.
     at = lax.add(index[order], ranks)

@@ -309,6 +309,8 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
             repeats,
             "When lamina.numpy.repeat is traced, a traced `repeats` needs total_repeat_length.",
         )
+        if counts.dtype.kind not in "iub":
+            raise TypeError(f"repeat: repeats must be integers, got {repeats!r}")
         if counts.ndim == 0 or counts.size == 1:
             return _repeat_each(a, int(counts.reshape(())), at)
         counts = np.broadcast_to(counts.ravel(), (n,))

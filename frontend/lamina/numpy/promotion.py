@@ -48,6 +48,8 @@ def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None
         return dtypes.canonicalize(dtype)
     if isinstance(dtype, dtypes.KeyDType):
         return dtype  # type: ignore[return-value]
+    if hasattr(dtype, "__array__") and not isinstance(dtype, (type, np.generic)):
+        raise ValueError(f"{name}: an array is no dtype: instead of dtype=x pass dtype=x.dtype")
     asked = np.dtype(dtype)
     got = dtypes.canonicalize(asked)
     if got != asked:
@@ -259,6 +261,8 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Nonnegative, distinct axes; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
+    if isinstance(axis, str):
+        raise TypeError(f"axis must be None, an integer or some integers, got {axis!r}")
     if not isinstance(axis, (int, tuple, list)):
         axis = concrete_or_error(axis, "The axis argument must be known statically.")
     if isinstance(axis, (tuple, list)) or (isinstance(axis, np.ndarray) and axis.ndim == 1):

@@ -289,7 +289,9 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 def _hashable(axis: Axis) -> Any:
-    return tuple(operator.index(i) for i in axis) if isinstance(axis, (list, np.ndarray)) else axis
+    if axis is None or isinstance(axis, (int, tuple)):
+        return axis
+    return tuple(map(operator.index, axis)) if np.ndim(axis) else operator.index(axis)
 
 
 @compiled(static=("axis", "dtype", "ddof", "keepdims"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,7 +120,7 @@ def _check_kth(a: ArrayLike, kth: int, axis: int) -> None:
     check_arraylike("partition", a)
     shape = get_aval(a).shape
     n = shape[canonical_axis(axis, len(shape))]
-    if not -n <= kth < n:
+    if not -n <= operator.index(kth) < n:
         raise ValueError(f"kth={kth} is out of bounds for an axis of size {n}")
 
 

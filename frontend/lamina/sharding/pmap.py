@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina.control_flow.tracing import arg_names
+from lamina.control_flow.tracing import arg_names, check_callable
 from lamina.core import tree
 from lamina.core.trace import get_aval
 from lamina.devices import devices as all_devices
@@ -52,8 +52,7 @@ def pmap(
     (listing each), where there are too few devices, and where an argument that is mapped has no
     dimension.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+    check_callable(fun)
     if global_arg_shapes is not None:
         raise NotImplementedError("pmap: global_arg_shapes are for several processes")
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
