@@ -6,6 +6,7 @@ are in drawn_*.py. LAMINA_TEST_EXAMPLES=2000 draws so many.
 
 import importlib
 import re
+import warnings
 from pathlib import Path
 
 import drawn_arrays  # noqa: F401
@@ -45,7 +46,7 @@ MORE_IS_TAKEN = {
     # As in NumPy: booleans, cuts beyond the end, nothing at all, several quantiles as a matrix.
     *(f"numpy.{name}" for name in """around round vander polyadd polysub trapezoid unpackbits
         split array_split hsplit vsplit dsplit histogram histogram_bin_edges quantile nanquantile
-        linalg.matrix_rank fft.rfft2 fft.rfftn""".split()),
+        percentile nanpercentile linalg.matrix_rank fft.rfft2 fft.rfftn""".split()),
     *(f"nn.{name}" for name in "log1mexp log_sigmoid sigmoid silu swish".split()),  # any numbers
     "lax.clamp",  # booleans
     "lax.rev",
@@ -103,7 +104,7 @@ def outcome(m, path, args, options, jitted):
         return fun(*given_, **options)
 
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
             if jitted and at:
                 return m.jit(traced)(*(args[i] for i in at)), None
             return fun(*args, **options), None
