@@ -291,7 +291,9 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 def _hashable(axis: Axis) -> Any:
     if axis is None or isinstance(axis, (int, tuple)):
         return axis
-    return tuple(map(operator.index, axis)) if np.ndim(axis) else operator.index(axis)
+    if np.ndim(axis):
+        return tuple(map(operator.index, axis))
+    return operator.index(axis)  # type: ignore[arg-type]  # an array without axes
 
 
 @compiled(static=("axis", "dtype", "ddof", "keepdims"))
