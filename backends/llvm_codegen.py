@@ -77,7 +77,7 @@ def _optimised(
 
     target_machine = _target_machine(machine, options.level)
     variants = _VARIANT.findall(text)
-    if variants:
+    if variants and options.vectorise:
         text += _kept(variants)
     module = _parsed(text)
     module.triple = machine.triple
@@ -89,11 +89,13 @@ def _optimised(
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
+        if variants and not options.vectorise:
+            _dropping().run(module, builder)
         if passes:
             builder.getModulePassManager().run(module, builder)
         elif options.simplify:
             _simplifications().run(module, builder)
-        if variants:
+        if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
             _inlining().run(module, builder)
     return module, target_machine
@@ -123,6 +125,15 @@ def _kept(functions: list[str]) -> str:
 
 def _without_kept(text: str) -> str:
     return "".join(line for line in text.splitlines(True) if not line.startswith(_KEPT))
+
+
+def _dropping() -> llvm.ModulePassManager:
+    """What is done with them where no loop is."""
+    import llvmlite.binding as llvm
+
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    return passes
 
 
 def _inlining() -> llvm.ModulePassManager:
