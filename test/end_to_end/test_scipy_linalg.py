@@ -80,6 +80,7 @@ def test_solving() -> None:
             "complex": la.solve_triangular(c, c, trans=2), "unit": la.solve_triangular(
                 a, b, unit_diagonal=True), "sylvester": la.solve_sylvester(a, s, s),
             "eigen": la.solve_sylvester(a, s, s, method="eigen"),
+            "batches": [la.solve_sylvester(m.np.stack([a, s]), s, s), la.polar(m.np.stack([a, s]))],
         }  # fmt: skip
 
     compare(program, A, S, C, B, V)

@@ -59,8 +59,6 @@ LESS_IS_TAKEN = {
     "lax.slice",  # beyond the end
     "random.double_sided_maxwell",  # parameters that do not broadcast to the shape
     "random.weibull_min",
-    "scipy.linalg.polar",  # batches
-    "scipy.linalg.solve_sylvester",
 }
 # Where results differ at edges, and JAX's is not the one wanted.
 EDGES = {

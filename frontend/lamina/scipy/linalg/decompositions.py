@@ -3,6 +3,7 @@ hessenberg."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from lamina import lax
 from lamina.lax.linalg.matrices import adjoint, matmul
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import tril, triu
+from lamina.numpy.functional import vectorize
 from lamina.numpy.linalg.arguments import check_square, matrices
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.numpy.selection import where
@@ -199,12 +201,17 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
           max_iterations: int | None = None) -> tuple[Array, Array]:  # fmt: skip
     """U and P with a = U P, or a = P U for side="left": U with orthonormal columns or rows, P
-    Hermitian positive semidefinite. By iteration ("qdwh") or by singular values ("svd")."""
+    Hermitian positive semidefinite. By iteration ("qdwh") or by singular values ("svd"). Leading
+    axes are a batch."""
     if side not in ("right", "left"):
         raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method!r}")
-    return _polar(a, side, method, eps, max_iterations)
+    if len(np.shape(a)) > 2:
+        one = functools.partial(_polar, side=side, method=method, eps=eps, limit=max_iterations)
+        inner = "n,n" if side == "right" else "m,m"
+        return vectorize(one, signature=f"(m,n)->(m,n),({inner})")(a)
+    return _polar(a, side=side, method=method, eps=eps, limit=max_iterations)
 
 
 @compiled(static=("side", "method", "eps", "limit"))

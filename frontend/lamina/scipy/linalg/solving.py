@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from lamina import lax
 from lamina.lax.linalg import systems
 from lamina.lax.linalg.matrices import adjoint, column, matmul, row, transposed
 from lamina.numpy._eager import compiled
+from lamina.numpy.functional import vectorize
 from lamina.numpy.linalg import determinants
 from lamina.numpy.linalg import solving as numpy_solving
 from lamina.numpy.linalg.arguments import check_square, matrices
@@ -134,11 +136,14 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",
                     tol: float = 1e-8) -> Array:  # fmt: skip
     """The X with A X + X B = C, by Schur forms (Bartels & Stewart 1972) or by eigenvectors
-    ("eigen"); NaN where an eigenvalue of A nearly (tol) is one of -B."""
+    ("eigen"); NaN where an eigenvalue of A nearly (tol) is one of -B. Leading axes are a batch."""
     if method not in ("schur", "eigen"):
         raise ValueError(f"Unrecognized method {method}. The two valid methods are either \"schur\""
                          " or \"eigen\".")  # fmt: skip
-    return _solve_sylvester(A, B, C, method, tol)
+    one = functools.partial(_solve_sylvester, method=method, tol=tol)
+    if max(len(np.shape(x)) for x in (A, B, C)) > 2:
+        return vectorize(one, signature="(m,m),(n,n),(m,n)->(m,n)")(A, B, C)
+    return one(A, B, C)
 
 
 @compiled(static=("method", "tol"))
