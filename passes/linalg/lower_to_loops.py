@@ -85,6 +85,14 @@ def _emit_group(
         _outer_loops(loops, extents, nests[0], inside)
 
 
+def _walks_reductions(generic: Generic, map_: ir.AffineMap) -> bool:
+    """Whether an output has an element for each step of a reduction that is done beside it."""
+    return any(
+        isinstance(e, ir.AffineDimExpr) and generic.reductions[ir.AffineDimExpr(e).position]
+        for e in map_.results
+    )
+
+
 def _outer_loops(
     loops: Sequence[Loop],
     extents: Sequence[int],
@@ -216,7 +224,11 @@ class _Emitter:
             len(nest.loops),
         )
         tail = nest.loops[self._first_reduction :]
-        self._in_registers = bool(tail) and all(generic.reductions[loop.dimension] for loop in tail)
+        self._in_registers = (
+            bool(tail)
+            and all(generic.reductions[loop.dimension] for loop in tail)
+            and not any(_walks_reductions(generic, map_) for map_ in generic.output_maps)
+        )
         self._fills = fills if tail else ()
 
     def emit(self, outer: Sequence[ir.Value]) -> None:

@@ -6,13 +6,15 @@
 
 so that memory is walked once. For element-wise generics and reductions of their result that keep its
 last dimension: those go row by row, in the order in which elements are made. Leaves alone
-reductions along rows, which find the row in cache, and results that something reads in between.
+reductions along rows, which find the row in cache, those of few columns, which are split
+(`linalg-split-reductions`), and results that something reads in between.
 
 example: test/passes/linalg/merge_column_sums.mlir
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -23,6 +25,8 @@ from lamina.passes.linalg.structure import (
     make_generic,
     read_generic,
 )
+
+_LEAST_COLUMNS = 512  # enough for tasks of some of them each
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,9 @@ def _producer(reduction: Generic) -> Generic | None:
         or not of_input.is_permutation
         or not all(isinstance(e, ir.AffineDimExpr) for e in reduction.output_maps[0].results)
     ):
+        return None
+    columns = math.prod(ir.RankedTensorType(reduction.outputs[0].type).shape)
+    if columns < _LEAST_COLUMNS:
         return None
     last = ir.AffineDimExpr(list(of_input.results)[-1]).position
     if reduction.reductions[last] or producer.extents[-1] < 2:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import CONSTANT, defining, is_droppable, is_unused, made_by
+from lamina.passes.stablehlo.facts import CONSTANT, defining, is_droppable, is_unused
 
 Rule = Callable[[ir.Operation], "ir.Value | Sequence[ir.Value] | None"]
 """Gives the values that replace an op's results, or None. It builds new ops at the ambient
@@ -80,8 +80,7 @@ class _Rewriter:
         for block in region.blocks:
             for inner in block.operations:
                 op = inner.operation
-                if op.name in self._rules or _is_of_constant(op):
-                    self._add(op)
+                self._add(op)
                 for nested in op.regions:
                     self._enter(nested)
 
@@ -104,13 +103,7 @@ class _Rewriter:
             return None
         self._applied[rule.__name__.strip("_")] += 1
         values = [found] if isinstance(found, ir.Value) else list(found)
-        users = [use.owner.operation for result in op.results for use in result.uses]
-        if rule is self._of_constants.get(op.name):
-            for user in users:  # a constant more says nothing of what makes the other operands
-                self._add(user)
-            replace(op, values, forget=self._forget)
-            return None
-        self._add_around(users)
+        self._add_around(use.owner.operation for result in op.results for use in result.uses)
         for value in op.operands:
             users = [use.owner.operation for use in islice(value.uses, 3)]
             if len(users) == 2:  # of which one is left: some rules ask for that
@@ -142,12 +135,6 @@ class _Rewriter:
                 maker = defining(value)
                 if maker is not None:
                     self._add(maker)
-
-
-def _is_of_constant(op: ir.Operation) -> bool:
-    """Whether the first operand, if there is one, is a constant."""
-    operands = op.operands
-    return not len(operands) or made_by(operands[0], CONSTANT) is not None
 
 
 Forget = Callable[[ir.Operation], None]

@@ -112,7 +112,7 @@ def test_dlpack_keeps_the_producer_alive_and_lets_it_go():
     class Owner(np.ndarray):
         pass
 
-    values = np.zeros(8).view(Owner)
+    values = np.zeros(8, np.float32).view(Owner)
     alive = weakref.ref(values)
     array = from_dlpack(values)
     del values

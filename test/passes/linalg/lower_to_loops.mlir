@@ -90,3 +90,21 @@ func.func @transposed(%x: memref<100x70xf32>, %y: memref<70x100xf32>) {
   }
   return
 }
+
+// What has an element for each step of a reduction is written beside it.
+// CHECK-LABEL: func.func @beside
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}}, %arg1
+// CHECK: memref.store %{{.*}}, %arg2
+func.func @beside(%x: memref<3x4xf32>, %e: memref<3x4xf32>, %s: memref<3xf32>) {
+  %z = arith.constant 0.0 : f32
+  linalg.fill ins(%z : f32) outs(%s : memref<3xf32>)
+  linalg.generic {indexing_maps = [#full, #full, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : memref<3x4xf32>) outs(%e, %s : memref<3x4xf32>, memref<3xf32>) attrs = {lamina.loops = array<i64: 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %out: f32, %sum: f32):
+    %0 = math.exp %in : f32
+    %1 = arith.addf %sum, %0 : f32
+    linalg.yield %0, %1 : f32, f32
+  }
+  return
+}

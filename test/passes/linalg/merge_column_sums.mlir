@@ -8,12 +8,29 @@
 // CHECK-LABEL: func.func @columns
 // CHECK: %[[BOTH:.*]]:2 = linalg.generic
 // CHECK-SAME: iterator_types = ["reduction", "parallel"]
-// CHECK-SAME: ins(%arg0 : tensor<64x32xf32>) outs(%arg1, %arg2
+// CHECK-SAME: ins(%arg0 : tensor<64x512xf32>) outs(%arg1, %arg2
 // CHECK: %[[V:.*]] = math.exp
 // CHECK: %[[S:.*]] = arith.addf %{{.*}}, %[[V]]
 // CHECK: linalg.yield %[[V]], %[[S]]
 // CHECK: return %[[BOTH]]#0, %[[BOTH]]#1
-func.func @columns(%x: tensor<64x32xf32>, %e: tensor<64x32xf32>, %z: tensor<32xf32>) -> (tensor<64x32xf32>, tensor<32xf32>) {
+func.func @columns(%x: tensor<64x512xf32>, %e: tensor<64x512xf32>, %z: tensor<512xf32>) -> (tensor<64x512xf32>, tensor<512xf32>) {
+  %0 = linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<64x512xf32>) outs(%e : tensor<64x512xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %2 = math.exp %in : f32
+    linalg.yield %2 : f32
+  } -> tensor<64x512xf32>
+  %1 = linalg.generic {indexing_maps = [#turned, #first], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<64x512xf32>) outs(%z : tensor<512xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %2 = arith.addf %out, %in : f32
+    linalg.yield %2 : f32
+  } -> tensor<512xf32>
+  return %0, %1 : tensor<64x512xf32>, tensor<512xf32>
+}
+
+// Few columns are better summed in parts.
+// CHECK-LABEL: func.func @few
+// CHECK-COUNT-2: linalg.generic
+func.func @few(%x: tensor<64x32xf32>, %e: tensor<64x32xf32>, %z: tensor<32xf32>) -> (tensor<64x32xf32>, tensor<32xf32>) {
   %0 = linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
   ^bb0(%in: f32, %out: f32):
     %2 = math.exp %in : f32
@@ -30,16 +47,16 @@ func.func @columns(%x: tensor<64x32xf32>, %e: tensor<64x32xf32>, %z: tensor<32xf
 // A row is in cache when it is summed.
 // CHECK-LABEL: func.func @rows
 // CHECK-COUNT-2: linalg.generic
-func.func @rows(%x: tensor<64x32xf32>, %e: tensor<64x32xf32>, %z: tensor<64xf32>) -> (tensor<64x32xf32>, tensor<64xf32>) {
-  %0 = linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
+func.func @rows(%x: tensor<512x32xf32>, %e: tensor<512x32xf32>, %z: tensor<512xf32>) -> (tensor<512x32xf32>, tensor<512xf32>) {
+  %0 = linalg.generic {indexing_maps = [#full, #full], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<512x32xf32>) outs(%e : tensor<512x32xf32>) {
   ^bb0(%in: f32, %out: f32):
     %2 = math.exp %in : f32
     linalg.yield %2 : f32
-  } -> tensor<64x32xf32>
-  %1 = linalg.generic {indexing_maps = [#full, #first], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<64x32xf32>) outs(%z : tensor<64xf32>) {
+  } -> tensor<512x32xf32>
+  %1 = linalg.generic {indexing_maps = [#full, #first], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<512x32xf32>) outs(%z : tensor<512xf32>) {
   ^bb0(%in: f32, %out: f32):
     %2 = arith.addf %out, %in : f32
     linalg.yield %2 : f32
-  } -> tensor<64xf32>
-  return %0, %1 : tensor<64x32xf32>, tensor<64xf32>
+  } -> tensor<512xf32>
+  return %0, %1 : tensor<512x32xf32>, tensor<512xf32>
 }
