@@ -2,7 +2,8 @@
 
 A copy that walks one buffer along its rows strides through the other: each element would cost a
 cache line. A tile is loaded row by row from the one, transposed by shuffles, and stored row by row
-to the other; what does not fill a tile goes element by element.
+to the other; what does not fill a tile goes element by element. Arithmetic on an element is done on
+the vectors on the way.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ Indices = Callable[[ir.AffineMap], list[ir.Value]]
 
 
 def is_transposing_copy(generic: Generic, outer: int, inner: int) -> bool:
-    """Whether a generic copies its one input, contiguous along `outer`, to `inner`-contiguous."""
+    """Whether a generic copies its one input, contiguous along `outer`, to `inner`-contiguous, with
+    arithmetic on each element that vectors have, too."""
     if len(generic.inputs) != 1 or len(generic.outputs) != 1 or any(generic.reductions):
         return False
     block = generic.body
-    if len(block.operations) != 1 or block.operations[0].operands[0] != block.arguments[0]:
+    *computing, _ = (op.operation for op in block.operations)
+    if not all(op.name.startswith("arith.") and len(op.results) == 1 for op in computing):
+        return False
+    if list(block.arguments[1].uses):
         return False
     source, target = generic.inputs[0].type, generic.outputs[0].type
     if not isinstance(source, ir.MemRefType) or isinstance(source.element_type, ir.ComplexType):
@@ -64,7 +69,7 @@ def emit_transposed_block(
     def copy(o: ir.Value, i: ir.Value) -> None:
         position[outer], position[inner] = o, i
         value = load(generic.inputs[0], indices(generic.input_maps[0]))
-        store(value, generic.outputs[0], indices(generic.output_maps[0]))
+        store(_computed(generic, value), generic.outputs[0], indices(generic.output_maps[0]))
 
     def copies(outside: tuple[ir.Value, ir.Value], inside: tuple[ir.Value, ir.Value]) -> None:
         for_steps(*outside, 1, lambda o: for_steps(*inside, 1, lambda i: copy(o, i)))
@@ -113,7 +118,37 @@ def _turn(
     for number, turned in enumerate(_turned(rows)):
         position[outer[0]] = arith.AddIOp(outer[1], index(number)).result
         position[inner[0]] = inner[1]
-        vector.StoreOp(turned, generic.outputs[0], indices(generic.output_maps[0]))
+        vector.StoreOp(_computed(generic, turned), generic.outputs[0], indices(generic.output_maps[0]))
+
+
+def _computed(generic: Generic, value: ir.Value) -> ir.Value:
+    """What the body makes of an element, or of a vector of them."""
+    now = {generic.body.arguments[0]: value}
+    shape = value.type.shape if isinstance(value.type, ir.VectorType) else None
+
+    def wide(type_: ir.Type) -> ir.Type:
+        return type_ if shape is None else ir.VectorType.get(shape, type_)
+
+    def given(operand: ir.Value) -> ir.Value:
+        if operand not in now:
+            now[operand] = (
+                operand
+                if shape is None
+                else vector.BroadcastOp(wide(operand.type), operand).result
+            )
+        return now[operand]
+
+    *computing, end = (op.operation for op in generic.body.operations)
+    for op in computing:
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        if op.name == "arith.constant":
+            made = ir.Operation.create(op.name, [op.results[0].type], [], attributes).result
+            now[op.results[0]] = made if shape is None else vector.BroadcastOp(wide(made.type), made).result
+            continue
+        operands = [given(operand) for operand in op.operands]
+        result = ir.Operation.create(op.name, [wide(op.results[0].type)], operands, attributes)
+        now[op.results[0]] = result.result
+    return given(end.operands[0])
 
 
 def _turned(rows: list[ir.Value]) -> list[ir.Value]:

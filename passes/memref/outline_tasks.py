@@ -30,7 +30,7 @@ RANGE = "lamina.range"
 _RECOMPUTED = (
     "affine.apply", "arith.", "complex.", "index.", "memref.cast", "memref.collapse_shape",
     "memref.expand_shape", "memref.get_global", "memref.load", "memref.reinterpret_cast",
-    "memref.subview", "memref.view",
+    "memref.subview", "memref.view", "ub.poison",
 )  # fmt: skip
 
 

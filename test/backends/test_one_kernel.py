@@ -103,3 +103,11 @@ def test_rows_stay_in_cache(name: str) -> None:
     made = re.findall(r"(%\d+):?\d* = call .* -> .*tensor<64x1000xf32>", main)
     returned = main[main.index("return") :]
     assert all(name in returned for name in made), main
+
+
+def test_attention_is_divided_among_threads():
+    x = jnp.ones((1, 8, 512, 64))
+    attention = lamina.jit(lambda q, k, v: nn.softmax(q @ k.swapaxes(-1, -2)) @ v)
+    texts = attention.lower(x, x, x).compile()
+    assert "fused_attention_0" in texts.as_text("fused")
+    assert "lamina_parallel_for" in texts.as_text("asm")

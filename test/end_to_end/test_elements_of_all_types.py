@@ -28,6 +28,7 @@ def _numbers(dtype: type) -> np.ndarray:
 def _moved(m, x):
     return {
         "turned": m.transpose(x),
+        "turned and compared": m.transpose(x) == m.transpose(x[:1, :1]),
         "turned within": m.swapaxes(x.reshape(10, 13, 70), 1, 2),
         "from behind": x[::-1, ::-1],
         "rolled": m.roll(x, (5, -7), (0, 1)),

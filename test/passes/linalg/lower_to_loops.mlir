@@ -108,3 +108,21 @@ func.func @beside(%x: memref<3x4xf32>, %e: memref<3x4xf32>, %s: memref<3xf32>) {
   }
   return
 }
+
+// Arithmetic on the way is done on vectors.
+// CHECK-LABEL: func.func @turned_and_converted
+// CHECK-COUNT-16: vector.load %arg0
+// CHECK-COUNT-64: vector.shuffle
+// CHECK: arith.addf %{{.*}} : vector<16xf32>
+// CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
+// CHECK: vector.store %{{.*}}, %arg1{{.*}} : memref<70x100xf16>, vector<16xf16>
+func.func @turned_and_converted(%x: memref<100x70xf32>, %y: memref<70x100xf16>) {
+  %c = arith.constant 1.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<100x70xf32>) outs(%y : memref<70x100xf16>) attrs = {lamina.loops = array<i64: 0, 64, 1, 64, 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %out: f16):
+    %0 = arith.addf %in, %c : f32
+    %1 = arith.truncf %0 : f32 to f16
+    linalg.yield %1 : f16
+  }
+  return
+}

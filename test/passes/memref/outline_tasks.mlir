@@ -35,6 +35,23 @@ func.func @blocks(%s: memref<f32>, %y: memref<100xf32>) {
 
 // -----
 
+// What has no value yet has none inside either.
+// CHECK-LABEL: func.func private @nothing_task_0
+// CHECK: ub.poison : vector<4xf32>
+// CHECK-NOT: scf.forall
+func.func @nothing(%y: memref<8x4xf32>) {
+  %p = ub.poison : vector<4xf32>
+  %c = arith.constant 2.0 : f32
+  %0 = arith.constant 0 : index
+  scf.forall (%i) in (8) {
+    %v = vector.insert %c, %p[1] : f32 into vector<4xf32>
+    vector.store %v, %y[%i, %0] : memref<8x4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
 // A number that came from nowhere known can't be passed to a task.
 // CHECK-LABEL: func.func @serial
 // CHECK: scf.forall
