@@ -6,8 +6,6 @@ the object files it names. Nothing in it is executed by reading it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +44,8 @@ class Artifact:
         return _checksum(self._body())
 
     def _body(self) -> bytes:
+        import json
+
         index = {name: len(data) for name, data in self.objects.items()}
         head = json.dumps({"manifest": self.manifest, "objects": index}).encode()
         return b"".join([_LENGTH.pack(len(head)), head, *self.objects.values()])
@@ -57,6 +57,8 @@ class Artifact:
         Raises:
             ArtifactError: the bytes are damaged, cut off, or of another ABI version.
         """
+        import json
+
         if len(data) < _HEADER.size:
             raise ArtifactError("not an artifact: it is shorter than the header of one")
         magic, length, checksum = _HEADER.unpack_from(data)
@@ -81,4 +83,6 @@ class Artifact:
 
 
 def _checksum(data: bytes | memoryview) -> bytes:
+    import hashlib
+
     return hashlib.blake2b(data, digest_size=32).digest()

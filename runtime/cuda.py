@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
-import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
-from lamina.runtime.store import default_store
 
 CONSTANTS = "constants.bin"
 """The object of an artifact that holds its constants' bytes."""
@@ -100,6 +95,8 @@ class _Choices:
 
     def of(self, symbol: str, described: dict[str, Any]) -> str:
         """`kernel`, `library`, or `measure`, for a kernel."""
+        import json
+
         if "library" not in described or self.option == "kernel":
             return "kernel"
         wanted = described["library"]["choose"] if self.option == "measure" else self.option
@@ -108,12 +105,18 @@ class _Choices:
         self.path = self.path or _cublaslt()
         if not _runtime.cublaslt_version(self.path):
             return "kernel"
+        from lamina.runtime.store import default_store
+
         store = default_store()
         known = store.get(_KIND, self._key(symbol)) if store and wanted == "measure" else None
         return json.loads(known)["choose"] if known else wanted
 
     def keep(self, timings: dict[str, tuple[float, float]]) -> None:
         """Keep what was measured for the next time."""
+        import json
+
+        from lamina.runtime.store import default_store
+
         store = default_store()
         for symbol, (kernel, library) in timings.items():
             choose = "kernel" if kernel <= library else "library"
@@ -122,6 +125,8 @@ class _Choices:
                 store.put(_KIND, self._key(symbol), json.dumps(entry).encode())
 
     def _key(self, symbol: str) -> str:
+        import hashlib
+
         gpu = _runtime.cuda_device(self.device)
         of = (symbol, gpu["name"], gpu["capability"], _runtime.cublaslt_version(self.path))
         return hashlib.blake2b(repr(of).encode(), digest_size=16).hexdigest()
@@ -134,6 +139,9 @@ _KIND = "products"
 @functools.cache
 def _cublaslt() -> str:
     """The file of cuBLASLt that its wheel brought, or the name under which the system may have it."""
+    import importlib.util
+    from pathlib import Path
+
     spec = importlib.util.find_spec("nvidia")
     folders = (spec.submodule_search_locations or ()) if spec is not None else ()
     found = [path for folder in folders for path in Path(folder).glob("*/lib/libcublasLt.so.??")]

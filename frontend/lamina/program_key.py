@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
     donated, the settings, the target (by default this machine's processor) and lamina itself. None
     if something in it has no text form.
     """
+    import hashlib
+
     from lamina.backends.target import Target
 
     if not has_text(plan.closed.jaxpr):
@@ -51,6 +52,8 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
 @functools.cache
 def fingerprint() -> str:
     """Changes with every change of lamina's own files (a source checkout's too)."""
+    import hashlib
+
     digest = hashlib.blake2b(digest_size=16)
     for root in package_folders():
         for folder, names, files in os.walk(root):
