@@ -90,14 +90,14 @@ def _optimised(
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(target_machine, tuning) as builder:
         if variants and not options.vectorise:
-            _dropping().run(module, builder)
+            _passes(_DROPPING).run(module, builder)
         if passes:
             builder.getModulePassManager().run(module, builder)
         elif options.simplify:
-            _simplifications().run(module, builder)
+            _passes(_SIMPLIFICATIONS).run(module, builder)
         if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
-            _inlining().run(module, builder)
+            _passes(_INLINING).run(module, builder)
     return module, target_machine
 
 
@@ -118,44 +118,29 @@ _KEPT = "@llvm.compiler.used"
 
 
 def _kept(functions: list[str]) -> str:
-    pointers = ", ".join(f"ptr @{name}" for name in dict.fromkeys(functions))
-    count = len(dict.fromkeys(functions))
-    return f'\n{_KEPT} = appending global [{count} x ptr] [{pointers}], section "llvm.metadata"\n'
+    pointers = [f"ptr @{name}" for name in dict.fromkeys(functions)]
+    of = f"[{len(pointers)} x ptr] [{', '.join(pointers)}]"
+    return f'\n{_KEPT} = appending global {of}, section "llvm.metadata"\n'
 
 
 def _without_kept(text: str) -> str:
     return "".join(line for line in text.splitlines(True) if not line.startswith(_KEPT))
 
 
-def _dropping() -> llvm.ModulePassManager:
-    """What is done with them where no loop is."""
+_DROPPING = ("global_dead_code_eliminate",)
+"""What is done with them where no loop is vectorised."""
+_INLINING = ("always_inliner", "global_dead_code_eliminate", "instruction_combine", "simplify_cfg")
+"""What is done with them once loops are."""
+_SIMPLIFICATIONS = ("sroa", "instruction_combine", "simplify_cfg")
+"""What pays even where the code runs once: it leaves less to translate."""
+
+
+def _passes(names: tuple[str, ...]) -> llvm.ModulePassManager:
     import llvmlite.binding as llvm
 
     passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    return passes
-
-
-def _inlining() -> llvm.ModulePassManager:
-    """What is done with such functions once loops are vectorised."""
-    import llvmlite.binding as llvm
-
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    return passes
-
-
-def _simplifications() -> llvm.ModulePassManager:
-    """What pays even where the code runs once: it leaves less to translate."""
-    import llvmlite.binding as llvm
-
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
+    for name in names:
+        getattr(passes, f"add_{name}_pass")()
     return passes
 
 

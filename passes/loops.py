@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf
 
+GRAIN = "lamina.grain"
+"""How many iterations of an `scf.forall` are worth a task."""
+
 Body = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
 """(positions, carried values) -> the carried values of the next iteration."""
 
@@ -59,6 +62,51 @@ def for_steps(
         return []
 
     for_range(low, high, [], once, step)
+
+
+def for_tasks(
+    highs: Sequence[int],
+    tasks: int,
+    grain: int,
+    body: Callable[[list[ir.Value]], None],
+    *,
+    lows: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+) -> None:
+    """Loops up to `highs`, from 0 in steps of 1 unless said otherwise, of which so many leading ones
+    are divided among threads, in tasks of at least `grain` iterations; `body` is given the loops'
+    variables."""
+    lows = [0] * len(highs) if lows is None else list(lows)
+    steps = [1] * len(highs) if steps is None else list(steps)
+
+    def serial(level: int, positions: list[ir.Value]) -> None:
+        if level == len(highs):
+            body(positions)
+            return
+        low, high = index(lows[level]), index(highs[level])
+        for_steps(low, high, steps[level], lambda i: serial(level + 1, [*positions, i]))
+
+    if not tasks:
+        serial(0, [])
+        return
+    forall = parallel_loop(lows[:tasks], list(highs[:tasks]), steps[:tasks], grain)
+    with ir.InsertionPoint(forall.body):
+        end = scf.InParallelOp()
+    with ir.InsertionPoint(end):
+        serial(tasks, list(forall.induction_variables))
+
+
+def parallel_loop(
+    lows: Sequence[int],
+    highs: Sequence[int],
+    steps: Sequence[int],
+    grain: int,
+    shared: Sequence[ir.Value] = (),
+) -> scf.ForallOp:
+    """An `scf.forall` without a body, on tensors that its iterations share."""
+    forall = scf.ForallOp(list(lows), list(highs), list(steps), list(shared))
+    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), grain)
+    return forall
 
 
 def if_else(

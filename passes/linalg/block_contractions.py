@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lamina.dialects.vendors import arith, ir, memref, scf
+from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.contraction import (
     Contraction,
@@ -30,7 +30,6 @@ from lamina.passes.linalg.contraction import (
     rows_of_block,
 )
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue, part_of
-from lamina.passes.linalg.lower_to_loops import GRAIN
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import (
     Block,
@@ -49,7 +48,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
-from lamina.passes.loops import for_steps, index
+from lamina.passes.loops import for_steps, for_tasks, index
 
 _NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
@@ -427,25 +426,8 @@ def _nest(
     inside: Callable[[Position], None],
 ) -> None:
     """Loops over dimensions, the leading ones as tasks, around `inside`."""
-
-    def serial(level: int, position: Position) -> None:
-        if level == len(dimensions):
-            inside(position)
-            return
-        for_steps(
-            index(lows[level]),
-            index(highs[level]),
-            steps[level],
-            lambda i: serial(level + 1, {**position, dimensions[level]: i}),
-        )
-
-    if not tasks:
-        serial(0, {})
-        return
-    forall = scf.ForallOp(list(lows[:tasks]), list(highs[:tasks]), list(steps[:tasks]))
-    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), grain)
-    with ir.InsertionPoint(forall.body):
-        end = scf.InParallelOp()
-    with ir.InsertionPoint(end):
-        variables = zip(dimensions, forall.induction_variables, strict=False)
-        serial(tasks, dict(variables))
+    for_tasks(
+        highs, tasks, grain,
+        lambda values: inside(dict(zip(dimensions, values, strict=True))),
+        lows=lows, steps=steps,
+    )  # fmt: skip

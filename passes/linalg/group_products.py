@@ -60,8 +60,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
-from lamina.passes.linalg.task_nest import for_tasks
-from lamina.passes.loops import for_range, for_steps, index
+from lamina.passes.loops import for_range, for_steps, for_tasks, index
 
 _TILE_NANOSECONDS, _VECTOR_NANOSECONDS = 0.0008, 0.004  # of a multiplication and addition
 _PACKED_BYTE_NANOSECONDS = 0.08

@@ -30,10 +30,9 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.linalg.transposes import emit_transposed_block, is_transposing_copy
-from lamina.passes.loops import for_steps, index, load, store
+from lamina.passes.loops import for_tasks, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
-GRAIN = "lamina.grain"
 _LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
 
 
@@ -82,7 +81,8 @@ def _emit_group(
     with ir.InsertionPoint(last), last.location:
         loops = nests[0].loops[:depth]
         extents = [first.extents[loop.dimension] for loop in loops]
-        _outer_loops(loops, extents, nests[0], inside)
+        steps = [loop.step for loop in loops]
+        for_tasks(extents, nests[0].tasks, nests[0].grain, inside, steps=steps)
 
 
 def _walks_reductions(generic: Generic, map_: ir.AffineMap) -> bool:
@@ -90,44 +90,6 @@ def _walks_reductions(generic: Generic, map_: ir.AffineMap) -> bool:
     return any(
         isinstance(e, ir.AffineDimExpr) and generic.reductions[ir.AffineDimExpr(e).position]
         for e in map_.results
-    )
-
-
-def _outer_loops(
-    loops: Sequence[Loop],
-    extents: Sequence[int],
-    nest: LoopNest,
-    inside: Callable[[list[ir.Value]], None],
-) -> None:
-    """The tasks of a nest as one parallel loop, the rest of `loops` serially, then `inside`."""
-    steps = [loop.step for loop in loops]
-    if not nest.tasks:
-        _serial_loops(extents, steps, [], inside)
-        return
-    tasks = nest.tasks
-    forall = scf.ForallOp([0] * tasks, extents[:tasks], steps[:tasks])
-    forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), nest.grain)
-    with ir.InsertionPoint(forall.body):
-        end = scf.InParallelOp()
-    with ir.InsertionPoint(end):
-        _serial_loops(extents[tasks:], steps[tasks:], list(forall.induction_variables), inside)
-
-
-def _serial_loops(
-    extents: Sequence[int],
-    steps: Sequence[int],
-    inductions: list[ir.Value],
-    inside: Callable[[list[ir.Value]], None],
-) -> None:
-    if not extents:
-        inside(inductions)
-        return
-
-    for_steps(
-        index(0),
-        index(extents[0]),
-        steps[0],
-        lambda induction: _serial_loops(extents[1:], steps[1:], [*inductions, induction], inside),
     )
 
 

@@ -36,9 +36,10 @@ class MergeColumnSums(Pass):
     def run(self, module: ir.Module) -> None:
         for op in generics_together(module):
             if len(op.results) == 1 and isinstance(op.results[0].type, ir.RankedTensorType):
-                producer = _producer(read_generic(op))
+                reduction = read_generic(op)
+                producer = _producer(reduction)
                 if producer is not None:
-                    _merge(producer, read_generic(op))
+                    _merge(producer, reduction)
                     self.count("merged")
 
 

@@ -35,8 +35,7 @@ from lamina.passes.linalg.register_blocks import (
     repeat,
     store_vector,
 )
-from lamina.passes.linalg.task_nest import for_tasks
-from lamina.passes.loops import for_steps, index, load, store
+from lamina.passes.loops import for_steps, for_tasks, index, load, store
 from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
 from lamina.passes.stablehlo.elements import element_of
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
+from lamina.passes.loops import GRAIN
 
-GRAIN = "lamina.grain"
 TASK = "lamina.task"
 RANGE = "lamina.range"
 _RECOMPUTED = (

@@ -29,12 +29,12 @@ from lamina.passes.loops import (
     index,
     inline_scalar_region,
     insert,
+    parallel_loop,
     replace_each,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
 
 INOUT = "lamina.inout"
-GRAIN = "lamina.grain"
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
 _CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting
 _PARTS = (2, 8)  # for single elements, for windows: each part looks at all index vectors
@@ -88,8 +88,7 @@ class Scatter:
             return self._walk(results, None)
         dimension, size, count = parts
         extent = _shape(self.inputs[0])[dimension]
-        forall = scf.ForallOp([0], [count], [1], results)
-        forall.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
+        forall = parallel_loop([0], [count], [1], 1, results)
         with ir.InsertionPoint(forall.body):
             low = arith.MulIOp(forall.induction_variables[0], index(size)).result
             left = arith.SubIOp(index(extent), low).result

@@ -158,7 +158,7 @@ def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
 
 
 def _wider(left: np.dtype, right: np.dtype) -> np.dtype:
-    """Of two dtypes the one that products are computed in."""
+    """Of two dtypes the one of wider range: the result's, where none is asked for."""
     if left == right:
         return left
 
