@@ -13,9 +13,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from fake_driver import FakeDriver, _set, _set_int
+from fake_c import INT, PTR, WORD, set_int, set_word
+from fake_driver import FakeDriver
 
-_P, _I, _L = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
 _TYPES = {0: np.float32, 1: np.float64, 2: np.float16, 3: np.int8, 4: np.complex64, 5: np.complex128,
           10: np.int32, 14: ml_dtypes.bfloat16}  # fmt: skip
 NOT_SUPPORTED = 15
@@ -40,7 +40,7 @@ class FakeCublasLt:
 
     def calls(self) -> dict[str, Any]:
         def made(cuda: FakeDriver, out: int, *given: int) -> None:
-            _set(out, cuda.handle(_Described(given)))
+            set_word(out, cuda.handle(_Described(given)))
 
         def set_attribute(cuda: FakeDriver, of: int, which: int, data: int, size: int) -> None:
             content = ctypes.string_at(data, size)
@@ -51,16 +51,16 @@ class FakeCublasLt:
 
         table: dict[str, tuple[tuple[Any, ...], Callable[..., int | None]]] = {
             "GetVersion": ((), lambda cuda: 130100),
-            "Create": ((_P,), made),
-            "MatmulDescCreate": ((_P, _I, _I), made),
-            "MatrixLayoutCreate": ((_P, _I, _L, _L, _L), made),
-            "MatmulPreferenceCreate": ((_P,), made),
-            "MatmulAlgoGetHeuristic": ((*[_P] * 7, _I, _P, _P), self._heuristic),
-            "Matmul": ((*[_P] * 14, _L, _P), self._multiply),
+            "Create": ((PTR,), made),
+            "MatmulDescCreate": ((PTR, INT, INT), made),
+            "MatrixLayoutCreate": ((PTR, INT, WORD, WORD, WORD), made),
+            "MatmulPreferenceCreate": ((PTR,), made),
+            "MatmulAlgoGetHeuristic": ((*[PTR] * 7, INT, PTR, PTR), self._heuristic),
+            "Matmul": ((*[PTR] * 14, WORD, PTR), self._multiply),
         }
         for kind in ("MatmulDesc", "MatrixLayout", "MatmulPreference"):
-            table[f"{kind}SetAttribute"] = ((_P, _I, _P, _L), set_attribute)
-            table[f"{kind}Destroy"] = ((_P,), dropped)
+            table[f"{kind}SetAttribute"] = ((PTR, INT, PTR, WORD), set_attribute)
+            table[f"{kind}Destroy"] = ((PTR,), dropped)
         return {f"cublasLt{name}": call for name, call in table.items()}
 
     def _heuristic(
@@ -72,9 +72,9 @@ class FakeCublasLt:
         if not self.has_algorithms:
             return NOT_SUPPORTED
         ctypes.memset(found, 0, 96)
-        _set(found, _MAGIC)
-        _set(found + 64, _WORKSPACE)
-        _set_int(count, 1)
+        set_word(found, _MAGIC)
+        set_word(found + 64, _WORKSPACE)
+        set_int(count, 1)
         return None
 
     def _multiply(

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import math
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import fake_c
+import fake_graphs
 import ml_dtypes
 import numpy as np
 import pytest
 import simt
 import simt_wgmma
+from fake_c import INT, PTR, UINT, WORD, pointer, set_int, set_text, set_word
 
 import lamina
 from lamina.backends.cuda import program as cuda_program
@@ -33,9 +37,8 @@ OUT_OF_MEMORY, NOT_READY, UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY = 2, 600, 999, 700
 _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
-_GRAPHS = "cuGraph"
 
-Work = Callable[[], None]
+Work = fake_graphs.Work
 
 
 class Stream:
@@ -71,20 +74,6 @@ class Event:
     stream: Stream | None = None
     place: int = 0
     time: float = 0.0
-
-
-@dataclass
-class Node:
-    work: Work
-    body: Graph | None = None
-    loops: bool = False
-    handle: int = 0
-
-
-@dataclass
-class Graph:
-    nodes: dict[int, Node] = field(default_factory=dict)
-    last: int = 0
 
 
 class FakeDriver:
@@ -141,7 +130,7 @@ class FakeDriver:
     def table(self) -> dict[str, int]:
         """symbol -> address, for `replace_cuda_driver`."""
         made = {}
-        for symbol, (kinds, function) in (_CALLS | self.libraries).items():
+        for symbol, (kinds, function) in (CALLS | self.libraries).items():
             if symbol not in self.without:
                 callback = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self._guarded(symbol, function))
                 self.keep.append(callback)
@@ -176,6 +165,21 @@ class FakeDriver:
                 return block[address - base : address - base + size]
         raise IndexError(f"{size} bytes at {address:#x} are no memory of the device")
 
+    # ---- copies ---------------------------------------------------------------------------------
+    def copier(self, target: int, source: int, size: int) -> Work:
+        def copy() -> None:
+            self.at(target, size)[:] = self.at(source, size).copy()
+
+        return copy
+
+    def filler(self, target: int, element: int, width: int, count: int) -> Work:
+        data = np.frombuffer(element.to_bytes(width, "little") * count, np.uint8)
+
+        def fill() -> None:
+            self.at(target, width * count)[:] = data
+
+        return fill
+
     # ---- kernels ---------------------------------------------------------------------------------
     def launcher(
         self, function: Any, grid: tuple[int, ...], parameters: int, shared: int
@@ -183,7 +187,7 @@ class FakeDriver:
         """The launch of a function on what its parameters are now."""
         if function == "lamina_set_condition":
             handle, address, size, low, high, outside = (
-                ctypes.c_int64.from_address(_pointer(parameters, i)).value for i in range(6)
+                ctypes.c_int64.from_address(pointer(parameters, i)).value for i in range(6)
             )
             return lambda: self._decide(handle, address, size, low, high, outside)
         kernel = simt.kernel(self.kernels[function], function)
@@ -192,7 +196,7 @@ class FakeDriver:
         arguments = kernel.regions[0].blocks[0].arguments
         addresses = []
         for i, value in enumerate(arguments):
-            at = _pointer(parameters, i)
+            at = pointer(parameters, i)
             if str(value.type) == "!llvm.ptr":  # a tensor map, which is given by value
                 assert at % 64 == 0 and ctypes.string_at(at + 8, 120) == bytes(120)
             addresses.append(ctypes.c_uint64.from_address(at).value)
@@ -231,87 +235,44 @@ class FakeDriver:
         value = int(self.at(address, size).view(kind)[0])
         self.conditions[handle] = int((low <= value <= high) != bool(outside))
 
-    def run_graph(self, nodes: dict[int, Node]) -> None:
-        for node in nodes.values():
-            if node.body is None:
-                node.work()
-            elif node.loops:
-                while self.conditions[node.handle]:
-                    self.run_graph(node.body.nodes)
-            elif self.conditions[node.handle]:
-                self.run_graph(node.body.nodes)
-
-    def add(self, out: int, graph: int, before: int, count: int, node: Node) -> None:
-        held: Graph = self.objects[graph]
-        assert count == (1 if held.last else 0)
-        assert not count or _pointer(before, 0) == held.last, "no chain"
-        held.last = self.handle(node)
-        held.nodes[held.last] = node
-        _set(out, held.last)
-
-
-def _pointer(array: int, index: int) -> int:
-    return ctypes.c_uint64.from_address(array + 8 * index).value
-
-
-def _set(out: int, value: int) -> None:
-    ctypes.c_uint64.from_address(out).value = value
-
-
-def _set_int(out: int, value: int) -> None:
-    ctypes.c_int.from_address(out).value = value
-
-
-def _set_text(out: int, text: bytes | None) -> None:
-    _set(out, ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0)
-
 
 # ---- the calls -----------------------------------------------------------------------------------
-_P, _I, _U, _L = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_uint64
-_CALLS: dict[str, tuple[tuple[Any, ...], Callable[..., int | None]]] = {}
+_CALLS: fake_c.Calls = {}
+_call = functools.partial(fake_c.register, _CALLS)
+
+_call("cuInit", UINT)(lambda self, flags: 0)
+_call("cuDriverGetVersion", PTR)(lambda self, out: set_int(out, self.version))
+_call("cuGetErrorName", INT, PTR)(lambda self, code, out: set_text(out, _NAMES.get(code)))
+_call("cuGetErrorString", INT, PTR)(lambda self, code, out: set_text(out, b"as the test wants it"))
+_call("cuDeviceGetCount", PTR)(lambda self, out: set_int(out, self.gpus))
+_call("cuDeviceGet", PTR, INT)(lambda self, out, number: set_int(out, number))
+_call("cuDeviceTotalMem_v2", PTR, INT)(lambda self, out, device: set_word(out, self.memory))
+_call("cuDevicePrimaryCtxRetain", PTR, INT)(lambda self, out, device: set_word(out, self.handle("context")))
+_call("cuCtxSetCurrent", PTR)(lambda self, context: 0)
+_call("cuStreamCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Stream())))
+_call("cuEventCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Event())))
+_call("cuEventDestroy_v2", PTR)(lambda self, event: 0)
+_call("cuDeviceGetDefaultMemPool", PTR, INT)(lambda self, out, device: set_word(out, self.handle("pool")))
+_call("cuMemPoolSetAttribute", PTR, INT, PTR)(lambda self, pool, what, value: 0)
+_call("cuMemPoolTrimTo", PTR, WORD)(lambda self, pool, keep: 0)
+_call("cuModuleLoadData", PTR, PTR)(lambda self, out, image: set_word(out, self.handle("module")))
+_call("cuModuleUnload", PTR)(lambda self, module: 0)
 
 
-def _call(symbol: str, *kinds: Any) -> Callable[..., Any]:
-    def register(function: Callable[..., int | None]) -> Callable[..., int | None]:
-        _CALLS[symbol] = (kinds, function)
-        return function
-
-    return register
-
-
-_call("cuInit", _U)(lambda self, flags: 0)
-_call("cuDriverGetVersion", _P)(lambda self, out: _set_int(out, self.version))
-_call("cuGetErrorName", _I, _P)(lambda self, code, out: _set_text(out, _NAMES.get(code)))
-_call("cuGetErrorString", _I, _P)(lambda self, code, out: _set_text(out, b"as the test wants it"))
-_call("cuDeviceGetCount", _P)(lambda self, out: _set_int(out, self.gpus))
-_call("cuDeviceGet", _P, _I)(lambda self, out, number: _set_int(out, number))
-_call("cuDeviceTotalMem_v2", _P, _I)(lambda self, out, device: _set(out, self.memory))
-_call("cuDevicePrimaryCtxRetain", _P, _I)(lambda self, out, device: _set(out, self.handle("context")))
-_call("cuCtxSetCurrent", _P)(lambda self, context: 0)
-_call("cuStreamCreate", _P, _U)(lambda self, out, flags: _set(out, self.handle(Stream())))
-_call("cuEventCreate", _P, _U)(lambda self, out, flags: _set(out, self.handle(Event())))
-_call("cuEventDestroy_v2", _P)(lambda self, event: 0)
-_call("cuDeviceGetDefaultMemPool", _P, _I)(lambda self, out, device: _set(out, self.handle("pool")))
-_call("cuMemPoolSetAttribute", _P, _I, _P)(lambda self, pool, what, value: 0)
-_call("cuMemPoolTrimTo", _P, _L)(lambda self, pool, keep: 0)
-_call("cuModuleLoadData", _P, _P)(lambda self, out, image: _set(out, self.handle("module")))
-_call("cuModuleUnload", _P)(lambda self, module: 0)
-
-
-@_call("cuFuncSetAttribute", _P, _I, _I)
+@_call("cuFuncSetAttribute", PTR, INT, INT)
 def _function_set(self: FakeDriver, function: int, what: int, value: int) -> None:
     assert what == 8 and value <= 227 << 10
     self.dynamic_shared[self.objects[function]] = value
 
 
-@_call("cuTensorMapEncodeTiled", _P, _I, _U, _P, _P, _P, _P, _P, _I, _I, _I, _I)
+@_call("cuTensorMapEncodeTiled", PTR, INT, UINT, PTR, PTR, PTR, PTR, PTR, INT, INT, INT, INT)
 def _tensor_map(
     self: FakeDriver, out: int, type_: int, rank: int, address: int, sizes: int, strides: int,
     box: int, steps: int, interleave: int, swizzle: int, promotion: int, fill: int,
 ) -> int | None:  # fmt: skip
     """Refuses what the driver's documentation says it does."""
-    size = [_pointer(sizes, i) for i in range(rank)]
-    stride = [_pointer(strides, i) for i in range(rank - 1)]
+    size = [pointer(sizes, i) for i in range(rank)]
+    stride = [pointer(strides, i) for i in range(rank - 1)]
     length, step = (
         [ctypes.c_uint32.from_address(of + 4 * i).value for i in range(rank)] for of in (box, steps)
     )
@@ -327,41 +288,41 @@ def _tensor_map(
     self.next_handle += 16
     self.maps[self.next_handle] = (type_, address, size, stride, length)
     ctypes.memset(out, 0, 128)
-    _set(out, self.next_handle)
+    set_word(out, self.next_handle)
     return None
 
 
-@_call("cuDeviceGetName", _P, _I, _I)
+@_call("cuDeviceGetName", PTR, INT, INT)
 def _device_name(self: FakeDriver, out: int, length: int, device: int) -> None:
     ctypes.memmove(out, b"Emulated GPU\0", 13)
 
 
-@_call("cuDeviceGetAttribute", _P, _I, _I)
+@_call("cuDeviceGetAttribute", PTR, INT, INT)
 def _device_attribute(self: FakeDriver, out: int, what: int, device: int) -> None:
-    _set_int(out, self.capability[what - 75])
+    set_int(out, self.capability[what - 75])
 
 
-@_call("cuMemGetInfo_v2", _P, _P)
+@_call("cuMemGetInfo_v2", PTR, PTR)
 def _memory_info(self: FakeDriver, free: int, total: int) -> None:
-    _set(free, self.memory - self.live_bytes)
-    _set(total, self.memory)
+    set_word(free, self.memory - self.live_bytes)
+    set_word(total, self.memory)
 
 
-@_call("cuStreamSynchronize", _P)
+@_call("cuStreamSynchronize", PTR)
 def _synchronize(self: FakeDriver, stream: int) -> int:
     held: Stream = self.objects[stream]
     held.reach(held.issued)
     return self.broken
 
 
-@_call("cuStreamWaitEvent", _P, _P, _U)
+@_call("cuStreamWaitEvent", PTR, PTR, UINT)
 def _stream_wait(self: FakeDriver, stream: int, event: int, flags: int) -> None:
     recorded = self.objects[event]
     there, place = recorded.stream, recorded.place
     self.objects[stream].put(lambda: there.reach(place))
 
 
-@_call("cuEventRecord", _P, _P)
+@_call("cuEventRecord", PTR, PTR)
 def _record(self: FakeDriver, event: int, stream: int) -> None:
     held = self.objects[stream]
     recorded = self.objects[event]
@@ -373,7 +334,7 @@ def _record(self: FakeDriver, event: int, stream: int) -> None:
     recorded.stream, recorded.place = held, held.issued
 
 
-@_call("cuEventQuery", _P)
+@_call("cuEventQuery", PTR)
 def _query(self: FakeDriver, event: int) -> int:
     held: Event = self.objects[event]
     assert held.stream is not None
@@ -383,7 +344,7 @@ def _query(self: FakeDriver, event: int) -> int:
     return self.broken
 
 
-@_call("cuEventSynchronize", _P)
+@_call("cuEventSynchronize", PTR)
 def _event_synchronize(self: FakeDriver, event: int) -> int:
     held: Event = self.objects[event]
     assert held.stream is not None
@@ -391,13 +352,13 @@ def _event_synchronize(self: FakeDriver, event: int) -> int:
     return self.broken
 
 
-@_call("cuEventElapsedTime", _P, _P, _P)
+@_call("cuEventElapsedTime", PTR, PTR, PTR)
 def _elapsed(self: FakeDriver, out: int, before: int, after: int) -> None:
     passed = self.objects[after].time - self.objects[before].time
     ctypes.c_float.from_address(out).value = passed
 
 
-@_call("cuMemAllocAsync", _P, _L, _P)
+@_call("cuMemAllocAsync", PTR, WORD, PTR)
 def _allocate(self: FakeDriver, out: int, size: int, stream: int) -> int | None:
     assert size > 0
     if self.live_bytes + size > self.memory:
@@ -407,11 +368,11 @@ def _allocate(self: FakeDriver, out: int, size: int, stream: int) -> int | None:
     whole = np.full(size + 64, 0xAB, np.uint8)
     start = -whole.ctypes.data % 64
     self.blocks[address] = whole[start : start + size]
-    _set(out, address)
+    set_word(out, address)
     return None
 
 
-@_call("cuMemFreeAsync", _L, _P)
+@_call("cuMemFreeAsync", WORD, PTR)
 def _release(self: FakeDriver, address: int, stream: int) -> None:
     assert address in self.blocks, "freed twice"
 
@@ -421,20 +382,20 @@ def _release(self: FakeDriver, address: int, stream: int) -> None:
     self.objects[stream].put(free)
 
 
-@_call("cuMemHostAlloc", _P, _L, _U)
+@_call("cuMemHostAlloc", PTR, WORD, UINT)
 def _host_allocate(self: FakeDriver, out: int, size: int, flags: int) -> None:
     block = ctypes.create_string_buffer(size + 64)
     address = -(-ctypes.addressof(block) // 64) * 64
     self.pinned[address] = block
-    _set(out, address)
+    set_word(out, address)
 
 
-@_call("cuMemFreeHost", _P)
+@_call("cuMemFreeHost", PTR)
 def _host_release(self: FakeDriver, block: int) -> None:
     del self.pinned[block]
 
 
-@_call("cuMemcpyHtoDAsync_v2", _L, _P, _L, _P)
+@_call("cuMemcpyHtoDAsync_v2", WORD, PTR, WORD, PTR)
 def _to_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
     pinned = any(base <= source < base + len(block) for base, block in self.pinned.items())
     data = None if pinned else ctypes.string_at(source, size)  # pageable memory is read at once
@@ -446,7 +407,7 @@ def _to_device(self: FakeDriver, target: int, source: int, size: int, stream: in
     self.objects[stream].put(copy)
 
 
-@_call("cuMemcpyDtoHAsync_v2", _P, _L, _L, _P)
+@_call("cuMemcpyDtoHAsync_v2", PTR, WORD, WORD, PTR)
 def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
     def copy() -> None:
         ctypes.memmove(target, self.at(source, size).tobytes(), size)
@@ -456,42 +417,26 @@ def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int)
         self.objects[stream].reach(self.objects[stream].issued)  # pageable: returns when it is done
 
 
-def _copier(self: FakeDriver, target: int, source: int, size: int) -> Work:
-    def copy() -> None:
-        self.at(target, size)[:] = self.at(source, size).copy()
-
-    return copy
-
-
-def _filler(self: FakeDriver, target: int, element: int, width: int, count: int) -> Work:
-    data = np.frombuffer(element.to_bytes(width, "little") * count, np.uint8)
-
-    def fill() -> None:
-        self.at(target, width * count)[:] = data
-
-    return fill
-
-
-@_call("cuMemcpyDtoDAsync_v2", _L, _L, _L, _P)
+@_call("cuMemcpyDtoDAsync_v2", WORD, WORD, WORD, PTR)
 def _on_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
-    self.objects[stream].put(_copier(self, target, source, size))
+    self.objects[stream].put(self.copier(target, source, size))
 
 
-for _width, _kind in ((1, ctypes.c_ubyte), (2, ctypes.c_ushort), (4, _U)):
+for _width, _kind in ((1, ctypes.c_ubyte), (2, ctypes.c_ushort), (4, UINT)):
 
     def _memset(self: FakeDriver, target: int, value: int, count: int, stream: int,
                 width: int = _width) -> None:  # fmt: skip
-        self.objects[stream].put(_filler(self, target, value, width, count))
+        self.objects[stream].put(self.filler(target, value, width, count))
 
-    _call(f"cuMemsetD{8 * _width}Async", _L, _kind, _L, _P)(_memset)
+    _call(f"cuMemsetD{8 * _width}Async", WORD, _kind, WORD, PTR)(_memset)
 
 
-@_call("cuModuleGetFunction", _P, _P, ctypes.c_char_p)
+@_call("cuModuleGetFunction", PTR, PTR, ctypes.c_char_p)
 def _function(self: FakeDriver, out: int, module: int, name: bytes) -> None:
-    _set(out, self.handle(name.decode()))
+    set_word(out, self.handle(name.decode()))
 
 
-@_call("cuLaunchKernel", _P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P)
+@_call("cuLaunchKernel", PTR, UINT, UINT, UINT, UINT, UINT, UINT, UINT, PTR, PTR, PTR)
 def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
     stream, parameters = self.objects[rest[7]], rest[8]
     work = self.launcher(self.objects[function], rest[:6], parameters, rest[6])
@@ -503,130 +448,8 @@ def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
     stream.put(run)
 
 
-# ---- graphs --------------------------------------------------------------------------------------
-_call("cuGraphCreate", _P, _U)(lambda self, out, flags: _set(out, self.handle(Graph())))
-_call("cuGraphDestroy", _P)(lambda self, graph: 0)
-_call("cuGraphExecDestroy", _P)(lambda self, exec_: 0)
-
-
-class _Kernel(ctypes.Structure):
-    _fields_ = (("function", _L), ("sizes", _U * 6), ("shared", _U), ("parameters", _L))
-
-
-class _Memset(ctypes.Structure):
-    _fields_ = (("target", _L), ("pitch", _L), ("value", _U), ("width", _U), ("count", _L), ("height", _L))  # fmt: skip
-
-
-class _Copy(ctypes.Structure):
-    _fields_ = (("_0", _L * 4), ("from_type", _I), ("_1", _L), ("source", _L), ("_2", _L * 4),
-                ("_3", _L * 4), ("to_type", _I), ("_4", _L), ("target", _L), ("_5", _L * 4),
-                ("width", _L), ("height", _L), ("depth", _L))  # fmt: skip
-
-
-class _Conditional(ctypes.Structure):
-    _fields_ = (("type", _I), ("_0", _I * 3), ("handle", _L), ("kind", _I), ("size", _U), ("bodies", _L))  # fmt: skip
-
-
-def _kernel_work(self: FakeDriver, wanted: int) -> Work:
-    kernel = _Kernel.from_address(wanted)
-    function = self.objects[kernel.function]
-    return self.launcher(function, tuple(kernel.sizes), kernel.parameters, kernel.shared)
-
-
-def _copy_work(self: FakeDriver, wanted: int) -> Work:
-    copy = _Copy.from_address(wanted)
-    assert (copy.from_type, copy.to_type, copy.height, copy.depth) == (2, 2, 1, 1)
-    return _copier(self, copy.target, copy.source, copy.width)
-
-
-def _memset_work(self: FakeDriver, wanted: int) -> Work:
-    memset = _Memset.from_address(wanted)
-    return _filler(self, memset.target, memset.value, memset.width, memset.count)
-
-
-for _symbol, _make, _kinds in (
-    ("cuGraphAddKernelNode_v2", _kernel_work, ()),
-    ("cuGraphAddMemcpyNode", _copy_work, (_P,)),
-    ("cuGraphAddMemsetNode", _memset_work, (_P,)),
-):
-
-    def _add(self: FakeDriver, out: int, graph: int, before: int, count: int, wanted: int,
-             context: int = 0, make: Any = _make) -> None:  # fmt: skip
-        self.add(out, graph, before, count, Node(make(self, wanted)))
-
-    _call(_symbol, _P, _P, _P, _L, _P, *_kinds)(_add)
-
-for _symbol, _make, _kinds in (
-    ("cuGraphExecKernelNodeSetParams_v2", _kernel_work, ()),
-    ("cuGraphExecMemcpyNodeSetParams", _copy_work, (_P,)),
-    ("cuGraphExecMemsetNodeSetParams", _memset_work, (_P,)),
-):
-
-    def _update(self: FakeDriver, exec_: int, node: int, wanted: int, context: int = 0,
-                make: Any = _make) -> None:  # fmt: skip
-        self.objects[exec_][node] = Node(make(self, wanted))
-
-    _call(_symbol, _P, _P, _P, *_kinds)(_update)
-
-
-@_call("cuGraphConditionalHandleCreate", _P, _P, _P, _U, _U)
-def _conditional(
-    self: FakeDriver, out: int, graph: int, context: int, first: int, flags: int
-) -> None:
-    self.next_handle += 16
-    self.conditions[self.next_handle] = first
-    _set(out, self.next_handle)
-
-
-@_call("cuGraphAddNode", _P, _P, _P, _L, _P)
-def _add_node(self: FakeDriver, out: int, graph: int, before: int, count: int, wanted: int) -> None:
-    given = _Conditional.from_address(wanted)
-    assert given.type == 13 and given.size == 1
-    body = Graph()
-    self.add(out, graph, before, count, Node(lambda: None, body, given.kind == 1, given.handle))
-    bodies = (ctypes.c_uint64 * 1)(self.handle(body))
-    self.keep.append(bodies)
-    given.bodies = ctypes.addressof(bodies)
-
-
-@_call("cuStreamBeginCapture_v2", _P, _I)
-def _begin_capture(self: FakeDriver, stream: int, mode: int) -> None:
-    assert mode == 1 and self.objects[stream].captured is None
-    self.objects[stream].captured = []
-
-
-@_call("cuStreamEndCapture", _P, _P)
-def _end_capture(self: FakeDriver, stream: int, out: int) -> None:
-    graph = Graph()
-    graph.nodes = {number: Node(work) for number, work in enumerate(self.objects[stream].captured)}
-    self.objects[stream].captured = None
-    _set(out, self.handle(graph))
-
-
-def _child(self: FakeDriver, graph: int) -> Node:
-    nodes = dict(self.objects[graph].nodes)
-    return Node(lambda: self.run_graph(nodes))
-
-
-@_call("cuGraphAddChildGraphNode", _P, _P, _P, _L, _P)
-def _add_child(self: FakeDriver, out: int, graph: int, before: int, count: int, child: int) -> None:
-    self.add(out, graph, before, count, _child(self, child))
-
-
-@_call("cuGraphExecChildGraphNodeSetParams", _P, _P, _P)
-def _update_child(self: FakeDriver, exec_: int, node: int, child: int) -> None:
-    self.objects[exec_][node] = _child(self, child)
-
-
-@_call("cuGraphInstantiateWithFlags", _P, _P, _L)
-def _instantiate(self: FakeDriver, out: int, graph: int, flags: int) -> None:
-    _set(out, self.handle(dict(self.objects[graph].nodes)))
-
-
-@_call("cuGraphLaunch", _P, _P)
-def _graph_launch(self: FakeDriver, exec_: int, stream: int) -> None:
-    nodes = dict(self.objects[exec_])
-    self.objects[stream].put(lambda: self.run_graph(nodes))
+CALLS = _CALLS | fake_graphs.CALLS
+"""All that the driver knows."""
 
 
 # ---- in tests ------------------------------------------------------------------------------------

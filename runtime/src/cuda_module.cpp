@@ -55,9 +55,12 @@ void raise_if(bool failed) {
 
 nb::dict describe_device(int number) {
   return translated([number] {
-    Device& device = Device::get(number);
     size_t free = 0, total = 0;
-    device.memory_info(&free, &total);
+    Device& device = unlocked([&]() -> Device& {
+      Device& found = Device::get(number);
+      found.memory_info(&free, &total);
+      return found;
+    });
     nb::dict found;
     found["name"] = device.name();
     found["capability"] = nb::make_tuple(device.major(), device.minor());
@@ -173,10 +176,11 @@ std::vector<cuda::Step> read_steps(nb::handle from, nb::dict kernels, cuda::Prog
 cuda::Handle load_module(nb::bytes cubin, nb::bytes ptx, const std::string& symbol) {
   const cuda::Driver& driver = cuda::driver();
   cuda::Handle module = nullptr;
-  const std::string what = "for kernel " + symbol;
-  cuda::Result code = driver.module_load(&module, cubin.c_str());
-  if (code == cuda::kNoBinary) code = driver.module_load(&module, ptx.c_str());
-  cuda::check(code, "cuModuleLoadData", [&] { return what; });
+  const cuda::Result code = unlocked([&] {
+    const cuda::Result loaded = driver.module_load(&module, cubin.c_str());
+    return loaded == cuda::kNoBinary ? driver.module_load(&module, ptx.c_str()) : loaded;
+  });
+  cuda::check(code, "cuModuleLoadData", [&] { return "for kernel " + symbol; });
   return module;
 }
 
@@ -260,15 +264,16 @@ nb::object take_library(nb::dict row, const std::string& path, cuda::Program* pr
   product.compute = nb::cast<int>(from["compute"]);
   product.scale = nb::cast<int>(from["scale"]);
   if (from.contains("bias")) product.bias = nb::cast<int>(from["bias"]);
-  auto call = cuda::LibraryCall::make(*program->device, path, product);
+  auto call = unlocked([&] { return cuda::LibraryCall::make(*program->device, path, product); });
   if (!call) return nb::none();
   cuda::Kernel& kernel = program->kernels.back();
   nb::object found = nb::none();
   if (choose == "measure") {
     cuda::Timings timings;
+    const auto scratch = nb::cast<size_t>(row["scratch_bytes"]);
     try {
-      timings = cuda::time_both(*program->device, kernel, *call, product,
-                                nb::cast<size_t>(row["scratch_bytes"]));
+      timings = unlocked(
+          [&] { return cuda::time_both(*program->device, kernel, *call, product, scratch); });
     } catch (const OutOfMemory&) {
       return nb::none();  // there is no room to find out
     }
@@ -285,7 +290,7 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
   return translated([&] {
     auto program = std::make_unique<cuda::Program>();
     program->generation = cuda::driver_generation();
-    program->device = &Device::get(number);
+    program->device = unlocked([number] { return &Device::get(number); });
     program->device->enter();
     program->name = name;
     program->arena_bytes = arena_bytes;
@@ -308,7 +313,8 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
       program->arena_bytes = program->workspace + cuda::LibraryCall::kWorkspaceBytes;
     }
     if (constants.size() > 0) {
-      program->constants = program->device->upload(constants.c_str(), constants.size());
+      program->constants =
+          unlocked([&] { return program->device->upload(constants.c_str(), constants.size()); });
     }
     program->steps = read_steps(steps, numbers, program.get());
     PyObject* capsule = PyCapsule_New(program.get(), kDeviceProgram, [](PyObject* unused) {
@@ -324,14 +330,16 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
 
 void define_cuda(nb::module_& m) {
   m.def(
-      "cuda_device_count", [] { return translated([] { return Device::count(); }); },
+      "cuda_device_count", [] { return translated([] { return unlocked(Device::count); }); },
       "How many GPUs there are. RuntimeError says what is missing where there can be none.");
   m.def("cuda_device", describe_device, nb::arg("number"), "What a GPU is, and its memory.");
   m.def(
       "cuda_stream",
       [](int number) {
-        return translated(
-            [number] { return reinterpret_cast<uintptr_t>(Device::get(number).compute()); });
+        return translated([number] {
+          return unlocked(
+              [number] { return reinterpret_cast<uintptr_t>(Device::get(number).compute()); });
+        });
       },
       nb::arg("number"), "The stream that a GPU's programs run on.");
   m.def("cuda_shut_down", Device::shut_down, nb::call_guard<nb::gil_scoped_release>(),
@@ -345,6 +353,7 @@ void define_cuda(nb::module_& m) {
       "Loads a program on a GPU, for an Executable to take over; and what was measured of kernels "
       "and a library in their places.");
   m.def("cublaslt_version", cuda::library_version, nb::arg("path"),
+        nb::call_guard<nb::gil_scoped_release>(),
         "The version of cuBLASLt in a file, 0 where it can't be used.");
   m.def(
       "to_device",

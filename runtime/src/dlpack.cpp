@@ -228,7 +228,7 @@ PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_na
       return nullptr;
     }
     try {
-      buffer = cuda::Device::get(tensor.device.id)
+      buffer = unlocked([&]() -> cuda::Device& { return cuda::Device::get(tensor.device.id); })
                    .wrap(reinterpret_cast<uintptr_t>(data), static_cast<size_t>(bytes),
                          drop_imported<Managed>, managed);
     } catch (...) {

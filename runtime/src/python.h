@@ -42,6 +42,13 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+// What work gives, done without the GIL: where it waits for a mutex or the driver, others go on.
+template <typename Work>
+decltype(auto) unlocked(const Work& work) {
+  const WithoutGil released;
+  return work();
+}
+
 // Drops a reference from a thread that may not hold the GIL: now where it does, soon otherwise.
 void drop_reference(void* object);
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from typing import Any
 
 import fake_driver
@@ -227,7 +228,7 @@ def test_each_call_may_fail(monkeypatch, tmp_path) -> None:
     wanted = lamina.jit(_failing)(_X)
     texts: dict[str, str] = {}
     messages = {}
-    for symbol in ["", *sorted(s for s in fake_driver._CALLS if not s.startswith(_UNHEARD))]:
+    for symbol in ["", *sorted(s for s in fake_driver.CALLS if not s.startswith(_UNHEARD))]:
         monkeypatch.setenv("LAMINA_CUDA_GRAPHS", str(int("Graph" in symbol)))
         with fake_driver.installed(FakeDriver(), str(tmp_path)) as cuda:
             cuda.kernels |= texts
@@ -312,3 +313,28 @@ def test_a_forked_child_is_told() -> None:
             except RuntimeError as error:
                 os._exit(0 if "forked" in str(error) else 2)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_many_threads_compile_and_run(monkeypatch) -> None:
+    """Whoever waits for another thread, in the driver or out of it, must not hold the GIL."""
+    problems: list[BaseException] = []
+    with fake_driver.installed(FakeDriver()):
+        shared = lamina.jit(lambda x: jnp.tanh(x) * 2, device=_gpu())
+
+        def work(number: int) -> None:
+            try:
+                f = lamina.jit(lambda x: (jnp.sin(x) * number + shared(x)).sum())
+                for _ in range(2):
+                    found = lamina.grad(f)(lamina.device_put(_X, _gpu()))
+                    wanted = np.cos(_X) * number + 2 * (1 - np.tanh(_X) ** 2)
+                    np.testing.assert_allclose(found, wanted, atol=1e-4)
+                    assert _gpu().memory_stats()["bytes_limit"] == 1 << 30
+            except BaseException as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not problems
