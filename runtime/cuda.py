@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.runtime import _runtime
@@ -31,10 +31,14 @@ def missing() -> str:
 
 
 def load_on(
-    artifact: Artifact, device: int, spec: Callable[[dict[str, Any]], Any], seconds: float
+    artifact: Artifact,
+    device: int,
+    spec: Callable[[dict[str, Any]], Any],
+    seconds: float,
+    callbacks: Sequence[Any] = (),
 ) -> _runtime.Executable:
     """The artifact as a callable on arrays, on a GPU. `spec` reads what the manifest says of an
-    array.
+    array, `callbacks` are as in `load`.
 
     Raises RuntimeError naming the driver call and the kernel that could not be loaded, MemoryError
     where its constants do not fit.
@@ -76,6 +80,7 @@ def load_on(
         seconds=seconds,
         code=None,
         manifest=manifest,
+        callbacks=callbacks,
         device_program=program,
     )
 

@@ -7,6 +7,7 @@ of what is loaded already do without it.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
 import re
@@ -69,24 +70,24 @@ def load(
     """
     on_gpu = artifact.manifest.get("target", {}).get("kind") == "cuda"
     if on_gpu and device is None:
-        return CudaProgram(artifact, lambda number: _loaded_on(artifact, number))
-    if callbacks:
-        return _link(artifact, callbacks)
-    return _loaded_on(artifact, device if on_gpu else None)
+        once = functools.cache(lambda number: _loaded_on(artifact, callbacks, number))
+        return CudaProgram(artifact, once)
+    return _loaded_on(artifact, callbacks, device if on_gpu else None)
 
 
-def _loaded_on(artifact: Artifact, device: int | None) -> _runtime.Executable:
+def _loaded_on(
+    artifact: Artifact, callbacks: Sequence[HostCallback], device: int | None
+) -> _runtime.Executable:
     """The program, from among those used last or loaded now: on this GPU, or (None) on the CPU."""
+    if callbacks:
+        return _linked(artifact, callbacks, device)
     digest = artifact.digest() + (b"" if device is None else b"%d" % device)
     with _lock:
         held = _loaded.get(digest)
         if held is not None:
             _loaded.move_to_end(digest)
             return held
-    if device is None:
-        executable = _link(artifact, ())
-    else:
-        executable = load_on(artifact, device, _spec, _seconds(artifact))
+    executable = _linked(artifact, (), device)
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = sum(map(len, artifact.objects.values()))
@@ -97,6 +98,14 @@ def _loaded_on(artifact: Artifact, device: int | None) -> _runtime.Executable:
             oldest, _ = _loaded.popitem(last=False)
             del _code_bytes[oldest]
     return executable
+
+
+def _linked(
+    artifact: Artifact, callbacks: Sequence[HostCallback], device: int | None
+) -> _runtime.Executable:
+    if device is None:
+        return _link(artifact, callbacks)
+    return load_on(artifact, device, _spec, _seconds(artifact), callbacks)
 
 
 def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Executable:

@@ -8,14 +8,17 @@ A plan is a list of steps, each an object whose first key says what it is:
     {"if": predicate, "then": [steps], "else": [steps]}
     {"switch": index, "bytes": 4, "cases": [[steps], ...], "default": [steps]}
     {"while": predicate, "condition": [steps], "body": [steps]}
+    {"call": number, "inputs": [[buffer, bytes], ...], "outputs": [...], "at": "file.py:12 in f"}
 
 A buffer is [space, where]: argument or result and its number, arena or constant and an offset in
 bytes. Predicates are a byte, not zero for true, an index is a signed integer; both are in device
 memory, written by the steps before (for `while` by those of `condition`, which run before each
-decision). Constants are the file `constants.bin`. Kernels get the addresses of their buffers and,
-last, of scratch memory, which begins in the arena at `scratch`. A kernel that the manifest's
-`device_kernels` say a `library` of can be a call of cuBLASLt instead: which it is, is decided when the
-program is loaded (`runtime/cuda.py`).
+decision). A call is of a Python function of the program, on copies of its inputs, when all before
+it is done; outputs that nobody reads have null for a buffer. Constants are the file
+`constants.bin`. Kernels get the addresses of their buffers and, last, of scratch memory, which
+begins in the arena at `scratch`. A kernel that the manifest's `device_kernels` say a `library` of
+can be a call of cuBLASLt instead: which it is, is decided when the program is loaded
+(`runtime/cuda.py`).
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from lamina.backends.planned import Constants, kernels_of, main_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
 _ALIGNMENT = 256
 _WIDEST_FILL = 4  # bytes of an element that the driver fills with
@@ -124,13 +128,27 @@ class _Writer:
 
     def _launch(self, op: ir.Operation) -> Step:
         name = op.attributes["callee"].value
+        if is_callback(self.kernels[name]):
+            return self._call(op, self.kernels[name])
         step = {
             "launch": self.symbols[name],
             "buffers": [self._place(value) for value in op.operands],
             "name": name,
         }
-        frames = source_frames(op.location)
-        return step | ({"at": str(frames[0])} if frames else {})
+        return step | _at(op)
+
+    def _call(self, op: ir.Operation, function: ir.Operation) -> Step:
+        block = function.regions[0].blocks[0]
+        call, end = (block.operations[n].operation for n in (0, len(block.operations) - 1))
+        given = dict(zip([*block.arguments, *end.operands], op.operands, strict=True))
+        return {
+            "call": ir.DictAttr(call.attributes["backend_config"])["index"].value,
+            "inputs": [[self._place(given[v]), _bytes(v.type)] for v in call.operands],
+            "outputs": [
+                [self._place(given[v]) if v in given else None, _bytes(v.type)]
+                for v in call.results
+            ],
+        } | _at(op)
 
     def _copy(self, op: ir.Operation) -> list[Step]:
         source, target = op.operands
@@ -184,6 +202,17 @@ class _Writer:
             [step for block in region.blocks for step in self._block(block)]
             for region in op.regions
         ]
+
+
+def is_callback(kernel: ir.Operation) -> bool:
+    """Whether a kernel of a planned module is a call of a Python function."""
+    attributes = kernel.attributes
+    return "lamina.library" in attributes and attributes["lamina.library"].value == PYTHON_CALLBACK
+
+
+def _at(op: ir.Operation) -> Step:
+    frames = source_frames(op.location)
+    return {"at": str(frames[0])} if frames else {}
 
 
 def _bytes(of: ir.Type) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
-from lamina.backends.cuda.launch_plan import launch_plan
+from lamina.backends.cuda.launch_plan import is_callback, launch_plan
 from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
@@ -26,6 +26,8 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
     kernels: dict[str, CudaKernel] = {}
     symbols: dict[str, str] = {}
     for name, function in kernels_of(planned).items():
+        if is_callback(function):
+            continue
         kernel = compile_kernel(function, target)
         kernels[kernel.symbol] = kernel
         symbols[name] = kernel.symbol

@@ -119,6 +119,19 @@ std::string text_of(PyObject* exception) {
 
 }  // namespace
 
+Error call_python(const Program& program, size_t index, void** args, void** results,
+                  const std::string& where) {
+  const Gil gil;
+  const UsualArithmetic usual;
+  const CallbackScope inside;
+  const HostCallback& callback = program.callbacks->all[index];
+  const Owned held = callback.function;
+  if (call(callback, args, results)) return {};
+  const std::shared_ptr<void> cause = current_exception();
+  const std::string text = text_of(static_cast<PyObject*>(cause.get()));
+  return {"[" + program.name + "] a Python callback raised " + text + where, cause, nullptr};
+}
+
 void set_run_error_type(PyObject* type) { run_error_type = Py_NewRef(type); }
 
 void raise_run_error(const Error& error) {
@@ -147,15 +160,8 @@ void lamina_python_callback(int64_t index, void** args, void** results) {
   using namespace lamina;
   const Program* program = running_program();
   if (lamina_failed() != 0) return;
-  const Gil gil;
-  const UsualArithmetic usual;
-  const CallbackScope inside;
-  const HostCallback& callback = program->callbacks->all[static_cast<size_t>(index)];
-  const Owned held = callback.function;
-  if (call(callback, args, results)) return;
-  const std::shared_ptr<void> cause = current_exception();
-  const std::string text = text_of(static_cast<PyObject*>(cause.get()));
-  fail_current({"[" + program->name + "] a Python callback raised " + text, cause, nullptr});
+  Error error = call_python(*program, static_cast<size_t>(index), args, results);
+  if (!error.empty()) fail_current(std::move(error));
 }
 
 int32_t lamina_failed() { return lamina::current_call_failed() ? 1 : 0; }

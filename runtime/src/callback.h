@@ -21,6 +21,11 @@ struct HostCallbacks {
   std::vector<HostCallback> all;
 };
 
+// Calls callback `index` of a program on arrays in memory of the host, from any thread, with or
+// without the GIL. A result nobody reads may be null. Gives why it failed, which `where` ends.
+Error call_python(const Program& program, size_t index, void** args, void** results,
+                  const std::string& where = "");
+
 // Raises what a failed call left: the class set by set_run_error_type with the message, and the
 // exception that a callback raised as its cause.
 void raise_run_error(const Error& error);

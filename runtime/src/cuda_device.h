@@ -87,6 +87,10 @@ class Device {
   Handle take_event();
   void give_event(Handle event);
 
+  // Pinned memory of the host, and what gives it back when no copy uses it any more.
+  void* take_pinned(size_t bytes);
+  void give_pinned(void* block, size_t bytes);
+
   // A stream for what libraries issue into a graph. Call with issue_mutex held. Throws CudaError.
   Handle capturing();
 
@@ -99,8 +103,6 @@ class Device {
   explicit Device(int number);
   Ref<Buffer> allocate_on(Handle stream, size_t bytes);
   Address raw_allocate(size_t bytes, Handle stream);
-  void* take_pinned(size_t bytes);
-  void give_pinned(void* block, size_t bytes);
   static void drop_memory(void* buffer_memory);
   static void drop_pinned(void* block);
   bool give_arena_back();

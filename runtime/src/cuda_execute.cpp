@@ -1,7 +1,7 @@
 // cuda_execute.cpp -- one call of a program for a GPU: arguments there, donation, launch.
-#include <algorithm>
 #include <exception>
 
+#include "callback.h"
 #include "cuda_array.h"
 #include "cuda_program.h"
 #include "executable.h"
@@ -16,7 +16,8 @@ class DeviceRun {
  public:
   DeviceRun(ExecutableObject* executable, const Leaf* leaves, size_t count,
             std::vector<Ref<Buffer>>* results)
-      : program_(*executable->program),
+      : kept_(Owned::share(reinterpret_cast<PyObject*>(executable))),
+        program_(*executable->program),
         cuda_(*executable->device_program),
         device_(*cuda_.device),
         leaves_(leaves),
@@ -100,14 +101,21 @@ class DeviceRun {
 
   void issue() {
     device_.enter();
-    const std::lock_guard guard(device_.issue_mutex());
     cuda::Addresses addresses;
+    Ref<Buffer> own_arena;  // of a program in the midst of which others run
+    try {
+      if (cuda_.calls_host) own_arena = device_.allocate(cuda_.arena_bytes);
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
+    }
+    if (own_arena) addresses.arena = memory_of(own_arena.get())->address;
+    std::unique_lock guard(device_.issue_mutex());
     addresses.constants = cuda_.constants ? memory_of(cuda_.constants.get())->address : 0;
     if (cuda_.constants) device_.order_after(*memory_of(cuda_.constants.get()), device_.compute());
     try {
-      if (cuda_.arena_bytes > 0) addresses.arena = device_.arena(cuda_.arena_bytes);
+      if (cuda_.arena_bytes > 0 && !own_arena) addresses.arena = device_.arena(cuda_.arena_bytes);
     } catch (const OutOfMemory& error) {
-      throw OutOfMemoryFor{error.bytes, "the temporaries of " + program_.name};
+      throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
     }
     for (const auto& buffer : buffers_) {
       device_.order_after(*memory_of(buffer.get()), device_.compute());
@@ -125,11 +133,22 @@ class DeviceRun {
                   "cuMemcpyDtoDAsync");
       addresses.arguments[argument] = addresses.results[result];
     }
-    cuda_.issue(addresses);
+    cuda_.issue(addresses, [&](const cuda::Step& step, void** inputs, void** outputs) {
+      guard.unlock();  // the function may run programs, here or in another thread
+      const std::string where = step.at.empty() ? "" : " (called at " + step.at + ")";
+      const Error error = call_python(program_, step.kernel, inputs, outputs, where);
+      guard.lock();
+      device_.enter();
+      if (!error.empty()) throw CallbackFailed{error};
+    });
     std::vector<Buffer*> filled;
     for (const auto& result : results_) filled.push_back(result.get());
     device_.finish_with(device_.compute(), filled.data(), filled.size(), program_.name);
   }
+
+  struct CallbackFailed {
+    Error error;
+  };
 
   // Names what there is no memory for.
   struct OutOfMemoryFor {
@@ -154,6 +173,8 @@ class DeviceRun {
     buffers_.clear();
     try {
       std::rethrow_exception(failure);
+    } catch (const CallbackFailed& failed) {
+      raise_run_error(failed.error);
     } catch (const OutOfMemoryFor& error) {
       set_out_of_memory(error.bytes, error.what + " on cuda:" + std::to_string(device_.number()));
     } catch (const cuda::CudaError& error) {
@@ -170,6 +191,9 @@ class DeviceRun {
 
   static constexpr size_t kAlignment = 16;  // of what kernels are given
 
+  static constexpr const char* kTemporaries = "the temporaries of ";
+
+  const Owned kept_;  // whatever a callback does
   const Program& program_;
   cuda::Program& cuda_;
   cuda::Device& device_;

@@ -187,6 +187,8 @@ void Graph::add(Handle graph, const std::vector<Step>& steps, Handle* last) {
       case Step::kWhile:
         add_while(graph, step, last);
         continue;
+      case Step::kCall:
+        throw std::logic_error("a program that calls Python is no graph");
     }
     *last = node;
     if (moves(step)) nodes_.push_back({&step, nullptr, node});

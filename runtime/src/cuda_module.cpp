@@ -92,6 +92,7 @@ void read_three(nb::handle from, unsigned* to) {
 }
 
 cuda::Place read_place(nb::handle from) {
+  if (from.is_none()) return {cuda::Space::kNowhere, 0};
   const auto pair = nb::cast<nb::sequence>(from);
   const auto space = nb::cast<std::string>(pair[0]);
   const auto where = nb::cast<uint64_t>(pair[1]);
@@ -158,6 +159,18 @@ cuda::Step read_step(nb::dict from, nb::dict kernels, cuda::Program* program) {
     step.bytes = 1;
     step.bodies = {steps("condition"), steps("body")};
     program->decides = true;
+  } else if (from.contains("call")) {
+    step.kind = cuda::Step::kCall;
+    step.kernel = nb::cast<size_t>(from["call"]);
+    for (const char* key : {"inputs", "outputs"}) {
+      step.inputs = step.places.size();
+      for (const nb::handle each : nb::cast<nb::sequence>(from[key])) {
+        const auto pair = nb::cast<nb::sequence>(each);
+        step.places.push_back(read_place(pair[0]));
+        step.sizes.push_back(nb::cast<size_t>(pair[1]));
+      }
+    }
+    program->calls_host = true;
   } else {
     throw nb::value_error("a launch plan has an unknown step");
   }

@@ -9,11 +9,40 @@ namespace {
 constexpr size_t kFewLaunches = 3;  // are as fast one by one as in a graph
 constexpr size_t kMostGraphs = 4;
 
+// Copies of a function's arguments and results in pinned memory, one behind the other.
+class Staged {
+ public:
+  Staged(Device& device, const std::vector<size_t>& sizes) : device_(device) {
+    for (const size_t size : sizes) {
+      offsets_.push_back(bytes_);
+      bytes_ += (size + kAligned - 1) / kAligned * kAligned;
+    }
+    block_ = device.take_pinned(bytes_);
+  }
+  // Nothing is on its way any more, unless something failed.
+  ~Staged() {
+    if (busy) driver().stream_synchronize(device_.compute());
+    device_.give_pinned(block_, bytes_);
+  }
+  Staged(const Staged&) = delete;
+
+  void* at(size_t number) const { return static_cast<char*>(block_) + offsets_[number]; }
+
+  bool busy = false;  // there are copies from it or to it
+
+ private:
+  static constexpr size_t kAligned = 64;
+  Device& device_;
+  std::vector<size_t> offsets_;
+  size_t bytes_ = 0;
+  void* block_ = nullptr;
+};
+
 // Issues steps one by one on the device's stream.
 class Issuer {
  public:
-  Issuer(Program& program, const Addresses& addresses)
-      : program_(program), addresses_(addresses), stream_(program.device->compute()) {}
+  Issuer(Program& program, const Addresses& addresses, const HostCall& host)
+      : program_(program), addresses_(addresses), host_(host), stream_(program.device->compute()) {}
 
   void run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -45,6 +74,8 @@ class Issuer {
       case Step::kWhile:
         for (run(step.bodies[0]); decide(step) != 0; run(step.bodies[0])) run(step.bodies[1]);
         return;
+      case Step::kCall:
+        return call(step);
     }
   }
 
@@ -73,6 +104,31 @@ class Issuer {
     check(code, "cuMemsetAsync");
   }
 
+  // Waits for what is issued so far: the function may read it, and stop the program.
+  void call(const Step& step) {
+    const auto what = [&] { return about(step); };
+    Staged staged(*program_.device, step.sizes);
+    std::vector<void*> pointers;
+    staged.busy = true;
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      const bool used = step.places[i].space != Space::kNowhere;
+      pointers.push_back(used ? staged.at(i) : nullptr);
+      if (i >= step.inputs || step.sizes[i] == 0) continue;
+      check(cuda_.copy_to_host(staged.at(i), addresses_.of(step.places[i]), step.sizes[i], stream_),
+            "cuMemcpyDtoHAsync", what);
+    }
+    check(cuda_.stream_synchronize(stream_), "the GPU's work", what);
+    staged.busy = false;
+    host_(step, pointers.data(), pointers.data() + step.inputs);
+    for (size_t i = step.inputs; i < step.places.size(); ++i) {
+      if (pointers[i] == nullptr || step.sizes[i] == 0) continue;
+      staged.busy = true;  // until it is gone
+      check(
+          cuda_.copy_to_device(addresses_.of(step.places[i]), staged.at(i), step.sizes[i], stream_),
+          "cuMemcpyHtoDAsync", what);
+    }
+  }
+
   // What decides, which everything issued so far may compute: waits for it.
   int64_t decide(const Step& step) {
     unsigned char bytes[8] = {};
@@ -89,6 +145,7 @@ class Issuer {
 
   Program& program_;
   const Addresses& addresses_;
+  const HostCall& host_;
   Handle stream_;
   const Driver& cuda_ = driver();
 };
@@ -96,7 +153,8 @@ class Issuer {
 }  // namespace
 
 std::string about(const Step& step) {
-  static const char* const kinds[] = {"kernel", "copy", "fill", "if", "switch", "while"};
+  static const char* const kinds[] = {"kernel", "copy",  "fill",    "if",
+                                      "switch", "while", "callback"};
   std::string text = std::string("of ") + kinds[step.kind];
   if (!step.name.empty()) text += " " + step.name;
   if (!step.at.empty()) text += " at " + step.at;
@@ -144,13 +202,15 @@ void Program::issue_library(const Step& step, const Addresses& addresses, Handle
                                       about(step));
 }
 
-void Program::issue(const Addresses& addresses) {
+void Program::issue(const Addresses& addresses, const HostCall& host) {
   ++runs;
   const Driver& cuda = driver();
   // A program that is called once is not worth a graph, unless its loops would wait for the host.
   const bool worth = decides ? cuda.has_conditionals && device->set_condition() != nullptr
                              : cuda.has_graphs && launches > kFewLaunches && runs > 1;
-  if (!worth || !use_graphs || synchronous) return Issuer(*this, addresses).run(steps);
+  if (!worth || !use_graphs || synchronous || calls_host) {
+    return Issuer(*this, addresses, host).run(steps);
+  }
   auto found = graphs.begin();
   while (found != graphs.end() && !(found->addresses() == addresses)) ++found;
   if (found != graphs.end()) {

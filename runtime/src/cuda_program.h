@@ -2,6 +2,7 @@
 // The plan is described in backends/cuda/launch_plan.py.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct Kernel {
   std::unique_ptr<LibraryCall> library;  // what is done instead, if there is one
 };
 
-enum class Space : uint8_t { kArgument, kResult, kArena, kConstant };
+enum class Space : uint8_t { kArgument, kResult, kArena, kConstant, kNowhere };
 
 struct Place {
   Space space;
@@ -41,9 +42,11 @@ struct Place {
 };
 
 struct Step {
-  enum Kind : uint8_t { kLaunch, kCopy, kFill, kIf, kSwitch, kWhile } kind = kLaunch;
-  size_t kernel = 0;
+  enum Kind : uint8_t { kLaunch, kCopy, kFill, kIf, kSwitch, kWhile, kCall } kind = kLaunch;
+  size_t kernel = 0;          // or a Python function's number
   std::vector<Place> places;  // a kernel's buffers; source and target; target; what decides
+  std::vector<size_t> sizes;  // in bytes, of what a function takes and gives
+  size_t inputs = 0;          // how many of those it takes; they come first
   size_t bytes = 0;           // of a copy, a fill, what a switch reads
   unsigned element = 0, element_bytes = 0;
   // then, else; the cases and then the default; condition, body
@@ -64,6 +67,8 @@ struct Addresses {
         return results[place.where];
       case Space::kArena:
         return arena + place.where;
+      case Space::kNowhere:
+        return 0;
       default:
         return constants + place.where;
     }
@@ -97,6 +102,10 @@ Timings time_both(Device& device, const Kernel& kernel, LibraryCall& library,
 
 class Graph;
 
+// Calls the Python function of a step on memory of the host; null for results that nobody reads.
+// Throws what ends the program.
+using HostCall = std::function<void(const Step& step, void** inputs, void** outputs)>;
+
 struct Program {
   Device* device = nullptr;
   uint64_t generation = 0;  // of the driver, when it was loaded
@@ -109,6 +118,7 @@ struct Program {
   size_t workspace = 0;      // of library calls: where it begins in the arena
   size_t launches = 0;       // in `steps`, those in loops once
   bool decides = false;      // whether there is control flow in it
+  bool calls_host = false;   // whether it calls Python: it is issued step by step
   bool synchronous = false;  // wait after each step, so that errors name it
   bool use_graphs = true;
   uint64_t runs = 0;
@@ -121,8 +131,8 @@ struct Program {
   // Issues a kernel that is a library call.
   void issue_library(const Step& step, const Addresses& addresses, Handle stream);
   // Issues one run on the device's stream. Call with its issue_mutex held, after enter(). Throws
-  // CudaError.
-  void issue(const Addresses& addresses);
+  // CudaError, OutOfMemory, and what `host` does.
+  void issue(const Addresses& addresses, const HostCall& host);
 };
 
 // A program as a graph that the driver launches at once, for one set of addresses.
