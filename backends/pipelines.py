@@ -62,6 +62,7 @@ STABLEHLO_FUSE = (
     "stablehlo-place-picks",
     "stablehlo-raise-views",
     "stablehlo-cse",
+    "stablehlo-recompute-residuals",  # after the last that would find twins
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse",

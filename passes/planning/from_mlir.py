@@ -10,6 +10,7 @@ from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+from lamina.passes.stablehlo.facts import TERMINATORS, is_pure
 
 # A splat constant above this size is filled into the buffer that needs it; below, it is data.
 _FILL_ABOVE = 4096
@@ -22,14 +23,18 @@ def byte_size(of: ir.Type) -> int:
 
 @dataclass(frozen=True)
 class _Signature:
-    """What a kernel says of its arguments: the result that is, or the ones that may be, the same."""
+    """What a kernel says of its arguments: the result that is, or the ones that may be, the same;
+    and whether it does more than to compute its results."""
 
     inout: dict[int, int]
     may_alias: dict[int, tuple[int, ...]]
+    has_effect: bool
 
 
 def _signature(kernel: ir.Operation) -> _Signature:
-    signature = _Signature({}, {})
+    inner = [op.operation for block in kernel.regions[0].blocks for op in block.operations]
+    is_plain = all(is_pure(op) or op.name in TERMINATORS for op in inner)
+    signature = _Signature({}, {}, has_effect=not is_plain)
     if "arg_attrs" in kernel.attributes:
         for position, given in enumerate(kernel.attributes["arg_attrs"]):
             if "lamina.inout" in given:
@@ -103,7 +108,7 @@ class Reader:
             signature = self.signatures[kernel] = _signature(self.functions[kernel])
         operands = [self.ids[value] for value in op.operands]
         results = [self._define(value, op) for value in op.results]
-        return Call(kernel, operands, results, signature.inout, signature.may_alias, op)
+        return Call(kernel, operands, results, **vars(signature), tag=op)
 
     def _constant(self, op: ir.Operation) -> Constant:
         number = self._define(op.results[0], op)

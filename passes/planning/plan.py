@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lamina.passes.planning.advance import advance_last_readers
 from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
 from lamina.passes.planning.liveness import Liveness, analyse
 from lamina.passes.planning.offsets import aligned, assign_offsets
@@ -98,6 +99,7 @@ def make_plan(program: Program, own_place: int = 0) -> Plan:
 
     Buffers of up to `own_place` bytes each get a place of their own, before all others.
     """
+    advance_last_readers(program)
     sink_updates(program)
     live = analyse(program)
     sharing = coalesce(program, live)

@@ -13,13 +13,15 @@ from typing import Any
 @dataclass(eq=False)
 class Call:
     """A call of a kernel. `inout` maps an operand's position to the result that must share its
-    buffer, `may_alias` to the results of which one may; `tag` is the caller's handle on the operation."""
+    buffer, `may_alias` to the results of which one may. One that `has_effect` keeps its place among
+    others. `tag` is the caller's handle on the operation."""
 
     kernel: str
     operands: list[int]
     results: list[int]
     inout: dict[int, int] = field(default_factory=dict)
     may_alias: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    has_effect: bool = False
     tag: Any = None
 
 

@@ -418,6 +418,6 @@ class Grouping:
         found: dict[ir.Value, None] = {}
         for position, place in group.members:
             for value, inside in self.sources(group, (position, place)):
-                if inside is None and self._shape(value):
+                if inside is None and self._shape(value) and not self.is_cloned(value):
                     found[value] = None
         return list(found)

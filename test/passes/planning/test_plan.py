@@ -322,6 +322,32 @@ def test_readers_go_before_the_update() -> None:
     assert [s.call.kernel for s in plan.steps] == ["make", "read", "update"]
 
 
+def called(plan: Plan) -> list[str]:
+    return [step.call.kernel for step in plan.steps if isinstance(step, CallStep)]
+
+
+def layers_then_updates(has_effect: bool = False) -> Program:
+    """Three layers' gradients, each of 4 KiB; updates of the parameters 0 to 2 at the end, by a
+    rate that comes late."""
+    ops = [Call(f"layer{i}", [4 + i], [5 + i]) for i in range(3)]
+    ops.append(Call("rate", [3], [10]))
+    ops += [Call(f"update{i}", [i, 5 + i, 10], [11 + i], has_effect=has_effect) for i in range(3)]
+    sizes = dict.fromkeys(range(14), 4096) | {10: 4}
+    return Program(Block([0, 1, 2, 3, 4], ops, [11, 12, 13]), sizes)
+
+
+def test_updates_follow_what_they_need() -> None:
+    plan = check(layers_then_updates())
+    order = ["rate", "layer0", "update0", "layer1", "update1", "layer2", "update2"]
+    assert called(plan) == order
+    assert plan.arena_bytes == 2 * 4096 + ALIGNMENT
+
+
+def test_effects_keep_their_places() -> None:
+    order = ["rate", "layer0", "layer1", "layer2", "update0", "update1", "update2"]
+    assert called(check(layers_then_updates(has_effect=True))) == order
+
+
 def test_a_swap_takes_one_temporary() -> None:
     body = Block([4, 5], [], [5, 4])
     main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [6, 7])

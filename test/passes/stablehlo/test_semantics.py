@@ -15,7 +15,8 @@ from lamina.passes.pipeline import Pipeline
 HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
-    "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse"
+    "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse,"
+    "stablehlo-recompute-residuals{least-peak=1 least-bytes=16}"
 )
 UNFUSE = "inline{default-pipeline=},symbol-dce"
 

@@ -1,0 +1,102 @@
+"""Run a call that ends the lives of more bytes than it makes as soon as its operands are there.
+
+    %dy = backward(...)                  %dy = backward(...)
+    ... the layers below ...      =>     %new = update(%p, %x, %dy)
+    %new = update(%p, %x, %dy)           ... the layers below ...
+
+A training step written as a gradient and then an optimiser's step has all updates at its end: until
+then every layer's activations and their gradients would be kept for them. Calls that have effects
+keep their places.
+"""
+
+from __future__ import annotations
+
+from lamina.passes.planning.program import (
+    Block,
+    Call,
+    Constant,
+    Op,
+    Program,
+    View,
+    blocks_of,
+    values_read,
+)
+
+_Place = tuple[int, ...]
+"""In a block, ordered as tuples are: what is put behind `p` is at `(*p, 0)`, `(*p, 1)` and so on."""
+
+_START: _Place = (-1,)
+_DEEPEST = 16  # places, so that comparing them takes little
+_SMALL = 64  # bytes
+_ROUNDS = 3
+"""Of several late readers of a value, each round finds the last."""
+
+
+def advance_last_readers(program: Program) -> None:
+    """Reorder each block of `program` in place."""
+    _advance(program.body, program.bytes)
+
+
+def _advance(block: Block, sizes: dict[int, int]) -> None:
+    for op in block.ops:
+        for inner in blocks_of(op):
+            _advance(inner, sizes)
+    for _ in range(_ROUNDS):
+        order = _advanced(block, sizes)
+        if order == list(range(len(order))):
+            return
+        block.ops[:] = [block.ops[position] for position in order]
+
+
+def _advanced(block: Block, sizes: dict[int, int]) -> list[int]:
+    """The positions of a block's ops in a better order."""
+    frees = _Freed(block, sizes)
+    made_at: dict[int, _Place] = {}
+    behind: dict[_Place, int] = {}
+    places: list[_Place] = []
+    for position, op in enumerate(block.ops):
+        place: _Place = (position,)
+        if frees.gains_early(position, op):
+            ready = max((made_at[value] for value in op.operands if value in made_at), default=_START)
+            if ready != (position - 1,) and len(ready) < _DEEPEST:
+                behind[ready] = behind.get(ready, -1) + 1
+                place = (*ready, behind[ready])
+        made_at.update(dict.fromkeys(op.results, place))
+        places.append(place)
+    return sorted(range(len(places)), key=places.__getitem__)
+
+
+class _Freed:
+    """What of the arena each op of a block takes, and is the last to need."""
+
+    def __init__(self, block: Block, sizes: dict[int, int]) -> None:
+        self._sizes: dict[int, int] = {}  # of the values that the arena holds
+        self._viewed: dict[int, int] = {}
+        self._last_reader: dict[int, int] = {}
+        for position, op in enumerate(block.ops):
+            if isinstance(op, View):
+                self._viewed[op.result] = self._root(op.operand)
+                continue
+            for value in values_read(op):
+                self._last_reader[self._root(value)] = position
+            if not isinstance(op, Constant):
+                self._sizes.update((value, sizes[value]) for value in op.results)
+        for value in block.yields:
+            self._sizes.pop(self._root(value), None)
+
+    def _root(self, value: int) -> int:
+        return self._viewed.get(value, value)
+
+    def gains_early(self, position: int, op: Op) -> bool:
+        """Whether less is kept when an op comes as soon as it can: it frees more bytes than its
+        results have, or those are so small that what waits for them counts for more."""
+        if isinstance(op, View):
+            return True
+        if not isinstance(op, Call) or op.has_effect or op.inout:
+            return False
+        read = set(map(self._root, op.operands))
+        freed = sum(
+            self._sizes.get(value, 0) for value in read if self._last_reader[value] == position
+        )
+        taken = sum(self._sizes.get(value, 0) for value in op.results)
+        return freed > taken or 0 < taken <= _SMALL
