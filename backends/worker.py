@@ -9,6 +9,13 @@ import signal
 import sys
 
 _IDLE_SECONDS = 60.0
+_FIRST = """func.func private @kernel(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>)
+    -> tensor<64x64xf32> attributes {lamina.kind = "output"} {
+  %c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %d = stablehlo.tanh %c : tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}"""
 
 
 def main() -> None:
@@ -32,6 +39,8 @@ def main() -> None:
 
     try:
         write_message(answers, b"ready")
+        if not select.select([given], [], [], 0)[0]:
+            compiled("first", _FIRST, Target.host())  # imports, patterns: the next takes a tenth
         while select.select([given], [], [], _IDLE_SECONDS)[0]:
             job = json.loads(read_message(given))
             target = Target(**job["target"])

@@ -31,7 +31,14 @@ LEAST_TEXT = 50_000
 _MOST_WORKERS = 8
 _PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
 _HEAD = struct.Struct("<I")
-_START = "import sys; sys.path[:] = {path!r}; from lamina.backends.worker import main; main()"
+# A worker needs nothing of the frontend, which the package `lamina` itself would import.
+_START = """import sys, types
+sys.path[:] = {path!r}
+sys.modules["lamina"] = types.ModuleType("lamina")
+sys.modules["lamina"].__path__ = {package!r}
+from lamina.backends.worker import main
+main()
+"""
 
 _lock = threading.Condition()
 _workers: list[_Worker] = []
@@ -109,8 +116,9 @@ class _Worker:
     """A process, and the thread of this one that feeds it."""
 
     def __init__(self) -> None:
+        package = list(sys.modules["lamina"].__path__)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(path=sys.path)],
+            [sys.executable, "-c", _START.format(path=sys.path, package=package)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The one importer of the MLIR wheel; everyone else takes MLIR's names from here.
 
 Importing it costs 0.1-0.2 s and 100 MB, so callers above import it inside functions.
-Upstream dialect modules (`func`, `linalg`, `scf`, ...) load when first asked for.
+Upstream dialect modules (`func`, `scf`, ...) load when first asked for.
 """
 
 from __future__ import annotations
@@ -11,25 +11,38 @@ import sys
 import types
 from typing import Any
 
-# A dialect without a Python module costs a failed import for every op handle made: 30 us each.
-for _name in ("stablehlo", "chlo", "vhlo"):
-    sys.modules.setdefault(
-        f"torch_mlir.dialects.{_name}", types.ModuleType(f"torch_mlir.dialects.{_name}")
-    )
-
-from torch_mlir import ir, rewrite  # noqa: E402
-from torch_mlir._mlir_libs import _stablehlo as stablehlo_ext  # noqa: E402
-from torch_mlir._mlir_libs import _torchMlir as _torch_ext  # noqa: E402
-from torch_mlir.passmanager import PassManager  # noqa: E402
+from torch_mlir import ir, rewrite
+from torch_mlir._mlir_libs import _mlir, _mlirDialectsLLVM
+from torch_mlir._mlir_libs import _stablehlo as stablehlo_ext
+from torch_mlir._mlir_libs import _torchMlir as _torch_ext
+from torch_mlir.passmanager import PassManager
 
 stablehlo_ext.register_stablehlo_passes()
+translate_to_llvm_ir = _mlirDialectsLLVM.translate_module_to_llvmir
+
+
+def _without_classes(dialect: str) -> None:
+    """Let handles on a dialect's ops be plain ones. A dialect without a Python module costs a failed
+    import for every handle, 30 us each; those of the others are megabytes that nobody uses."""
+    name = f"torch_mlir.dialects.{dialect}"
+    if name not in sys.modules:
+        sys.modules[name] = types.ModuleType(name)
+        _mlir.globals._check_dialect_module_loaded(dialect)
+        del sys.modules[name]  # whoever wants the classes after all gets them
+
+
+for _dialect in ("stablehlo", "chlo", "vhlo", "linalg", "llvm", "nvvm"):
+    _without_classes(_dialect)
 
 DIALECT_MODULES = (
-    "arith", "bufferization", "builtin", "cf", "complex", "func", "gpu", "linalg", "llvm", "math",
-    "memref", "nvgpu", "nvvm", "scf", "tensor", "transform", "vector",
+    "arith", "bufferization", "builtin", "cf", "complex", "func", "gpu", "math", "memref",
+    "nvgpu", "scf", "tensor", "transform", "vector",
 )  # fmt: skip
 
-__all__ = ["PassManager", "ir", "load_dialects", "rewrite", "stablehlo_ext", *DIALECT_MODULES]
+__all__ = [
+    "PassManager", "ir", "load_dialects", "rewrite", "stablehlo_ext", "translate_to_llvm_ir",
+    *DIALECT_MODULES,
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

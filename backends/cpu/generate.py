@@ -12,7 +12,7 @@ from lamina.backends.pipelines import (
     ONLY_WITH,
 )
 from lamina.backends.target import Target
-from lamina.dialects.vendors import ir, llvm
+from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.llvm.finish_kernel import FinishKernel
 
 
@@ -47,7 +47,7 @@ def generate(
     run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm.",))
-    return Generated(llvm.translate_module_to_llvmir(module.operation), scratch)
+    return Generated(translate_to_llvm_ir(module.operation), scratch)
 
 
 def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from lamina.backends.pipelines import (
     CUDA_NOT_BEFORE_WRITTEN,
 )
 from lamina.backends.target import Target
-from lamina.dialects.vendors import ir, llvm
+from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
 from lamina.passes.gpu.product_library import LIBRARY, plain
@@ -112,7 +112,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
         library = plain(device[LIBRARY]) if LIBRARY in device else None
         run_pipeline(_for_processor(target), module)
         check_translatable(module, ("llvm.", "nvvm."))
-        text = llvm.translate_module_to_llvmir(module.operation)
+        text = translate_to_llvm_ir(module.operation)
     _check_declared(text, kernel)
     machine = Machine(target.triple, target.cpu, target.features)
     texts["llvm"], texts["ptx"] = emit_assembly(text, machine, _CODEGEN)

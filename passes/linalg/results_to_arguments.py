@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir, linalg, tensor
+from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
+from lamina.passes.linalg.structure import make_copy
 
 INOUT = "lamina.inout"
 WRITABLE = "bufferization.writable"
@@ -151,7 +152,7 @@ def _part_from_other_results(value: ir.Value, results: Sequence[ir.Value]) -> No
         if value in results:
             with ir.InsertionPoint(owner), owner.location:
                 empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
-                owner.operands[position] = linalg.copy(value, outs=[empty])
+                owner.operands[position] = make_copy(value, empty).result
             return
 
 

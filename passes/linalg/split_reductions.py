@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir, linalg, memref
+from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.parallel import total_cost
 from lamina.passes.linalg.structure import (
     Generic,
     generics_on_buffers,
+    make_copy,
     make_generic,
     read_generic,
 )
@@ -87,7 +88,7 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
     partial_type = ir.MemRefType.get([chunks, *output.type.shape], element)
     partial = memref.AllocOp(partial_type, [], []).result
     neutral = arith.ConstantOp(element, _neutral_attribute(combiner, element)).result
-    linalg.fill(neutral, outs=[partial])
+    make_copy(neutral, partial)
     inputs, maps = [], []
     for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
         places = [p for p, e in enumerate(map_.results) if _is_dimension(e, dimension)]
@@ -118,7 +119,7 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
         total = ir.Operation.create(
             combiner.name, results=[element], operands=[accumulator, value], attributes=attributes
         ).result
-        linalg.YieldOp([total])
+        ir.Operation.create("linalg.yield", operands=[total])
 
 
 def _move_body(body: ir.Block, into: ir.Operation) -> None:
@@ -126,7 +127,7 @@ def _move_body(body: ir.Block, into: ir.Operation) -> None:
     for old, new in zip(body.arguments, block.arguments, strict=True):
         old.replace_all_uses_with(new)
     with ir.InsertionPoint(block):
-        anchor = linalg.YieldOp([]).operation
+        anchor = ir.Operation.create("linalg.yield")
     operations = [op.operation for op in body.operations]
     for op in operations:
         op.move_before(anchor)

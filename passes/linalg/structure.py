@@ -69,6 +69,23 @@ def make_generic(
     )
 
 
+def make_copy(value: ir.Value, into: ir.Value) -> ir.Operation:
+    """`linalg.copy`, or `linalg.fill` of a scalar, on tensors or on buffers."""
+    on_tensors = isinstance(into.type, ir.RankedTensorType)
+    kinds = [getattr(type_, "element_type", type_) for type_ in (value.type, into.type)]
+    op = ir.Operation.create(
+        "linalg.fill" if kinds[0] == value.type else "linalg.copy",
+        results=[into.type] if on_tensors else [],
+        operands=[value, into],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+        regions=1,
+    )
+    block = op.regions[0].blocks.append(*kinds)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+    return op
+
+
 @dataclass(frozen=True)
 class Access:
     """One operand of a generic that is a buffer: how it is indexed, whether it is written."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir, linalg
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.linalg.structure import make_copy
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,5 @@ class ExpandCopies(Pass):
             source, destination = op.operands
             if source != destination:
                 with ir.InsertionPoint(op), op.location:
-                    linalg.copy(source, outs=[destination])
+                    make_copy(source, destination)
             op.erase()

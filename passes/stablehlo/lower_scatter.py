@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.attributes import flag
-from lamina.dialects.vendors import arith, ir, linalg, scf, stablehlo_ext, tensor
+from lamina.dialects.vendors import arith, ir, scf, stablehlo_ext, tensor
 from lamina.passes.base import Pass
+from lamina.passes.linalg.structure import make_copy
 from lamina.passes.loops import (
     extract,
     for_each,
@@ -296,7 +297,7 @@ def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:
         return operand
     shape = ir.RankedTensorType(operand.type)
     empty = tensor.EmptyOp(list(shape.shape), shape.element_type).result
-    return linalg.copy(operand, outs=[empty])
+    return make_copy(operand, empty).result
 
 
 def _with_signed_elements(indices: ir.Value) -> ir.Value:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import flag
-from lamina.dialects.vendors import arith, ir, linalg, math, tensor
+from lamina.dialects.vendors import arith, ir, math, tensor
 from lamina.dialects.vendors import complex as complex_
 from lamina.passes.base import Pass
+from lamina.passes.linalg.structure import make_copy
 from lamina.passes.loops import extract, for_each, for_range, index, insert, replace_each
 
 
@@ -141,7 +142,7 @@ def _dtype(value: ir.Value) -> object:
 
 def _copy(value: ir.Value) -> ir.Value:
     empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
-    return linalg.copy(value, outs=[empty])
+    return make_copy(value, empty).result
 
 
 def _is_complex(value: ir.Value) -> bool:
