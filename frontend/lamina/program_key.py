@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina import config
-from lamina.core.jaxpr_printer import has_text, jaxpr_text
+from lamina.core.jaxpr_key import jaxpr_key
 from lamina.core.source_info import package_folders
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
 
     from lamina.backends.target import Target
 
-    if not has_text(plan.closed.jaxpr):
+    text = jaxpr_key(plan.closed.jaxpr)
+    if text is None:
         return None
     digest = hashlib.blake2b(digest_size=20)
 
@@ -36,7 +37,7 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
 
     target = target or Target.host()
     add(fingerprint(), target.describe(), config.trace_key(), plan.name)
-    add(jaxpr_text(plan.closed.jaxpr, width=1 << 30))
+    add(text)
     for value, hoisted in zip(plan.closed.consts, plan.hoisted, strict=True):
         if hoisted:
             add("argument", value.shape, value.dtype)

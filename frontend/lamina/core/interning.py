@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any
 
 from lamina.core.jaxpr import ClosedJaxpr
-from lamina.core.jaxpr_printer import has_text, jaxpr_text
+from lamina.core.jaxpr_key import jaxpr_key
 
 _MAX_PROGRAMS = 1024
 _lock = threading.Lock()
@@ -25,10 +25,13 @@ def interned(params: dict[str, Any]) -> dict[str, Any]:
 def _interned(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_interned, value))
-    if not isinstance(value, ClosedJaxpr) or value.consts or not has_text(value.jaxpr):
+    if not isinstance(value, ClosedJaxpr) or value.consts:
+        return value
+    text = jaxpr_key(value.jaxpr)
+    if text is None:
         return value
     # The text does not tell weak types apart, which results carry.
-    key = (jaxpr_text(value, width=1 << 30), *value.in_avals, *value.out_avals)
+    key = (text, *value.in_avals, *value.out_avals)
     with _lock:
         found = _known.setdefault(key, value)
         _known.move_to_end(key)

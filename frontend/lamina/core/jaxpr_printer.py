@@ -21,11 +21,9 @@ from lamina.core.jaxpr import (
     JaxprEqn,
     Literal,
     Var,
-    all_equations,
     subjaxprs,
 )
 from lamina.core.pretty import Break, Concat, Doc, Group, Nest, Text, join
-from lamina.core.primitive import Primitive
 
 WIDTH = 80
 
@@ -165,23 +163,6 @@ def param_text(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
     return str(value)
-
-
-def has_text(jaxpr: Jaxpr) -> bool:
-    """Whether the printed jaxpr says all that lowering reads."""
-    for eqn in all_equations(jaxpr):
-        if type(eqn.primitive) is not Primitive:  # a user's: its lowering is not in the text
-            return False
-        shown = eqn.primitive.shown
-        params = shown(eqn.params) if shown is not None else eqn.params
-        for value in params.values():
-            if callable(value) and not isinstance(value, type) and " at 0x" in param_text(value):
-                return False
-            if " object at 0x" in repr(type(value)) or (
-                type(value).__repr__ is object.__repr__ and not hasattr(value, "jaxpr")
-            ):
-                return False
-    return all(not e.primitive.name.endswith("_callback") for e in all_equations(jaxpr))
 
 
 _DEFAULT = (np.dtype("float32"), np.dtype("int32"), np.dtype("bool"))

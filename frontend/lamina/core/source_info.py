@@ -24,7 +24,7 @@ _INTERNAL = tuple(
 )
 _MAX_FRAMES = 8
 
-_internal_code: dict[CodeType, bool] = {}
+_internal_files: dict[str, bool] = {}  # by file: code objects take long to hash
 _left_out: set[str] = set()
 
 
@@ -77,9 +77,9 @@ UNKNOWN = SourceInfo(())
 
 def is_internal(code: CodeType) -> bool:
     """Whether a code object belongs to lamina (or to what runs Python itself)."""
-    known = _internal_code.get(code)
+    file = code.co_filename
+    known = _internal_files.get(file)
     if known is None:
-        file = code.co_filename
         known = (
             file.startswith(_INTERNAL)
             or file in _left_out
@@ -89,14 +89,14 @@ def is_internal(code: CodeType) -> bool:
                 or file.endswith(("functools.py", "contextlib.py"))
             )
         )
-        _internal_code[code] = known
+        _internal_files[file] = known
     return known
 
 
 def leave_out_file(file: str) -> None:
     """Frames of a library's file are left out as lamina's own are."""
     _left_out.add(file)
-    _internal_code.clear()
+    _internal_files.clear()
 
 
 def is_user_frame(frame: FrameType) -> bool:
@@ -147,10 +147,10 @@ def current() -> SourceInfo:
         return _place.info
     raw = []
     frame = sys._getframe(1)
-    get = _internal_code.get
+    get = _internal_files.get
     while frame is not None:
         code = frame.f_code
-        internal = get(code)
+        internal = get(code.co_filename)
         if internal is None:
             internal = is_internal(code)
         if not internal:

@@ -45,12 +45,12 @@ class ModuleContext:
 
     def location(self, primitive: str, source: SourceInfo) -> ir.Location:
         """A location with the user's call stack, innermost frame first."""
-        key = (primitive, source.scope, source.raw)
+        key = (primitive, id(source))
         loc = self.locations.get(key)
         if loc is None:
-            loc = self.locations[key] = ir.Location.name(
-                source.scope + primitive, self._stack(source)
-            )
+            loc = ir.Location.name(source.scope + primitive, self._stack(source))
+            self.locations[key] = loc
+            self.keep_alive.append(source)
         return loc
 
     def callback_index(self, callback: Any) -> int:
@@ -59,7 +59,8 @@ class ModuleContext:
         return len(self.callbacks) - 1
 
     def _stack(self, source: SourceInfo) -> ir.Location:
-        loc = self.locations.get(source.raw)
+        key = tuple([(id(code), lasti) for code, lasti in source.raw])  # code hashes slowly
+        loc = self.locations.get(key)
         if loc is not None:
             return loc
         frames = [
@@ -69,7 +70,7 @@ class ModuleContext:
         loc = frames[0] if frames else ir.Location.unknown()
         if len(frames) > 1:
             loc = ir.Location.callsite(frames[0], frames[1:])
-        self.locations[source.raw] = loc
+        self.locations[key] = loc
         return loc
 
 
