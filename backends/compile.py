@@ -1,7 +1,7 @@
 """From a StableHLO module to an artifact: look it up, or optimise, fuse, plan, generate code.
 
-The text of the module, without locations, names the artifact in the store together with the target
-and the compiler's version; each kernel is looked up there by its own content as well.
+The module without locations names the artifact in the store together with the target and the
+compiler's version; each kernel is looked up there by its own content as well.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.stages import (
     Stages,
+    make_ready,
     run_fuse,
     run_optimize,
     run_plan,
@@ -30,7 +31,7 @@ from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.dialects.context import parse
 from lamina.dialects.resources import inline_resources
-from lamina.dialects.serialize import to_text
+from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
@@ -66,26 +67,47 @@ class Compilation:
 def compile_module(
     module: ir.Module, *, target: Target | None = None, name: str | None = None
 ) -> Compilation:
-    """Machine code for a module whose public @main takes and gives back arrays.
+    """Machine code for a module whose public @main takes and gives back arrays, from the store where
+    it is there.
 
     The module is left as it is. Raises CompileError naming the op that can't be compiled.
     """
     target = target or Target.host()
     name = name or _name_of(module)
     store = default_store()
-    text = to_text(module)
+    text = to_text(module, debug_info=True)
     if "dense_resource<" in text:
-        module = parse(inline_resources(to_text(module, debug_info=True)))
-        text = to_text(module)
-    key = artifact_key(text, target, name)
+        module = parse(inline_resources(text))
+        text = to_text(module, debug_info=True, verified=True)
+    if store is None:
+        return Compilation(_compiled(working_copy(module), text, target, name, None), False)
+    key = artifact_key(to_bytecode(module, debug_info=False), target, name)
     found = _stored(store, key)
     if found is not None:
         return Compilation(found, from_cache=True)
+    artifact = _compiled(working_copy(module), text, target, name, store)
+    store.put(_KIND, key, artifact.to_bytes())
+    return Compilation(artifact, from_cache=False)
 
+
+def compile_own_module(
+    module: ir.Module, *, target: Target | None = None, name: str
+) -> Compilation:
+    """The same for a module that is known to be valid and that nobody needs afterwards: it is used
+    up, and whether the store has it is for the caller to know, by a name of its own."""
+    text = to_text(module, debug_info=True, verified=True)
+    make_ready(module)
+    artifact = _compiled(module, text, target or Target.host(), name, default_store())
+    return Compilation(artifact, from_cache=False)
+
+
+def _compiled(
+    work: ir.Module, text: str, target: Target, name: str, store: Store | None
+) -> Artifact:
+    """The artifact of a module, which is used up; `text` is what it was."""
     if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
         workers.prepare()
     with instrumentation.compiling(name) as watch:
-        work = working_copy(module)
         run_optimize(work, watch, target.kind, text)
         signature = _signature(work)
         counted = cost.Counter(work).main()
@@ -103,23 +125,21 @@ def compile_module(
         "target": target.describe(),
         "versions": versions(),
         "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
-        "stablehlo": to_text(module, debug_info=True, verified=True),
+        "stablehlo": text,
     }
     artifact = Artifact(manifest, built.objects)
     Stages(artifact).dump(watch)
-    if store is not None:
-        store.put(_KIND, key, artifact.to_bytes())
-    return Compilation(artifact, from_cache=False)
+    return artifact
 
 
-def artifact_key(text: str, target: Target, name: str) -> str:
-    """The name in the store of what this StableHLO text (without locations) compiles to."""
-    parts = (text, repr(target), name, repr(sorted(versions().items())))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+def artifact_key(code: bytes, target: Target, name: str) -> str:
+    """The name in the store of what this bytecode (without locations) compiles to."""
+    rest = "\0".join((repr(target), name, repr(sorted(versions().items()))))
+    return hashlib.sha256(rest.encode() + b"\0" + code).hexdigest()
 
 
-def _stored(store: Store | None, key: str) -> Artifact | None:
-    data = store.get(_KIND, key) if store is not None else None
+def _stored(store: Store, key: str) -> Artifact | None:
+    data = store.get(_KIND, key)
     if data is None:
         return None
     try:

@@ -13,7 +13,8 @@ STABLEHLO_INPUT = (
     "symbol-dce",
 )
 
-# What only some programs need first: done where the module's text matches the pattern before it.
+# What only some programs need first: done where the module's text matches the pattern before it, or
+# one of several. Patterns begin with a few letters that are the same, which is quick to look for.
 STABLEHLO_PREPARE = (
     (r"!quant\.", "stablehlo-define-quantized"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
@@ -22,7 +23,8 @@ STABLEHLO_PREPARE = (
     # What several devices, or effects in order, are where there is one device and no effect.
     (r"!stablehlo\.token", "stablehlo-drop-tokens"),
     (
-        r"replica_groups|collective_permute|replica_id|partition_id|@(Sharding|SPMD|annotate_)",
+        r"stablehlo\.(all_|reduce_scatter|collective_|partition_id|replica_id|cross-replica"
+        r"|custom_call @(Sharding|SPMD|annotate_))",
         "stablehlo-expand-collectives",
     ),
     # Devices exchange what is contiguous; the layout around it is a matter of transposes.
@@ -36,7 +38,7 @@ STABLEHLO_PREPARE = (
     (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (
-        r"tensor<[^>]*\?|stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)",
+        (r"\?x", r"stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)"),
         "stablehlo-decide-shape-assertions{leave-open=true},"  # else refining says it, worse
         "stablehlo-refine-shapes,func.func(stablehlo-canonicalize-dynamism),"
         "stablehlo-decide-shape-assertions",

@@ -47,23 +47,28 @@ _COMMENTS = {"linalg": "//", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
 
 
 def working_copy(module: ir.Module) -> ir.Module:
-    """The module again, checked for what would bring an upstream pass down."""
+    """The module again, made ready for the passes."""
     with module.context:
         copy = ir.Module.parse(to_bytecode(module))
-    functions = [op.operation for op in copy.body.operations if op.operation.name == "func.func"]
+    make_ready(copy)
+    return copy
+
+
+def make_ready(module: ir.Module) -> None:
+    """Check for what would bring an upstream pass down, and let @main alone be public."""
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     names = [function.attributes["sym_name"].value for function in functions]
     if "main" not in names:
         if len(names) != 1:
             listed = ", ".join(names) or "none"
             raise CompileError("builtin.module", None, f"has no function @main; it has {listed}")
         names = ["main"]
-        functions[0].attributes["sym_name"] = ir.StringAttr.get("main", copy.context)
+        functions[0].attributes["sym_name"] = ir.StringAttr.get("main", module.context)
     for function, name in zip(functions, names):
         if not function.regions[0].blocks:
             raise CompileError.at(function, f"@{name} is declared but has no body")
         if name != "main":
-            function.attributes["sym_visibility"] = ir.StringAttr.get("private", copy.context)
-    return copy
+            function.attributes["sym_visibility"] = ir.StringAttr.get("private", module.context)
 
 
 def specialized(
@@ -97,16 +102,21 @@ def run_optimize(
     """Form 1 to form 2: one function, no more ops than the program needs, sizes known. `kind` is
     the target's. `text` is the module's, where that is there already."""
     _dump(watch, "stablehlo", module)
-    first = CUDA_INPUT if kind == "cuda" else STABLEHLO_INPUT
     if text is None:  # what is needed is seen before, since the first passes make nothing that is
         text = module.operation.get_asm(large_elements_limit=8)
-    _pipeline(first).run(module)
-    needed = tuple(passes for pattern, passes in STABLEHLO_PREPARE if re.search(pattern, text))
-    for passes in needed:
-        _pipeline((passes,)).run(module)
-    _pipeline(STABLEHLO_OPTIMIZE).run(module)
+    passes = (
+        *(CUDA_INPUT if kind == "cuda" else STABLEHLO_INPUT),
+        *(needed for patterns, needed in STABLEHLO_PREPARE if _matches(patterns, text)),
+        *STABLEHLO_OPTIMIZE,
+    )
+    _pipeline(passes).run(module)
     note_trip_counts(module)
-    _dump(watch, "optimized", module, (*first, *needed, *STABLEHLO_OPTIMIZE))
+    _dump(watch, "optimized", module, passes)
+
+
+def _matches(patterns: str | tuple[str, ...], text: str) -> bool:
+    several = (patterns,) if isinstance(patterns, str) else patterns
+    return any(re.search(pattern, text) for pattern in several)
 
 
 def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> Counter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.dialects.vendors import PassManager, ir, stablehlo_ext
 
 
 def to_text(module: ir.Module, *, debug_info: bool = False, verified: bool = False) -> str:
@@ -43,5 +43,7 @@ def _clone(module: ir.Module) -> ir.Module:
 
 
 def _without_locations(module: ir.Module) -> ir.Module:
-    with module.context, ir.Location.unknown():
-        return ir.Module.parse(module.operation.get_asm())
+    copy = _clone(module)
+    with module.context:
+        PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
+    return copy

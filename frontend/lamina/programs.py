@@ -155,7 +155,7 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
                 monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
                 executable = load(artifact, (), number)
                 return Program(plan, executable, _compilation_of(artifact), device)
-    from lamina.backends.compile import compile_module
+    from lamina.backends.compile import compile_module, compile_own_module
 
     if store is not None:
         monitoring.record_event(monitoring.CACHE_MISS, fun_name=plan.name)
@@ -163,7 +163,9 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
         with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
             module = plan.lower()
     with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
-        compilation = compile_module(module, target=target, name=f"jit_{plan.name}")
+        # One that the store knows by the jaxpr is not looked up there by its module as well.
+        compile_ = compile_module if key is None else compile_own_module
+        compilation = compile_(module, target=target, name=f"jit_{plan.name}")
     _log(
         "compile",
         f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"

@@ -87,12 +87,12 @@ def test_locations_do_not_name_an_artifact(cache: Path) -> None:
     assert compile_module(parse("\n\n" + PROGRAM)).from_cache
 
 
-def test_keys_differ_by_text_target_and_name() -> None:
+def test_keys_differ_by_code_target_and_name() -> None:
     host = Target.host()
     other = Target(host.kind, "generic", host.triple, "", 128)
     keys = {
-        artifact_key(text, target, name)
-        for text in ("a", "b")
+        artifact_key(code, target, name)
+        for code in (b"a", b"b")
         for target in (host, other)
         for name in ("f", "g")
     }
