@@ -3,7 +3,7 @@
 The innermost loop walks contiguous memory: a dimension scores for each operand where it is the
 fastest-varying one, and loses for each where it strides. Reductions over that dimension accumulate
 in registers; when a parallel dimension wins instead (a sum down columns), the reduction goes
-outside it and the outputs are blocked so that they stay in cache. Transposing accesses get square
+outside it and the outputs are blocked so that they stay in cache, or in registers. Transposing accesses get square
 blocks. Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
 loops, no task smaller than `task_cost`. Each output element is computed whole by one task, so
 results don't depend on the number of threads.
@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
@@ -34,6 +35,13 @@ from lamina.passes.linalg.structure import (
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
 _COLUMN_TASKS = 8
+_REGISTER_BYTES = 256
+"""Of an accumulated row that stays in registers: four lines of each row, which processors fetch ahead
+as well as whole rows; eight or sixteen they do not."""
+_LINE_BYTES = 64
+_CACHED_BYTES = 1 << 21
+_LEAST_ROWS = 32
+_MOST_IN_REGISTERS = 4  # ops on an element
 _SQUARE_BLOCK = 64
 
 
@@ -99,6 +107,7 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     block = _COLUMN_BLOCK
     if in_tasks and not outer:  # the blocks are all the tasks there can be
         block = min(block, max(_LEAST_COLUMN_BLOCK, generic.extents[inner] // _COLUMN_TASKS))
+        block = _register_block(generic, reduced, inner) or block
     if generic.extents[inner] <= block:
         return tuple(Loop(d) for d in [*outer, *reduced, inner])
     return (
@@ -107,6 +116,23 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
         *(Loop(d) for d in reduced),
         Loop(inner),
     )
+
+
+def _register_block(generic: Generic, reduced: Sequence[int], inner: int) -> int:
+    """Columns of a plain sum, or the like, of arrays beyond the caches that are accumulated in
+    registers; 0 for other ops."""
+    ops = [op.operation.name for op in generic.body.operations]
+    if len(generic.outputs) != 1 or len(ops) > _MOST_IN_REGISTERS + 1:
+        return 0
+    if any(name.startswith("math.") or "div" in name or "index" in name for name in ops):
+        return 0
+    elements = {getattr(value.type, "element_type", value.type) for value in generic.body.arguments}
+    width = dtype_of(generic.outputs[0].type).itemsize
+    row = generic.extents[inner] * width
+    rows = math.prod(generic.extents[d] for d in reduced)
+    if len(elements) > 1 or row % _LINE_BYTES or rows * row < _CACHED_BYTES or rows < _LEAST_ROWS:
+        return 0
+    return _REGISTER_BYTES // width
 
 
 def _innermost(generic: Generic) -> int:
