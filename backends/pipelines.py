@@ -232,7 +232,7 @@ CUDA_KERNEL_GPU = (
 
 # What an op with kernels of its own leaves of StableHLO in them: scalar code.
 CUDA_KERNEL_WRITTEN = (
-    "gpu-write-kernels",
+    "gpu-write-kernels{arch=ARCH}",  # the target's
     "stablehlo-legalize-to-linalg",
     "stablehlo-convert-to-signless",
     "linalg-inline-scalar-generics",

@@ -4,7 +4,8 @@
 
 Packages come as wheels for that machine's Python, lamina's own is built by a Python of that version
 here. They are unpacked, freed of symbols and of what nobody imports, and packed again, tighter than
-wheels are. numpy, ml_dtypes, opt_einsum, nvJitLink and pytest must be there; torch, for cuBLAS, may be.
+wheels are. What `PRESENT` lists must be there, and nothing else may be needed: that is checked; torch, for
+cuBLAS, may be there.
 """
 
 from __future__ import annotations
@@ -17,10 +18,18 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from email.parser import Parser
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 REPO = Path(__file__).resolve().parent.parent
 PACKAGES = ("llvmlite", "optree", "scipy-openblas32", "torch-mlir")
+TESTS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "mpmath", "typing_extensions")
+"""Small, and with all that they need; the last one is optree's."""
+PRESENT = ("ml-dtypes", "numpy", "nvidia-nvjitlink", "opt-einsum")
+"""What lamina needs of the other machine; its tests need scipy and jax, the demo scikit-learn and tqdm."""
 _UNUSED = ("torch_mlir/_mlir_libs/torch-mlir-opt", "*/tests/*")
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64",
               "manylinux2014_x86_64", "manylinux1_x86_64")  # fmt: skip
@@ -37,10 +46,29 @@ def requirements() -> list[str]:
 def download(folder: Path, version: str) -> list[Path]:
     """Wheels of the packages for CPython of a version, such as 3.12, on x86-64."""
     platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
-    _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
-         "--python-version", version, "--implementation", "cp", *platforms,
-         "-d", folder, *requirements())  # fmt: skip
+    for names in (["--no-deps", *requirements()], TESTS):
+        _run(sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:",
+             "--python-version", version, "--implementation", "cp", *platforms,
+             "-d", folder, *names)  # fmt: skip
     return sorted(folder.glob("*.whl"))
+
+
+def lacking(wheels: list[Path], version: str) -> set[str]:
+    """What wheels need on Linux that is neither among them nor in `PRESENT`."""
+    found: dict[str, set[str]] = {}
+    platform = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": "",
+                "python_version": version, "python_full_version": f"{version}.0",
+                "implementation_name": "cpython", "platform_python_implementation": "CPython"}  # fmt: skip
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            (name,) = [n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n)]
+            said = Parser().parsestr(archive.read(name).decode())
+        needs = map(Requirement, said.get_all("Requires-Dist", []))
+        found[canonicalize_name(said["Name"])] = {
+            canonicalize_name(need.name)
+            for need in needs if need.marker is None or need.marker.evaluate(platform)
+        }  # fmt: skip
+    return set().union(*found.values()) - set(found) - set(PRESENT)
 
 
 def build(folder: Path, version: str) -> Path:
@@ -129,7 +157,10 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     wheels = folder / "wheels"
     wheels.mkdir(parents=True)
-    made = [pack(wheel, folder) for wheel in [*download(wheels, given.python), build(wheels, given.python)]]
+    every = [*download(wheels, given.python), build(wheels, given.python)]
+    if lacks := lacking(every, given.python):
+        raise SystemExit(f"packages are lacking that nobody would find there: {', '.join(sorted(lacks))}")
+    made = [pack(wheel, folder) for wheel in every]
     parts = distribute({path.name: path.stat().st_size for path in made}, given.part_mib << 20)
     for number, names in enumerate(parts):
         (folder / str(number + 1)).mkdir()

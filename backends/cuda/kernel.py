@@ -124,13 +124,13 @@ def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
     (function,) = [op.operation for op in module.body.operations]
     if is_attention(function) and (is_exact(function) or generation(target.cpu) >= 80):
         texts = {"linalg": str(module)}
-        run_pipeline(CUDA_KERNEL_WRITTEN, module)
+        run_pipeline(_for_target(CUDA_KERNEL_WRITTEN, target), module)
     elif written_op(function) is not None and not is_attention(function):
         check_shapes(module)
         before = [stage for stage in preparing(source) if stage not in CUDA_NOT_BEFORE_WRITTEN]
         run_pipeline(tuple(before), module)
         texts = {"linalg": str(module)}
-        run_pipeline(CUDA_KERNEL_WRITTEN, module)
+        run_pipeline(_for_target(CUDA_KERNEL_WRITTEN, target), module)
     else:
         run_pipeline(tuple(s for word, s in CUDA_KERNEL_PREPARE if word in source), module)
         lower_to_linalg(module, source, "CUDA")

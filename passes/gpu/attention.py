@@ -1,6 +1,7 @@
-"""Attention in one kernel, by tensor cores, or for f32 by threads (`attention_simt.py`).
+"""Attention in one kernel, by tensor cores; of f32 by threads (`attention_simt.py`), unless tf32 will do.
 
-Of a block's 64 queries four warps have 16 each. For 64 keys after the other they multiply q and k^T, do to the scores
+Of a block's 64 queries (of wide heads of f32, 32) warps have 16 each. For as many keys after the other
+they multiply q and k^T, do to the scores
 what the program does (scale, mask, bias), and keep for each query the highest score so far, the sum
 of exponentials relative to it, and the sum of these times v: when the highest grows, both sums are
 scaled down. Keys that a mask hides from all queries of the block are left out. While scores are
@@ -19,13 +20,20 @@ from lamina.dialects.vendors import arith, ir, vector
 from lamina.dialects.vendors import math as math_
 from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.gpu.attention_simt import write_attention_simt
-from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part
+from lamina.passes.gpu.attention_tiles import Operands, Tile, Tiles
+from lamina.passes.gpu.fragments import (
+    Groups,
+    fragment,
+    interleaved,
+    multiply_add,
+    part,
+    rounded,
+)
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.product import Factor, Product
-from lamina.passes.gpu.product_block import Arena
-from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape
-from lamina.passes.gpu.product_operand import Bounds, Operand, modulo, over, plus, times
+from lamina.passes.gpu.product_copies import AsyncCopies
+from lamina.passes.gpu.product_operand import modulo, over, plus, times
+from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.scalar_ops import element_at
 from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.gpu.threads import (
@@ -39,100 +47,78 @@ from lamina.passes.gpu.threads import (
     when,
     zero_of,
 )
-from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import index, store
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
-
-_THREADS = 128
-_QUERIES = _KEYS = 64  # of a block, and of a step
+from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 
 
-def write_attention(job: Job) -> None:
+def write_attention(job: Job, arch: str) -> None:
     """The kernel of a function that `stablehlo-outline-attention` made; the job's op is its last."""
     attention, order = attention_of(job.op)
     shape = AttentionShape(attention, order)
-    if isinstance(attention.product.operands[0].type.element_type, ir.F32Type):
+    element = attention.product.operands[0].type.element_type
+    products = (attention.product, attention.values)
+    tf32 = generation(arch) >= 80 and all(map(asks_for_tf32, products))
+    if isinstance(element, ir.F32Type) and not tf32:
         return write_attention_simt(job, attention, shape)
-    blocks = math.prod(shape.extents[d] for d in shape.batch) * -(-shape.queries // _QUERIES)
-    job.launch(blocks, _THREADS, lambda kernel: _Block(job, kernel, attention, shape).emit())
-
-
-def _product(shape: AttentionShape, of: Sequence[Mapping[int, int]], width: int, reduced: int) -> Product:
-    """The scores (reduced over widths) or the values (over keys) as a product of two buffers."""
-    extents = (*shape.extents, width)
-    maps = [
-        ir.AffineMap.get(
-            shape.rank + 1, 0, [ir.AffineDimExpr.get(dims[d]) for d in range(len(dims))]
-        )
-        for dims in of
-    ]
-    generic = Generic(
-        None, (), (), tuple(maps), (), tuple(d == reduced for d in range(shape.rank + 1)), extents
-    )  # type: ignore[arg-type]
-    none = Factor(0, None, maps[0], (), None, ())  # type: ignore[arg-type]
-    return Product(generic, none, none, None, None, shape.batch, (reduced,))  # type: ignore[arg-type]
+    tiles = Tiles.of(shape, element)
+    batches = math.prod(shape.extents[d] for d in shape.batch)
+    blocks = batches * tiles.parts * -(-shape.queries // tiles.queries)
+    job.launch(
+        blocks, tiles.threads, lambda kernel: _Block(job, kernel, attention, shape, tiles).emit()
+    )
 
 
 class _Block:
     """Emits one block's work."""
 
     def __init__(
-        self, job: Job, kernel: Kernel, attention: Attention, shape: AttentionShape
+        self, job: Job, kernel: Kernel, attention: Attention, shape: AttentionShape, tiles: Tiles
     ) -> None:
         self.job, self.kernel, self.attention, self.shape = job, kernel, attention, shape
         q_at = attention.queries_operand
         q, k = attention.product.operands[q_at], attention.product.operands[1 - q_at]
         v = attention.values.operands[1 - attention.probabilities_operand]
         self.element = job.array(kernel, q).element
-        tiles = -(-shape.queries // _QUERIES)
-        number, tile = positions(
-            gpu_id("block_id"), [math.prod(shape.extents[d] for d in shape.batch), tiles]
-        )
+        self.is_tf32 = isinstance(self.element, ir.F32Type)
+        count = -(-shape.queries // tiles.queries)
+        batches = math.prod(shape.extents[d] for d in shape.batch)
+        number, part, tile = positions(gpu_id("block_id"), [batches, tiles.parts, count])
         extents = [shape.extents[d] for d in shape.batch]
         self.batch = dict(zip(shape.batch, positions(number, extents)))
         self.mask = Mask.of(attention)
         if self.mask is not None:  # the last queries see most: they begin first
-            tile = arith.SubIOp(index(tiles - 1), tile).result
-        self.first = times(tile, _QUERIES)
+            tile = arith.SubIOp(index(count - 1), tile).result
+        self.first = times(tile, tiles.queries)
         thread = gpu_id("thread_id")
         self.lane, self.warp = modulo(thread, WARP), over(thread, WARP)
 
-        width, value_width = _padded(shape.width), _padded(shape.value_width)
-        size = 2
-        sizes = [_QUERIES * width * size, _KEYS * width * size, _KEYS * value_width * size]
-        arena = Arena(kernel, sum(sizes))
-        scores = _product(shape, (shape.of_q, shape.of_k), shape.width, shape.rank)
-        values = _product(shape, (shape.of_v,), shape.value_width, shape.keys_dim)
-        k_bounds = Bounds(shape.keys, shape.width, bool(shape.keys % _KEYS), shape.width != width)
-        q_bounds = Bounds(shape.queries, shape.width, bool(shape.queries % _QUERIES), shape.width != width)
-        v_bounds = Bounds(shape.value_width, shape.keys, shape.value_width != value_width, bool(shape.keys % _KEYS))
-        self.q = self._tile(scores, 0, q, shape.rows, q_bounds, (_QUERIES, width), arena, 0)
-        self.k = self._tile(scores, 1, k, (shape.keys_dim,), k_bounds, (_KEYS, width), arena, sizes[0])
-        self.v = self._tile(
-            values, 0, v, (shape.rank,), v_bounds, (value_width, _KEYS), arena, sizes[0] + sizes[1]
-        )  # fmt: skip
-        self.width, self.value_width = width, value_width
-
-    def _tile(
-        self, product: Product, number: int, value: ir.Value, along: tuple[int, ...], bounds: Bounds,
-        edge_and_depth: tuple[int, int], arena: Arena, offset: int,
-    ) -> AsyncCopies | RegisterCopies:  # fmt: skip
-        buffer = self.job.array(self.kernel, value).buffer
-        factor = Factor(number, buffer, product.generic.input_maps[number], (), buffer, along)
-        operand = Operand(product, factor, {}, self.batch, index(0), bounds, ())
-        shape = TileShape.of(product, factor, *edge_and_depth, self.element, ())
-        tile = arena.view(offset, [1, *shape.shape], self.element)
-        copies = AsyncCopies if shape.copied else RegisterCopies
-        return copies(operand, shape, tile, _THREADS)
+        self.tiles = tiles
+        operands = Operands(job, kernel, shape, self.batch, tiles.threads)
+        arena, places = tiles.arena(kernel), tiles.offsets
+        keys, width = tiles.keys, tiles.width
+        self.q = operands.tile(
+            q, shape.of_q, shape.rows, shape.width, (tiles.queries, width), arena, places[0]
+        )
+        self.k = operands.tile(
+            k, shape.of_k, (shape.keys_dim,), shape.width, (keys, width), arena, places[1]
+        )
+        self.v = operands.turned(
+            v, shape.of_v, shape.keys_dim, shape.value_width, (tiles.value_width, keys), arena, places[2]
+        )
+        # Beyond these are zeros.
+        self.width, self.value_width = -(-shape.width // 16) * 16, tiles.columns(shape)
+        self.first_column = times(part, self.value_width)
+        self.v.operand.begin = self.first_column
 
     # ---- the loop over keys ----------------------------------------------------------------------
     def emit(self) -> None:
         f32 = ir.F32Type.get()
         groups = Groups()
         self.q.operand.begin = self.first
-        _start(self.q, index(0))
-        _start(self.k, index(0))
+        self.q.fill(index(0), index(0))
+        self.k.fill(index(0), index(0))
         for tile in (self.q, self.k, self.v):
             if isinstance(tile, AsyncCopies):
                 groups.token = groups.token or tile.token
@@ -144,10 +130,10 @@ class _Block:
 
         def step(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             highest, sums, totals = carried[:2], carried[2:4], carried[4:]
-            first = times(number, _KEYS)
+            first = times(number, self.tiles.keys)
             groups.wait(0)
             barrier()
-            _start(self.v, first)
+            self.v.fill(index(0), first)
             if isinstance(self.v, AsyncCopies):
                 groups.token = groups.token or self.v.token
             groups.commit()
@@ -161,8 +147,8 @@ class _Block:
             groups.wait(0)
             barrier()
             following = plus(number, 1)
-            self.k.operand.begin = times(following, _KEYS)
-            when(_is_below(following, steps), lambda: _start(self.k, index(0)))
+            self.k.operand.begin = times(following, self.tiles.keys)
+            when(_is_below(following, steps), lambda: self.k.fill(index(0), index(0)))
             groups.commit()
             return [*highest, *sums, *self._add_values(powers, totals)]
 
@@ -173,45 +159,49 @@ class _Block:
 
     def _steps(self) -> ir.Value:
         """How many steps it takes: blocks of keys at the end that no query sees are left out."""
-        shape = self.shape
-        steps = -(-shape.keys // _KEYS)
+        shape, tiles = self.shape, self.tiles
+        steps = -(-shape.keys // tiles.keys)
         if self.mask is None or steps == 1:
             return index(steps)
         at = {d: (Scalar(value), Scalar(value)) for d, value in self.batch.items()}
         rows = [shape.extents[d] for d in shape.rows]
-        at |= zip(shape.rows, tile_bounds(Scalar(self.first), _QUERIES, rows))
-        return blocks_in_sight(self.mask, at, shape.keys_dim, shape.keys, _KEYS).value
+        at |= zip(shape.rows, tile_bounds(Scalar(self.first), tiles.queries, rows))
+        return blocks_in_sight(self.mask, at, shape.keys_dim, shape.keys, tiles.keys).value
 
     def _scores(self, first: ir.Value) -> list[list[list[ir.Value]]]:
         """The scores of this lane: by row (of two), fragment, and column (of two)."""
         zero = zero_of(ir.F32Type.get())
         none = vector.FromElementsOp(ir.VectorType.get([2, 2], zero.type), [zero] * 4).result
-        sums = [none] * (_KEYS // 8)
+        sums = [none] * (self.tiles.keys // 8)
         mine = times(self.warp, 16)
-        for k in range(0, self.width, 16):
-            left = fragment(self.q.buffer, self.q.shape, self.lane, index(0), mine, k, True)
-            for key in range(0, _KEYS, 16):
-                both = fragment(
-                    self.k.buffer, self.k.shape, self.lane, index(0), index(key), k, False
-                )
+        for k in range(0, self.width, 32 // self.tiles.bytes):
+            left = self._fragment(self.q, mine, 0, k, True)
+            for key in range(0, self.tiles.keys, 16):
+                both = self._fragment(self.k, index(0), key, k, False)
                 for half in range(2):
                     place = key // 8 + half
-                    sums[place] = multiply_add(left, part(both, 2 * half), sums[place])
+                    sums[place] = multiply_add(left, part(both, 2 * half), sums[place], self.is_tf32)
         row = plus(plus(self.first, mine), over(self.lane, 4))
         column = plus(first, times(modulo(self.lane, 4), 2))
         found = []
         for i in range(2):
             query = plus(row, 8 * i)
-            if self.shape.queries % _QUERIES:
+            if self.shape.queries % self.tiles.queries:
                 query = arith.MinUIOp(query, index(self.shape.queries - 1)).result
             at = self._rows_at(query)
             found.append([
                 [
                     self._score(sums[n], i, j, at, plus(column, 8 * n + j)) for j in range(2)
                 ]
-                for n in range(_KEYS // 8)
+                for n in range(self.tiles.keys // 8)
             ])  # fmt: skip
         return found
+
+    def _fragment(
+        self, tile: Tile, row: ir.Value, further: int, k: int, rows_first: bool
+    ) -> ir.Value:
+        found = fragment(tile.buffer, tile.shape, self.lane, index(0), row, further, k, rows_first)
+        return rounded(found) if self.is_tf32 else found
 
     def _rows_at(self, query: ir.Value) -> dict[int, ir.Value]:
         shape = self.shape
@@ -224,7 +214,7 @@ class _Block:
         """One score as softmax takes it, in f32; the least of all beyond the last key."""
         shape = self.shape
         raw = vector.ExtractOp(fragment, [], [i, j]).result
-        inside = below(key, shape.keys) if shape.keys % _KEYS else None
+        inside = below(key, shape.keys) if shape.keys % self.tiles.keys else None
         if inside is not None:
             key = arith.MinUIOp(key, index(shape.keys - 1)).result
         product = self.attention.product.results[0]
@@ -263,8 +253,10 @@ class _Block:
         self, powers: list[list[list[ir.Value]]], totals: list[ir.Value]
     ) -> list[ir.Value]:
         totals = list(totals)
+        if self.is_tf32:
+            return self._add_values_tf32(powers, totals)
         type_ = ir.VectorType.get([4, 2], self.element)
-        for key in range(0, _KEYS, 16):
+        for key in range(0, self.tiles.keys, 16):
             # Sums' registers are a left factor's: rows, then the halves of 16 keys.
             n = key // 8
             parts = [
@@ -273,12 +265,25 @@ class _Block:
             ]  # fmt: skip
             left = vector.FromElementsOp(type_, parts).result
             for column in range(0, self.value_width, 16):
-                both = fragment(
-                    self.v.buffer, self.v.shape, self.lane, index(0), index(column), key, False
-                )
+                both = self._fragment(self.v, index(0), column, key, False)
                 for half in range(2):
                     place = column // 8 + half
                     totals[place] = multiply_add(left, part(both, 2 * half), totals[place])
+        return totals
+
+    def _add_values_tf32(
+        self, powers: list[list[list[ir.Value]]], totals: list[ir.Value]
+    ) -> list[ir.Value]:
+        type_ = ir.VectorType.get([4, 1], self.element)
+        for n in range(self.tiles.keys // 8):
+            # Of eight keys the even ones first: so they lie in the sums' registers.
+            parts = [powers[i][n][j] for j in range(2) for i in range(2)]
+            left = rounded(vector.FromElementsOp(type_, parts).result)
+            for column in range(0, self.value_width, 8):
+                right = interleaved(
+                    self.v.buffer, self.v.shape, self.lane, index(0), column, 8 * n
+                )
+                totals[column // 8] = multiply_add(left, rounded(right), totals[column // 8], True)
         return totals
 
     def _finish(self, sums: Sequence[ir.Value], totals: Sequence[ir.Value]) -> None:
@@ -286,6 +291,7 @@ class _Block:
         shape = self.shape
         result = self.job.op.results[0]
         buffer = self.job.array(self.kernel, result).buffer
+        last = (self.tiles.parts - 1) * self.value_width
         for i in range(2):
             total = sums[i]
             for offset in (1, 2):
@@ -298,7 +304,8 @@ class _Block:
                     for j in range(2):
                         if 8 * n >= shape.value_width:
                             continue
-                        column = plus(times(modulo(self.lane, 4), 2), 8 * n + j)
+                        within = plus(times(modulo(self.lane, 4), 2), 8 * n + j)
+                        column = arith.AddIOp(self.first_column, within).result
                         value = vector.ExtractOp(values, [], [i, j]).result
                         value = _converted(
                             arith.DivFOp(value, total).result, result.type.element_type
@@ -309,28 +316,19 @@ class _Block:
                         def put(value: ir.Value = value, place: list[ir.Value] = place) -> None:
                             store(value, buffer, place)
 
-                        if 8 * (n + 1) > shape.value_width:
+                        if last + 8 * (n + 1) > shape.value_width:
                             when(below(column, shape.value_width), put)
                         else:
                             put()
 
-            if shape.queries % _QUERIES:
+            if shape.queries % self.tiles.queries:
                 when(below(row, shape.queries), write)
             else:
                 write()
 
 
-def _start(tile: AsyncCopies | RegisterCopies, first_depth: ir.Value) -> None:
-    tile.put(index(0), tile.read(index(0), first_depth))
-
-
 def _is_below(a: ir.Value, b: ir.Value) -> ir.Value:
     return arith.CmpIOp(arith.CmpIPredicate.ult, a, b).result
-
-
-def _padded(width: int) -> int:
-    """The least power of two that holds a width, and 16 at least."""
-    return max(16, 1 << (width - 1).bit_length())
 
 
 def _constant(value: float) -> ir.Value:

@@ -10,30 +10,53 @@ from __future__ import annotations
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.product_copies import TileShape
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
+from lamina.passes.loops import load
 
 
 def fragment(
-    buffer: ir.Value, shape: TileShape, lane: ir.Value, stage: ir.Value, row: ir.Value, k: int,
-    rows_first: bool, matrices: int = 4,
+    buffer: ir.Value, shape: TileShape, lane: ir.Value, stage: ir.Value, row: ir.Value, further: int,
+    k: int, rows_first: bool, matrices: int = 4,
 ) -> ir.Value:  # fmt: skip
-    """Four (or two) matrices of 8 rows by 16 bytes along k, from a row and a depth of a tile on: the
-    first two are neighbours along the rows if `rows_first`, else along k."""
+    """Four (or two) matrices of 8 rows by 16 bytes along k, from a depth of a tile on and a row, or
+    `further` rows below: the first two are neighbours along the rows if `rows_first`, else along k.
+    The row is a multiple of a power of two that is more than any `further`."""
     matrix, line = over(lane, 8), modulo(lane, 8)
     first, second = modulo(matrix, 2), over(matrix, 2)
     by_row, by_depth = (first, second) if rows_first else (second, first)
     down = plus(row, times(by_row, 8)) if matrices > 2 else row
-    along = plus(times(by_depth, 16 // shape.bytes), k)
-    at = (plus(along, line), down) if shape.by_depth else (plus(down, line), along)
+    along = times(by_depth, 16 // shape.bytes)
+    if shape.by_depth:
+        place = shape.place(plus(plus(along, k), line), down, further)
+    else:
+        place = shape.place(plus(plus(down, further), line), along, k)
     element = ir.MemRefType(buffer.type).element_type
     return ir.Operation.create(
         "nvgpu.ldmatrix",
         results=[ir.VectorType.get([matrices, 4 // shape.bytes], element)],
-        operands=[buffer, stage, *shape.place(*at)],
+        operands=[buffer, stage, *place],
         attributes={
             "numTiles": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), matrices),
             "transpose": ir.BoolAttr.get(shape.by_depth),
         },
     ).result
+
+
+def interleaved(
+    buffer: ir.Value, shape: TileShape, lane: ir.Value, stage: ir.Value, row: int, k: int
+) -> ir.Value:
+    """Eight rows by eight of k of a right factor of tf32, read one by one: k is in the order 0 2 4 6
+    1 3 5 7. So lanes have what goes with the left factor that they make of sums of their own."""
+    line, first = over(lane, 4), times(modulo(lane, 4), 2)
+    values = []
+    for n in range(2):
+        at = plus(first, n)
+        if shape.by_depth:
+            place = shape.place(plus(at, k), line, row)
+        else:
+            place = shape.place(plus(line, row), at, k)
+        values.append(load(buffer, [stage, *place]))
+    type_ = ir.VectorType.get([2, 1], ir.MemRefType(buffer.type).element_type)
+    return vector.FromElementsOp(type_, values).result
 
 
 def part(fragment: ir.Value, first: int) -> ir.Value:

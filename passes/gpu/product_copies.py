@@ -3,7 +3,7 @@ registers; and in what order they are there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
@@ -17,10 +17,11 @@ from lamina.passes.gpu.product_operand import (
     plus,
     times,
 )
-from lamina.passes.gpu.threads import gpu_id, when, zero_of
+from lamina.passes.gpu.threads import gpu_id, strided, when, zero_of
 from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
+_AT_ONCE = 32  # copies, or elements in registers, of a thread
 _CHUNK = 16  # bytes that keep together in shared memory
 
 
@@ -38,22 +39,25 @@ class TileShape:
     @classmethod
     def of(
         cls, product: Product, factor: Factor, edge: int, depth: int, element: ir.Type,
-        ops: Sequence[ir.Operation],
+        ops: Sequence[ir.Operation], any_order: bool = False,
     ) -> TileShape:  # fmt: skip
-        """By depth where the factor is contiguous along its rows and `ldmatrix` can transpose."""
+        """By depth where the factor is contiguous along its rows and `ldmatrix` can transpose, or
+        elements are read one by one, in any order."""
         size = element_bytes(element)
-        found = copy_elements(product, factor, element, ops, padded_source(product, factor))
+        found = copy_elements(product, factor, element, ops, padded_source(product, factor), any_order)
         if found is not None:
             return cls(edge, depth, size, *found)
         rows = bool(factor.along) and factor.stride(factor.along[-1]) == 1
-        return cls(edge, depth, size, rows and size == 2, 0)
+        return cls(edge, depth, size, rows and (size == 2 or any_order), 0)
 
     @property
     def shape(self) -> tuple[int, int]:
         return (self.depth, self.edge) if self.by_depth else (self.edge, self.depth)
 
-    def place(self, line: ir.Value, at: ir.Value) -> list[ir.Value]:
-        """Where element `at` of a line is: the line's chunks are in an order of its own."""
+    def place(self, line: ir.Value, at: ir.Value, further: int = 0) -> list[ir.Value]:
+        """Where element `at` of a line is, or the one so much further: the line's chunks are in an
+        order of its own. `further` is of whole chunks, and has no bit that `at` may have: so places
+        that differ in it alone differ by one `xor`, and need few registers."""
         chunk = _CHUNK // self.bytes
         chunks = self.shape[1] // chunk
         if chunks >= 8:
@@ -61,12 +65,16 @@ class TileShape:
         else:
             key = modulo(over(line, 8 // chunks), chunks)
         moved = arith.XOrIOp(over(at, chunk), key).result
-        return [line, plus(times(moved, chunk), modulo(at, chunk))]
+        swapped = further // chunk % min(8, chunks)
+        if swapped:
+            moved = arith.XOrIOp(moved, index(swapped)).result
+        place = plus(times(moved, chunk), modulo(at, chunk))
+        return [line, plus(place, further - swapped * chunk)]
 
 
 def copy_elements(
     product: Product, factor: Factor, element: ir.Type, ops: Sequence[ir.Operation],
-    padding: Padding | None,
+    padding: Padding | None, any_order: bool = False,
 ) -> tuple[bool, int] | None:  # fmt: skip
     """(by depth, elements) of the largest asynchronous copies that can move a factor's elements as
     they lie; None if none can."""
@@ -77,15 +85,19 @@ def copy_elements(
     size = element_bytes(element)
     if type_.element_type != element:
         return None
-    for by_depth, order in ((False, product.reduced), (True, factor.along)):
-        if by_depth and size != 2:
+    best = None
+    rows_lie_apart = not factor.along or factor.stride(factor.along[-1]) != 1
+    orders = [(False, product.reduced), (True, factor.along)]
+    for by_depth, order in orders if rows_lie_apart else reversed(orders):
+        if by_depth and size != 2 and not any_order:
             continue
         run, places = _run(product, factor, order, type_, padding)
-        for bytes_ in (16, 8, 4):
-            count = bytes_ // size
-            if count and run % count == 0 and _is_aligned(type_, places, count):
-                return by_depth, count
-    return None
+        counts = [bytes_ // size for bytes_ in (16, 8, 4) if bytes_ >= size]
+        fits = (n for n in counts if run % n == 0 and _is_aligned(type_, places, n))
+        count = next(fits, 0)
+        if count > (best[1] if best is not None else 0):
+            best = by_depth, count
+    return best
 
 
 def _run(
@@ -133,24 +145,40 @@ class AsyncCopies:
     def __init__(self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int) -> None:
         self.operand, self.shape, self.buffer, self.threads = operand, shape, buffer, threads
         rows = operand.factor.along
-        self.by_line = shape.copied == 1 and bool(rows) and operand.factor.stride(rows[-1]) == 1
+        self.by_line = (
+            shape.copied == 1 and not shape.by_depth
+            and bool(rows) and operand.factor.stride(rows[-1]) == 1
+        )  # fmt: skip
         """Whether neighbouring threads copy from neighbouring rows: those are neighbours in memory."""
         self.token: ir.Value | None = None
-        """Of the last copy."""
+        """Of a copy."""
 
     def read(self, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
         """Start the copies of the step that begins at a depth."""
         shape, thread = self.shape, gpu_id("thread_id")
         lines, length = shape.shape
         pieces = length // shape.copied
-        for number in range(max(1, lines * pieces // self.threads)):
-            item = plus(thread, number * self.threads)
+
+        def copy(item: ir.Value) -> ir.Value:
             if self.by_line:
                 line, at = modulo(item, lines), times(over(item, lines), shape.copied)
             else:
                 line, at = over(item, pieces), times(modulo(item, pieces), shape.copied)
-            self._copy(stage, line, at, first_depth)
+            return self._copy(stage, line, at, first_depth)
+
+        self.token = copy(thread)
+        count = lines * pieces // self.threads
+        if count <= _AT_ONCE:
+            for number in range(1, count):
+                copy(plus(thread, number * self.threads))
+        else:
+            end = index(count * self.threads)
+            _repeat(plus(thread, self.threads), end, self.threads, copy)
         return []
+
+    def fill(self, stage: ir.Value, first_depth: ir.Value) -> None:
+        """`read` and `put`."""
+        self.read(stage, first_depth)
 
     def read_if(self, more: ir.Value, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
         """The same where there is such a step."""
@@ -162,7 +190,7 @@ class AsyncCopies:
 
     def _copy(
         self, stage: ir.Value, line: ir.Value, at: ir.Value, first_depth: ir.Value
-    ) -> None:
+    ) -> ir.Value:
         operand, shape = self.operand, self.shape
         row, k = (at, line) if shape.by_depth else (line, at)
         places, there = operand.position(
@@ -183,7 +211,7 @@ class AsyncCopies:
         }
         if shape.copied * shape.bytes == _CHUNK:
             attributes["bypassL1"] = ir.UnitAttr.get()
-        self.token = ir.Operation.create(
+        return ir.Operation.create(
             "nvgpu.device_async_copy",
             results=[ir.Type.parse("!nvgpu.device.async.token")],
             operands=operands,
@@ -204,12 +232,19 @@ class RegisterCopies:
             operand.factor.stride(operand.product.reduced[-1])
         ) == 1 or not operand.factor.along  # fmt: skip
         fast, slow = (shape.depth, shape.edge) if along_depth else (shape.edge, shape.depth)
-        per = max(1, threads // fast)
-        quick, late = modulo(thread, fast), over(thread, fast)
-        self.places: list[tuple[ir.Value, ir.Value]] = []
-        for number in range(slow // per):
-            other = plus(late, number * per)
-            self.places.append((other, quick) if along_depth else (quick, other))
+        self.count = max(1, fast * slow // threads)
+
+        def place(number: ir.Value | int) -> tuple[ir.Value, ir.Value]:
+            if threads % fast == 0 and isinstance(number, int):
+                quick, late = modulo(thread, fast), plus(over(thread, fast), number * threads // fast)
+            else:
+                before = times(number, threads) if isinstance(number, ir.Value) else number * threads
+                item = plus(thread, before)
+                quick, late = modulo(item, fast), over(item, fast)
+            return (late, quick) if along_depth else (quick, late)
+
+        self.place = place
+        self.places = [place(number) for number in range(self.count)] if self.count <= _AT_ONCE else []
 
     def read(self, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
         """This thread's elements of the step that begins at a depth."""
@@ -225,8 +260,33 @@ class RegisterCopies:
     def put(self, stage: ir.Value, values: Sequence[ir.Value]) -> None:
         """Store them."""
         for (row, k), value in zip(self.places, values, strict=True):
-            at = (k, row) if self.shape.by_depth else (row, k)
-            store(value, self.buffer, [stage, *self.shape.place(*at)])
+            self._put(stage, row, k, value)
+
+    def fill(self, stage: ir.Value, first_depth: ir.Value) -> None:
+        """`read` and `put`, not more elements at a time than there are registers for."""
+        if self.places:
+            self.put(stage, self.read(stage, first_depth))
+            return
+
+        def some(first: ir.Value) -> None:
+            places = [self.place(plus(first, n)) for n in range(_AT_ONCE)]
+            values = [self.operand.element(row, plus(k, first_depth)) for row, k in places]
+            for (row, k), value in zip(places, values, strict=True):
+                self._put(stage, row, k, value)
+
+        _repeat(index(0), index(self.count), _AT_ONCE, some)
+
+    def _put(self, stage: ir.Value, row: ir.Value, k: ir.Value, value: ir.Value) -> None:
+        at = (k, row) if self.shape.by_depth else (row, k)
+        store(value, self.buffer, [stage, *self.shape.place(*at)])
+
+
+def _repeat(low: ir.Value, high: ir.Value, step: int, body: Callable[[ir.Value], object]) -> None:
+    def once(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+        body(number)
+        return []
+
+    strided(low, high, step, [], once)
 
 
 def _nothing(values: Sequence[ir.Value]) -> None:

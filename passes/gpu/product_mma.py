@@ -189,16 +189,16 @@ class _Mma:
         for k in range(0, self.tiling.depth, per):
             down = times(self.warp_row, self.rows)
             left = [
-                self._fragment(a, stage, plus(down, row), k, True)
+                self._fragment(a, stage, down, row, k, True)
                 for row in range(0, self.rows, 16)
             ]
             right: list[ir.Value] = []
             begin = times(self.warp_column, self.columns)
             for column in range(0, self.columns, 8 if self.is_f8 else 16):
                 if self.is_f8:  # no other op may have such vectors
-                    right.append(self._fragment(b, stage, plus(begin, column), k, False, 2))
+                    right.append(self._fragment(b, stage, begin, column, k, False, 2))
                 else:
-                    both = self._fragment(b, stage, plus(begin, column), k, False)
+                    both = self._fragment(b, stage, begin, column, k, False)
                     right += [part(both, 0), part(both, 2)]
             for i, x in enumerate(left):
                 for j, y in enumerate(right):
@@ -207,10 +207,12 @@ class _Mma:
         return sums
 
     def _fragment(
-        self, tile: AsyncCopies | RegisterCopies, stage: ir.Value, row: ir.Value, k: int,
-        rows_first: bool, matrices: int = 4,
+        self, tile: AsyncCopies | RegisterCopies, stage: ir.Value, row: ir.Value, further: int,
+        k: int, rows_first: bool, matrices: int = 4,
     ) -> ir.Value:  # fmt: skip
-        found = fragment(tile.buffer, tile.shape, self.lane, stage, row, k, rows_first, matrices)
+        found = fragment(
+            tile.buffer, tile.shape, self.lane, stage, row, further, k, rows_first, matrices
+        )
         return rounded(found) if self.core.is_tf32 else found
 
     # ---- the results -----------------------------------------------------------------------------

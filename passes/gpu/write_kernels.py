@@ -77,17 +77,22 @@ ROUTINES: dict[str, Callable[[Job], None]] = {
 
 @dataclass(frozen=True)
 class WriteKernels(Pass):
-    """See the module's docstring."""
+    """See the module's docstring. `arch` is the GPU's architecture."""
+
+    arch: str = "sm_90a"
 
     def run(self, module: ir.Module) -> None:
         for view in list(module.body.operations):
             op = written_op(view.operation)
             if op is not None:
-                write = write_attention if is_attention(view.operation) else _writer(op)
-                assert write is not None
                 with view.operation.location:
                     job = Job(module, view.operation, op)
-                    write(job)
+                    if is_attention(view.operation):
+                        write_attention(job, self.arch)
+                    else:
+                        write = _writer(op)
+                        assert write is not None
+                        write(job)
                     job.finish()
                 self.count(op.name)
 
@@ -116,7 +121,7 @@ def is_attention(function: ir.Operation) -> bool:
 
 
 def is_exact(function: ir.Operation) -> bool:
-    """Whether an attention is f32, which every GPU does by threads."""
+    """Whether an attention is f32, which every GPU can do by threads."""
     return "f32" == str(function.regions[0].blocks[0].arguments[0].type.element_type)
 
 

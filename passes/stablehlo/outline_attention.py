@@ -10,8 +10,8 @@ in one pass over k and v, with a maximum and a sum that are corrected as they go
 compile it as it is. A transpose of the result is part of it. What masks are made of (iotas,
 comparisons) goes in, arrays become arguments.
 
-Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits and
-widths of at most `max-width`, or of f32, exactly, and twice that width (`any-type` lifts the types).
+Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits or of
+f32 and widths of at most `max-width` (`any-type` lifts the types).
 With `whole`, only of f32: widths are multiples of that, and so are numbers of queries below 32, keys
 are as many or more, and rows of v lie together in memory.
 
@@ -29,10 +29,9 @@ from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 from lamina.passes.stablehlo.facts import CONTROL, DotNumbers, defining
 from lamina.passes.stablehlo.fuse_outline import Kernels
-from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 
 KIND = "attention"
-_NARROW = ("bf16", "f16")
+_TYPES = ("bf16", "f16", "f32")
 _MANY_QUERIES = 32
 
 
@@ -40,7 +39,7 @@ _MANY_QUERIES = 32
 class OutlineAttention(Pass):
     """See the module's docstring."""
 
-    max_width: int = 128
+    max_width: int = 256
     any_type: bool = False
     whole: int = 1
 
@@ -69,13 +68,11 @@ class OutlineAttention(Pass):
         q, k = found.product.operands
         v = found.values.operands[1 - found.probabilities_operand]
         types = {str(value.type.element_type) for value in (q, k, v)}
-        is_exact = types == {"f32"} and not any(map(asks_for_tf32, (found.product, found.values)))
         if self.whole > 1:
             types |= {str(v.type.element_type) for v in (found.scores, found.values.results[0])}
-            is_exact = types == {"f32"}
-            if not is_exact:
+            if types != {"f32"}:
                 return False
-        if not self.any_type and not (len(types) == 1 and (types <= set(_NARROW) or is_exact)):
+        if not self.any_type and not (len(types) == 1 and types <= set(_TYPES)):
             return False
         if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
             return False
@@ -83,9 +80,8 @@ class OutlineAttention(Pass):
         numbers = DotNumbers.of(found.values)
         rank = len(v.type.shape)
         free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
-        widest = self.max_width * (2 if is_exact else 1)
         widths = (q.type.shape[width], v.type.shape[free[0]])
-        if max(widths) > widest:
+        if max(widths) > self.max_width:
             return False
         return self.whole == 1 or self._is_whole(found, widths, free[0] == rank - 1)
 

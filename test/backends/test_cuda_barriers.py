@@ -19,7 +19,8 @@ _FEW = (
     "ops: cholesky", "ops: triangular", "ops: lu", "ops: qr", "ops: qr_pivoting", "ops: tridiagonal_form",
     "ops: eigh", "ops: scan", "ops: look_back_reverse",
     "products: odd", "products: f16_transposed", "products: f16_odd",
-    "attention: causal", "attention: f32_causal", "attention: f32_wide",
+    "attention: causal", "attention: f32_causal", "attention: f32_wide", "attention: tf32_causal",
+    "attention: wide_odd",
 )  # fmt: skip
 # `test_cuda_wgmma.py` does wgmma's, which have more than barriers and waits; benchmarks are too large.
 _ALL = [one for one in classes() if not one.name.startswith(("wgmma", "benchmarks"))]

@@ -49,3 +49,19 @@ def test_a_wheel_without_what_nobody_imports(packer: ModuleType, tmp_path: Path)
 
 def test_versions_are_pyproject_s(packer: ModuleType) -> None:
     assert [name.split("=")[0].split(">")[0] for name in packer.requirements()] == list(packer.PACKAGES)
+
+
+def test_what_wheels_lack(packer: ModuleType, tmp_path: Path) -> None:
+    """But for what is there, what only other systems or Pythons need, and extras."""
+
+    def wheel(name: str, *needs: str) -> Path:
+        path = tmp_path / f"{name}-1-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            lines = [f"Name: {name}", *(f"Requires-Dist: {need}" for need in needs)]
+            archive.writestr(f"{name}-1.dist-info/METADATA", "\n".join(lines))
+        return path
+
+    tree = wheel("optree", "typing-extensions>=4", 'jax; extra == "jax"', 'colorama; sys_platform == "win32"')
+    made = [tree, wheel("lamina", "Optree", "ml_dtypes>=0.5", 'tomli; python_version < "3.11"')]
+    assert packer.lacking(made, "3.12") == {"typing-extensions"}
+    assert not packer.lacking([*made, wheel("typing_extensions")], "3.12")

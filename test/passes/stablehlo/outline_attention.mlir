@@ -58,7 +58,7 @@ func.func @gradient(%q: tensor<32x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<6
 
 // -----
 
-// f32 is done exactly, unless tf32 will do.
+// f32 is done, too; whether tf32 will do is said by the products.
 // CHECK-LABEL: func.func @exact
 // CHECK-NEXT: call @fused_attention_0
 func.func @exact(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
@@ -80,7 +80,9 @@ func.func @exact(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16x
 // -----
 
 // CHECK-LABEL: func.func @rounded
-// CHECK-NOT: call
+// CHECK-NEXT: call @fused_attention_0
+// CHECK: func.func private @fused_attention_0
+// CHECK: dot_general {{.*}} precision = [HIGH, HIGH]
 func.func @rounded(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
     -> tensor<32x16xf32> {
   %t = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1], precision = [HIGH, HIGH] : (tensor<32x16xf32>, tensor<64x16xf32>) -> tensor<32x64xf32>

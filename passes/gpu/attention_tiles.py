@@ -1,0 +1,142 @@
+"""What attention by tensor cores has in shared memory: rows of its operands, as tiles of products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.gpu.job import Job
+from lamina.passes.gpu.kernels import Kernel
+from lamina.passes.gpu.product import Factor, Product
+from lamina.passes.gpu.product_block import Arena
+from lamina.passes.gpu.product_copies import AsyncCopies, RegisterCopies, TileShape
+from lamina.passes.gpu.product_operand import Bounds, Operand
+from lamina.passes.linalg.structure import Generic
+from lamina.passes.loops import index
+from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.stablehlo.attention_shape import AttentionShape
+
+_STATIC = 48 << 10  # bytes that every GPU grants without being asked
+_MOST_COLUMNS = 128
+_MOST = 99 << 10  # the least that any GPU from sm_80 on grants a block that asks
+
+Tile = AsyncCopies | RegisterCopies
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Queries of a block and keys of a step, and the widths of q and k, and of v, in shared memory."""
+
+    queries: int
+    keys: int
+    width: int
+    value_width: int
+    """Of one of the parts that different blocks do."""
+    parts: int
+    bytes: int
+    """Of an element."""
+
+    @classmethod
+    def of(cls, shape: AttentionShape, element: ir.Type) -> Tiles:
+        """64 of each, or as many as shared memory has room for; sums of more than 128 columns of v
+        have no room in registers."""
+        parts = -(-shape.value_width // _MOST_COLUMNS)
+        value_width = _padded(-(-shape.value_width // parts))
+        for queries, keys in ((64, 64), (32, 32)):
+            found = cls(
+                queries, keys, _padded(shape.width), value_width, parts, element_bytes(element)
+            )
+            if found.total <= _MOST:
+                break
+        return found
+
+    def columns(self, shape: AttentionShape) -> int:
+        """How many of v a block does, a multiple of 16: beyond those are zeros."""
+        return _whole(-(-shape.value_width // self.parts))
+
+    @property
+    def offsets(self) -> tuple[int, int, int]:
+        """Where q, k and v begin."""
+        k = self.queries * self.width * self.bytes
+        return 0, k, k + self.keys * self.width * self.bytes
+
+    @property
+    def total(self) -> int:
+        return self.offsets[2] + self.keys * self.value_width * self.bytes
+
+    @property
+    def threads(self) -> int:
+        """Of a block: a warp for 16 queries."""
+        return 2 * self.queries
+
+    def arena(self, kernel: Kernel) -> Arena:
+        """A block's shared memory."""
+        return Arena(kernel, self.total, dynamic=self.total > _STATIC)
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Makes tiles of a block's operands, at the block's place in the batch."""
+
+    job: Job
+    kernel: Kernel
+    shape: AttentionShape
+    batch: Mapping[int, ir.Value]
+    threads: int
+
+    def tile(
+        self, value: ir.Value, dims: Mapping[int, int], rows: Sequence[int], width: int,
+        size: tuple[int, int], arena: Arena, offset: int,
+    ) -> Tile:  # fmt: skip
+        """Rows of an operand by its width, in a tile of `size`; the tile of a left or right factor
+        of the scores. `dims`: where its dimensions are among those of scores."""
+        count = _count(self.shape, rows)
+        bounds = Bounds(count, width, bool(count % size[0]), width != size[1])
+        return self._of(value, dims, tuple(rows), self.shape.rank, width, bounds, size, arena, offset)
+
+    def turned(
+        self, value: ir.Value, dims: Mapping[int, int], rows: int, width: int,
+        size: tuple[int, int], arena: Arena, offset: int,
+    ) -> Tile:  # fmt: skip
+        """The same the other way round: `size` is of the width by rows, which are summed over."""
+        count = self.shape.extents[rows]
+        bounds = Bounds(width, count, bool(width % size[0]), bool(count % size[1]))
+        return self._of(value, dims, (self.shape.rank,), rows, width, bounds, size, arena, offset)
+
+    def _of(
+        self, value: ir.Value, dims: Mapping[int, int], along: tuple[int, ...], reduced: int, width: int,
+        bounds: Bounds, size: tuple[int, int], arena: Arena, offset: int,
+    ) -> Tile:  # fmt: skip
+        array, rank = self.job.array(self.kernel, value), self.shape.rank
+        places = [ir.AffineDimExpr.get(dims[d]) for d in range(len(dims))]
+        map_ = ir.AffineMap.get(rank + 1, 0, places)
+        reductions = tuple(d == reduced for d in range(rank + 1))
+        extents = (*self.shape.extents, width)
+        generic = Generic(None, (), (), (map_,), (), reductions, extents)  # type: ignore[arg-type]
+        factor = Factor(0, array.buffer, map_, (), array.buffer, along)
+        product = Product(
+            generic, factor, factor, None, None, self.shape.batch, (reduced,)  # type: ignore[arg-type]
+        )  # fmt: skip
+        one_by_one = reduced != rank and element_bytes(array.element) == 4
+        tile_shape = TileShape.of(product, factor, *size, array.element, (), one_by_one)
+        buffer = arena.view(offset, [1, *tile_shape.shape], array.element)
+        copies = AsyncCopies if tile_shape.copied else RegisterCopies
+        operand = Operand(product, factor, {}, self.batch, index(0), bounds, ())
+        return copies(operand, tile_shape, buffer, self.threads)
+
+
+def _count(shape: AttentionShape, rows: Sequence[int]) -> int:
+    count = 1
+    for d in rows:
+        count *= shape.extents[d]
+    return count
+
+
+def _whole(width: int) -> int:
+    return -(-width // 16) * 16
+
+
+def _padded(width: int) -> int:
+    """The least power of two that holds a width, and 16 at least."""
+    return max(16, 1 << (width - 1).bit_length())
