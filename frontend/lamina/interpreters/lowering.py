@@ -23,6 +23,14 @@ from lamina.dialects.vendors import ir
 
 
 @dataclasses.dataclass
+class _Literal:
+    """A number in the program, and the constants of several shapes that repeat it."""
+
+    number: np.ndarray
+    spread: dict[tuple[int, ...], ir.Value] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
 class ModuleContext:
     """What lowering one module shares: its symbols and its locations."""
 
@@ -33,6 +41,7 @@ class ModuleContext:
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
     callbacks: list[Any] = dataclasses.field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
+    literals: dict[ir.Value, _Literal] = dataclasses.field(default_factory=dict)
 
     def fresh_name(self, base: str) -> str:
         """A symbol that is not taken: base, base_0, base_1, ..."""
@@ -52,6 +61,18 @@ class ModuleContext:
             self.locations[key] = loc
             self.keep_alive.append(source)
         return loc
+
+    def spread(self, value: ir.Value, shape: tuple[int, ...]) -> ir.Value:
+        """A scalar at every place of a shape; of a number in the program one constant."""
+        literal = self.literals.get(value)
+        if literal is None or 0 in shape:
+            return hlo.broadcast_in_dim(value, shape, ())
+        found = literal.spread.get(shape)
+        if found is None:
+            with ir.InsertionPoint.after(value.owner):  # there for all that the scalar is there for
+                found = hlo.full(literal.number, shape, literal.number.dtype)
+            literal.spread[shape] = found
+        return found
 
     def callback_index(self, callback: Any) -> int:
         """The number under which the program's code calls a (function, inputs, outputs)."""
@@ -130,6 +151,7 @@ def lower_body(
         value = literals.get(key)
         if value is None:
             value = literals[key] = hlo.constant(scalar)
+            module.literals[value] = _Literal(scalar)
         return value
 
     for eqn in jaxpr.eqns:
@@ -145,7 +167,12 @@ def lower_body(
             out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
         outs = out if primitive.multiple_results else [out]
         env.update(zip(eqn.outvars, outs, strict=True))
-    return [read(v) for v in jaxpr.outvars]
+    results = [read(v) for v in jaxpr.outvars]
+    for value in literals.values():
+        if value not in results and next(iter(value.uses), None) is None:
+            del module.literals[value]  # all that reads it reads it spread
+            value.owner.erase()
+    return results
 
 
 def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:

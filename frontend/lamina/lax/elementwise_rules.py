@@ -73,6 +73,7 @@ def spread_values(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
     return [
         v if a.shape == shape
         else hlo.broadcast_in_dim(v, shape, range(len(shape) - len(a.shape), len(shape)))
+        if a.shape else ctx.module.spread(v, shape)
         for v, a in zip(values, ctx.avals_in)
     ]  # fmt: skip
 
