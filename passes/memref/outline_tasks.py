@@ -11,7 +11,7 @@ where iterations are numbered row by row. What the body uses of its surroundings
 argument when it is a dense buffer, and is computed again inside when it is cheap (constants, views,
 index arithmetic, loads from arguments that are only read). `llvm-call-task-runner` later gives
 `@k_parallel_0` its body. A loop that captures anything else, or has results, is left to run
-serially: `scf-forall-to-for` follows in the pipeline.
+serially, which a statistic counts: `scf-forall-to-for` follows in the pipeline.
 
 example: test/passes/memref/outline_tasks.mlir
 """
@@ -41,10 +41,13 @@ class OutlineTasks(Pass):
     def run(self, module: ir.Module) -> None:
         for op in list(module.body.operations):
             if op.operation.name == "func.func":
-                _outline_function(module, op.operation)
+                outlined = _outline_function(module, op.operation)
+                self.count("loops outlined", sum(outlined))
+                self.count("loops left serial", len(outlined) - sum(outlined))
 
 
-def _outline_function(module: ir.Module, function: ir.Operation) -> None:
+def _outline_function(module: ir.Module, function: ir.Operation) -> list[bool]:
+    """For each parallel loop of a function whether it could be outlined."""
     loops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -55,14 +58,16 @@ def _outline_function(module: ir.Module, function: ir.Operation) -> None:
 
     function.walk(visit)
     name = ir.StringAttr(function.attributes["sym_name"]).value
-    for number, loop in enumerate(loops):
+    return [
         _outline(module, loop, f"{name}_task_{number}", f"{name}_parallel_{number}")
+        for number, loop in enumerate(loops)
+    ]
 
 
-def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name: str) -> None:
+def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name: str) -> bool:
     found = _captures(loop)
     if len(loop.results) or found is None:
-        return
+        return False
     captured, recomputed = found
     lower, upper, step = (
         list(ir.DenseI64ArrayAttr(loop.attributes[name]))
@@ -108,6 +113,7 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
             op.operation.move_before(end)
             _rename(op.operation, inside)
     loop.erase()
+    return True
 
 
 def _positions(

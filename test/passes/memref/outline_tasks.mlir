@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --split-input-file --pass-pipeline=memref-outline-tasks | FileCheck %s
+// RUN: %lamina-opt %s --split-input-file --memref-outline-tasks --timing -o %t 2>&1 | FileCheck %s --check-prefix=COUNT
 
 // CHECK-LABEL: func.func private @k_task_0(%arg0: memref<8x4xf32>, %arg1: index, %arg2: index)
 // CHECK: %[[C:.*]] = arith.constant 2.0
@@ -53,6 +54,7 @@ func.func @nothing(%y: memref<8x4xf32>) {
 // -----
 
 // A number that came from nowhere known can't be passed to a task.
+// COUNT: 1 loops left serial
 // CHECK-LABEL: func.func @serial
 // CHECK: scf.forall
 func.func @serial(%c: f32, %y: memref<100xf32>) {
