@@ -115,6 +115,7 @@ def _parsed(text: str) -> llvm.ModuleRef:
 # Functions that a loop is vectorised with have no other use before (passes/math/near_and_far.py).
 _VARIANT = re.compile(r"_ZGV_LLVM_\w+\((\w+)\)")
 _KEPT = "@llvm.compiler.used"
+_INLINED = re.compile(r"(?<=^attributes )(.*)noinline(?=.*\"vector-function-abi-variant\")")
 
 
 def _kept(functions: list[str]) -> str:
@@ -124,7 +125,9 @@ def _kept(functions: list[str]) -> str:
 
 
 def _without_kept(text: str) -> str:
-    return "".join(line for line in text.splitlines(True) if not line.startswith(_KEPT))
+    """Nothing is kept any longer, and where loops remained scalar, all are inlined."""
+    lines = (line for line in text.splitlines(True) if not line.startswith(_KEPT))
+    return "".join(_INLINED.sub(r"\1alwaysinline", line) for line in lines)
 
 
 _DROPPING = ("global_dead_code_eliminate",)
@@ -152,6 +155,8 @@ def _target_machine(machine: Machine, level: int) -> llvm.TargetMachine:
     llvm.initialize_all_asmprinters()
     # The selector of level 0 fuses no multiplication into an addition: bits would depend on the level.
     llvm.set_option("lamina", "-fast-isel=false")
+    # Constants of rare blocks would take the registers of a loop's.
+    llvm.set_option("lamina", "-disable-hoisting-to-hotter-blocks=all")
     return llvm.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,

@@ -108,8 +108,12 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     )
 
 
+# Instructions of products, not those that look up tables (passes/math/lookups.py).
+_OF_BLOCKS = re.compile(r"@llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))")
+
+
 def _is_blocked(text: str) -> bool:
-    return "@llvm.fmuladd.v" in text or "@llvm.x86." in text
+    return _OF_BLOCKS.search(text) is not None
 
 
 def _kind(function: ir.Operation) -> str:

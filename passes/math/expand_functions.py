@@ -24,6 +24,7 @@ from lamina.passes.math.formulas import (
     rounding,
     trigonometric,
     trigonometric_64,
+    trigonometric_near,
 )
 from lamina.passes.math.near_and_far import NearAndFar, define, define_near_and_far
 from lamina.passes.math.terms import Lane, Term
@@ -66,6 +67,11 @@ _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
         {32: _near_and_far(trigonometric.cos_beside_sin), 64: trigonometric_64.cos},
     ),
 }
+# Where 512 bits make a register, of one operand or of two: what is shared is seen.
+_IN_512_BITS: dict[str, Formula] = {
+    "math.cos": NearAndFar(trigonometric_near.cos, trigonometric.cos, trigonometric_near.LIMIT),
+    "math.sin": NearAndFar(trigonometric_near.sin, trigonometric.sin, trigonometric_near.LIMIT),
+}
 
 
 @dataclass(frozen=True)
@@ -97,9 +103,14 @@ class ExpandFunctions(Pass):
     ) -> None:
         type_ = op.results[0].type
         computed = _computed_in(type_)
+        if computed is None:
+            return
+        width = Lane.of(computed).width
         formulas = _BESIDE[op.name][1] if beside else _FORMULAS[op.name]
-        formula = formulas.get(Lane.of(computed).width) if computed is not None else None
-        if computed is None or formula is None:
+        formula = formulas.get(width)
+        if self.vector_bits == 512 and width == 32 and op.name in _IN_512_BITS:
+            formula, beside = _IN_512_BITS[op.name], False
+        if formula is None:
             return
         name = f"{op.name}_beside" if beside else op.name
         key = (name, computed)

@@ -1,8 +1,8 @@
 """Functions with a short formula for almost all arguments and a long one for those far away.
 
-Vector code computes what is selected from: both. So the long one is a call that loops are vectorised
-with: `vector-function-abi-variant` names functions that take vectors and which lanes are wanted. They
-are inlined afterwards (`backends.llvm_codegen`) and jump over their work where no lane is.
+Vector code computes what is selected from: both. So what mends the short one's results is a call
+that loops are vectorised with: `vector-function-abi-variant` names functions that take vectors. They
+are inlined afterwards (`backends.llvm_codegen`) and jump over their work where no lane is far away.
 Source of the attribute: LLVM Language Reference, "Vector Function ABI variants".
 """
 
@@ -25,37 +25,62 @@ class NearAndFar:
     far: Formula
     limit: float
 
+    def is_far(self, x: ir.Value) -> Term:
+        return Term.of(x).magnitude() >= self.limit
+
 
 def define_near_and_far(name: str, type_: ir.Type, function: NearAndFar, vector_bits: int) -> None:
-    """Functions of that name, its far part and the variants of that, at the insertion point."""
-    far = f"{name}_far"
+    """A function of that name and those that mend its results, at the insertion point."""
     inline = ir.StringAttr.get("alwaysinline")
-    attributes: list[ir.Attribute] = [ir.StringAttr.get("noinline")]
-    if not isinstance(type_, ir.VectorType):
+    mend = f"{name}_mend"
+    if isinstance(type_, ir.VectorType):
+        _define_mend_of_vectors(mend, type_, function, inline)
+    else:
         width = Lane.of(type_).width
-        lanes = [vector_bits // width, vector_bits // width // 2]
-        variants = [f"_ZGV_LLVM_M{n}v_{far}({far}_x{n})" for n in lanes]
-        attributes.append(_pair("vector-function-abi-variant", ",".join(variants)))
-        for n in lanes:
-            _define_variant(f"{far}_x{n}", ir.VectorType.get([n], type_), function.far, inline)
-    [x], function_op = define(far, [type_], type_, attributes)
+        variants = {n: f"{mend}_x{n}" for n in (vector_bits // width, vector_bits // width // 2)}
+        for n, variant in variants.items():
+            _define_mend_of_vectors(variant, ir.VectorType.get([n], type_), function, inline)
+        _define_mend(mend, f"{name}_far", type_, function, variants)
+    [x], function_op = define(name, [type_], type_, [inline])
+    with ir.InsertionPoint(function_op.regions[0].blocks[0]):
+        near = function.near(Term.of(x))
+        _return(_call(mend, type_, [x, near.value]))
+
+
+def _define_mend(
+    name: str, far: str, type_: ir.Type, function: NearAndFar, variants: dict[int, str]
+) -> None:
+    noinline = ir.StringAttr.get("noinline")
+    [x], function_op = define(far, [type_], type_, [noinline])
     with ir.InsertionPoint(function_op.regions[0].blocks[0]):
         _return(function.far(Term.of(x)).value)
-
-    [x], function_op = define(name, [type_], type_, [inline])
+    [x, near], function_op = define(name, [type_, type_], type_, [noinline, variants_of(name, variants, 2)])
     entry = function_op.regions[0].blocks[0]
     away = entry.create_after()
     end = ir.Block.create_after(away, type_)
     with ir.InsertionPoint(entry):
-        term = Term.of(x)
-        result = function.near(term)
-        is_far = term.magnitude() >= function.limit
-        _branch(_any(is_far), away, end, result.value)
+        _branch(function.is_far(x).value, away, end, near)
     with ir.InsertionPoint(away):
-        callee = {"callee": ir.FlatSymbolRefAttr.get(far)}
-        called = ir.Operation.create("func.call", [type_], [x], attributes=callee).result
-        chosen = is_far.select(Term.of(called), result).value if is_far.lane.shape else called
-        ir.Operation.create("cf.br", operands=[chosen], successors=[end])
+        ir.Operation.create("cf.br", operands=[_call(far, type_, [x])], successors=[end])
+    with ir.InsertionPoint(end):
+        _return(end.arguments[0])
+
+
+def _define_mend_of_vectors(
+    name: str, type_: ir.Type, function: NearAndFar, inline: ir.Attribute
+) -> None:
+    [x, near], function_op = define(name, [type_, type_], type_, [inline])
+    entry = function_op.regions[0].blocks[0]
+    away = entry.create_after()
+    end = ir.Block.create_after(away, type_)
+    with ir.InsertionPoint(entry):
+        is_far = function.is_far(x)
+        bit = ir.IntegerType.get_signless(1)
+        any_ = ir.Operation.create("llvm.intr.vector.reduce.or", [bit], [is_far.value]).result
+        _branch(any_, away, end, near)
+    with ir.InsertionPoint(away):
+        mended = is_far.select(function.far(Term.of(x)), Term.of(near))
+        ir.Operation.create("cf.br", operands=[mended.value], successors=[end])
     with ir.InsertionPoint(end):
         _return(end.arguments[0])
 
@@ -80,34 +105,17 @@ def define(
     return list(block.arguments), function
 
 
-def _define_variant(name: str, type_: ir.Type, far: Formula, inline: ir.Attribute) -> None:
-    lane = Lane.of(type_)
-    [x, wanted], function = define(name, [type_, lane.bool], type_, [inline])
-    entry = function.regions[0].blocks[0]
-    work = entry.create_after()
-    end = ir.Block.create_after(work, type_)
-    with ir.InsertionPoint(entry):
-        _branch(_any(Term(wanted, lane, "bool")), work, end, x)
-    with ir.InsertionPoint(work):
-        ir.Operation.create("cf.br", operands=[far(Term.of(x)).value], successors=[end])
-    with ir.InsertionPoint(end):
-        _return(end.arguments[0])
-
-
-def _any(truth: Term) -> ir.Value:
-    if truth.lane.shape is None:
-        return truth.value
-    bit = ir.IntegerType.get_signless(1)
-    return ir.Operation.create("llvm.intr.vector.reduce.or", [bit], [truth.value]).result
-
-
 def _branch(condition: ir.Value, then: ir.Block, other: ir.Block, passed: ir.Value) -> None:
+    """To `then`, which is rare: LLVM must take nothing of it out of a loop into registers."""
     sizes = ir.DenseI32ArrayAttr.get([1, 0, 1])
     ir.Operation.create(
         "cf.cond_br",
         operands=[condition, passed],
         successors=[then, other],
-        attributes={"operandSegmentSizes": sizes},
+        attributes={
+            "operandSegmentSizes": sizes,
+            "branch_weights": ir.DenseI32ArrayAttr.get([1, 2000]),
+        },
     )
 
 
@@ -115,5 +123,13 @@ def _return(value: ir.Value) -> None:
     ir.Operation.create("func.return", operands=[value])
 
 
-def _pair(key: str, value: str) -> ir.Attribute:
-    return ir.ArrayAttr.get([ir.StringAttr.get(key), ir.StringAttr.get(value)])
+def _call(name: str, type_: ir.Type, operands: list[ir.Value]) -> ir.Value:
+    callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
+    return ir.Operation.create("func.call", [type_], operands, attributes=callee).result
+
+
+def variants_of(name: str, variants: dict[int, str], arity: int) -> ir.Attribute:
+    """The attribute that names the functions that do for vectors, by lanes, what this one does."""
+    mangled = [f"_ZGV_LLVM_N{n}{'v' * arity}_{name}({variant})" for n, variant in variants.items()]
+    key = ir.StringAttr.get("vector-function-abi-variant")
+    return ir.ArrayAttr.get([key, ir.StringAttr.get(",".join(mangled))])

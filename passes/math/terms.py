@@ -19,7 +19,7 @@ from lamina.dialects.vendors import ir
 Kind = Literal["float", "int", "bool"]
 Operand: TypeAlias = "Term | float | int"
 
-_ORDERED = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "uno": 14}
+_ORDERED = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "uno": 14, "!=": 13}
 _SIGNED = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5, "u<": 6}
 
 
@@ -156,7 +156,7 @@ class Term:
         return self._emit("arith.shrui", other)
 
     def compare(self, how: str, other: Operand) -> Term:
-        """Floats: ordered (false on NaN), or "uno"; integers: signed, or "u<"."""
+        """Floats: ordered (false on NaN), but for "uno" and "!="; integers: signed, or "u<"."""
         is_float = self.kind == "float"
         predicate = (_ORDERED if is_float else _SIGNED)[how]
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
@@ -279,11 +279,8 @@ def table(name: str, rows: Sequence[Sequence[float]], row: Term, width: int) -> 
 
 
 def _define_table(symbol: str, type_: ir.Type, values: np.ndarray) -> None:
-    module = ir.InsertionPoint.current.block.owner
-    while module.name != "builtin.module":
-        module = module.parent
-    body = module.regions[0].blocks[0]
-    if any(_is_named(op, symbol) for op in body.operations):
+    body = enclosing_module().regions[0].blocks[0]
+    if any(is_named(op, symbol) for op in body.operations):
         return
     with ir.InsertionPoint.at_block_begin(body):
         ir.Operation.create(
@@ -312,6 +309,15 @@ def _entry(memref: ir.Value, at: Term, lane: Lane) -> Term:
     return Term(gathered.result, lane, "float")
 
 
-def _is_named(op: ir.OpView, symbol: str) -> bool:
+def enclosing_module() -> ir.Operation:
+    """The module around the ambient insertion point."""
+    module = ir.InsertionPoint.current.block.owner
+    while module.name != "builtin.module":
+        module = module.parent
+    return module
+
+
+def is_named(op: ir.OpView, symbol: str) -> bool:
+    """Whether this op defines that symbol."""
     attributes = op.operation.attributes
     return "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol
