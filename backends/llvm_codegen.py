@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lamina.backends.prefetch import with_prefetches
+
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
@@ -27,14 +29,15 @@ class Machine:
 @dataclass(frozen=True)
 class CodegenOptions:
     """How hard LLVM tries: the `level` of code generation, and that of the `passes` before if it is
-    another. `vectorise` turns the loop vectoriser on; at level 0 nothing is done but what `simplify`
-    asks for."""
+    another. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory
+    ahead of time; at level 0 nothing is done but what `simplify` asks for."""
 
     level: int = 2
     passes: int | None = None
     vectorise: bool = True
     unroll: bool = True
     simplify: bool = True
+    prefetch: bool = False
 
 
 FAST = CodegenOptions(level=0, vectorise=False, unroll=False)
@@ -98,6 +101,8 @@ def _optimised(
         if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
             _passes(_INLINING).run(module, builder)
+        if options.prefetch and options.vectorise:
+            module = _parsed(with_prefetches(str(module)))
     return module, target_machine
 
 

@@ -18,6 +18,7 @@ from lamina.backends.kernel_source import module_of, symbol_of, text_without_nam
 from lamina.backends.llvm_codegen import FAST, CodegenOptions, Machine, emit
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
+from lamina.passes.planning.from_mlir import byte_size
 
 _CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.convolution")
 
@@ -66,6 +67,7 @@ def lower_kernel(
         module = module_of(kernel, symbol)
         function = module.body.operations[0].operation
         is_control = _kind(function) == "control"
+        streams = _streams(function)
         written = library_kernel(function, symbol, target)
         calls_library = written is not None
         if is_control:
@@ -84,6 +86,7 @@ def lower_kernel(
         level=2,
         passes=1 if is_blocked else 2,  # the same loops in three quarters of the time
         unroll=is_control or (contracts and not is_blocked),
+        prefetch=streams,
     )
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
@@ -106,6 +109,18 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     return KernelObject(
         lowered.symbol, code.object, lowered.scratch_bytes, _imports(lowered.llvm_ir), texts
     )
+
+
+# Bytes from which on arrays are not in the cache of a core by the next call.
+_STREAMED = 2 << 20
+
+
+def _streams(function: ir.Operation) -> bool:
+    """Whether all that a kernel does is to go once through arrays that are large."""
+    if _kind(function) != "loop":
+        return False
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    return sum(map(byte_size, (*signature.inputs, *signature.results))) >= _STREAMED
 
 
 # Instructions of products, not those that look up tables (passes/math/lookups.py).
