@@ -173,6 +173,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",
+    "memref-join-loops",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",
     "memref-place-temporaries",
