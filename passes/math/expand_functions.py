@@ -18,6 +18,7 @@ from lamina.passes.base import Pass
 from lamina.passes.math.formulas import (
     exponential,
     hyperbolic,
+    hyperbolic_pieces,
     logarithm,
     power,
     root,
@@ -67,10 +68,11 @@ _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
         {32: _near_and_far(trigonometric.cos_beside_sin), 64: trigonometric_64.cos},
     ),
 }
-# Where 512 bits make a register, of one operand or of two: what is shared is seen.
+# In f32 where 512 bits make a register, which then holds tables. What sine and cosine share is seen.
 _IN_512_BITS: dict[str, Formula] = {
     "math.cos": NearAndFar(trigonometric_near.cos, trigonometric.cos, trigonometric_near.LIMIT),
     "math.sin": NearAndFar(trigonometric_near.sin, trigonometric.sin, trigonometric_near.LIMIT),
+    "math.tanh": hyperbolic_pieces.tanh,
 }
 
 
