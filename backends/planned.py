@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from lamina.dialects import constants
@@ -25,6 +27,26 @@ def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
 def is_scalar(kernel: ir.Operation | None) -> bool:
     """Whether a kernel is a few instructions that its callers do themselves."""
     return kernel is not None and ir.StringAttr(kernel.attributes["lamina.kind"]).value == "scalar"
+
+
+def team_of(call: ir.Operation) -> int:
+    """The number of the calls in a row that run at the same time as this one; 0 if none does."""
+    attributes = call.attributes
+    return attributes["lamina.team"].value if "lamina.team" in attributes else 0
+
+
+def largest_team(planned: ir.Module) -> int:
+    """How many calls run at the same time at most."""
+    teams: Counter[int] = Counter()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call":
+            teams[team_of(op)] += 1
+        return ir.WalkResult.ADVANCE
+
+    main_of(planned).walk(visit)
+    del teams[0]
+    return max(teams.values(), default=1)
 
 
 class Constants:

@@ -210,6 +210,7 @@ class Stages:
             return _cuda_kernels(planned, target, stage)
         parts: list[str] = []
         symbols: dict[str, str] = {}
+        scratch_bytes = 0
         comment = _COMMENTS[stage]
         with instrumentation.off():
             for name, kernel in kernels_of(planned).items():
@@ -219,8 +220,9 @@ class Stages:
                 if compiled.symbol not in symbols.values():
                     parts.append(f"{comment} kernel {name}\n{compiled.texts[stage]}")
                 symbols[name] = compiled.symbol
+                scratch_bytes = max(scratch_bytes, compiled.scratch_bytes)
         if stage == "llvm":
-            parts.append(f"{comment} entry\n{entry_text(planned, symbols)}")
+            parts.append(f"{comment} entry\n{entry_text(planned, symbols, scratch_bytes)}")
         return "\n".join(parts)
 
 

@@ -20,22 +20,27 @@ ENTRY_SYMBOL = "lamina_entry"
 _FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results are not there
 
 
-def build_entry(planned: ir.Module, symbols: Mapping[str, str], target: Target) -> bytes:
-    """The object file of the entry of a planned module; `symbols` maps its kernels to theirs."""
+def build_entry(
+    planned: ir.Module, symbols: Mapping[str, str], target: Target, scratch_bytes: int
+) -> bytes:
+    """The object file of the entry of a planned module; `symbols` maps its kernels to theirs, of
+    which none needs more than `scratch_bytes`."""
     machine = Machine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands.
     options = CodegenOptions(level=0, simplify=False)
-    return emit(entry_text(planned, symbols), machine, options).object
+    return emit(entry_text(planned, symbols, scratch_bytes), machine, options).object
 
 
-def entry_imports(kernel_imports: Set[str]) -> set[str]:
-    """The runtime's functions that the entry calls itself, where kernels call these."""
-    return {"lamina_failed"} if "lamina_python_callback" in kernel_imports else set()
+def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
+    """The runtime's functions that the entry calls itself, where kernels call these, and up to
+    `team` of them at a time."""
+    found = {"lamina_failed"} if "lamina_python_callback" in kernel_imports else set()
+    return found | ({"lamina_parallel_for"} if team > 1 else set())
 
 
-def entry_text(planned: ir.Module, symbols: Mapping[str, str]) -> str:
+def entry_text(planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: int) -> str:
     """The entry function as LLVM text."""
-    program = ProgramText(planned, symbols)
+    program = ProgramText(planned, symbols, scratch_bytes)
     count = program.main.attributes["lamina.arguments"].value
     buffers = len(program.main.regions[0].blocks[0].arguments) - 1
     pointers, loads = [], []

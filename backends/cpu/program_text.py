@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.cpu.scalar_text import ScalarText
-from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of
+from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
@@ -27,8 +27,13 @@ class ProgramText:
     their buffers and then scratch memory. Kernels of kind `scalar` are written where they are
     called."""
 
-    def __init__(self, planned: ir.Module, symbols: Mapping[str, str]) -> None:
+    def __init__(
+        self, planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: int = 0
+    ) -> None:
+        """`scratch_bytes`: of the kernel that needs most. Calls that run at the same time have so
+        many each, one behind the other's."""
         self.symbols = symbols
+        self.scratch_bytes = scratch_bytes
         self.kernels = kernels_of(planned)
         self.may_fail = {
             name
@@ -51,6 +56,7 @@ class ProgramText:
         self.scalars: dict[ir.Value, tuple[str, str]] = {}
         self.global_of: dict[ir.Value, str] = {}
         self.stack_sizes: dict[int, int] = {}
+        self.places: list[str] = []
         self.names = 0
 
     def steps(self, pointers: list[str], scratch: str, arena: str, stack: int = 0) -> str:
@@ -66,7 +72,7 @@ class ProgramText:
             f"  %stack{offset} = alloca [{size} x i8], align 64"
             for offset, size in self.stack_sizes.items()
         ]
-        return "\n".join([*allocas, *self.lines])
+        return "\n".join([*allocas, *self.places, *self.lines])
 
     def _name(self) -> str:
         self.names += 1
@@ -89,9 +95,15 @@ class ProgramText:
 
     def _block(self, block: ir.Block) -> None:
         """Write the steps of a block."""
+        team: list[ir.Operation] = []
         for view in block.operations:
             op = view.operation
+            if team and team_of(op) != team_of(team[0]):
+                self._team(team)
+                team = []
             match op.name:
+                case "func.call" if team_of(op):
+                    team.append(op)
                 case "func.call":
                     self._call(op)
                 case "memref.view":
@@ -149,15 +161,43 @@ class ProgramText:
             given = [self._pointer(value) for value in op.operands]
             ScalarText(self.kernels[callee], self._line, self.lines.append).write(given)
             return
-        symbol = self.symbols[callee]
-        count = len(op.operands)
-        if symbol not in self.declared:
-            self.declared.add(symbol)
-            self.header.append(f"declare void @{symbol}({', '.join(['ptr'] * (count + 1))})")
         given = [*(self._pointer(value) for value in op.operands), self.scratch]
-        self.lines.append(f"  call void @{symbol}({', '.join('ptr ' + p for p in given)})")
+        self.lines.append(_call_text(self._declared(op), given))
         if callee in self.may_fail:
             self._leave_if_failed()
+
+    def _declared(self, call: ir.Operation) -> str:
+        """The function that a call is one of."""
+        symbol = self.symbols[call.attributes["callee"].value]
+        if symbol not in self.declared:
+            self.declared.add(symbol)
+            pointers = ", ".join(["ptr"] * (len(call.operands) + 1))
+            self.header.append(f"declare void @{symbol}({pointers})")
+        return symbol
+
+    def _team(self, calls: list[ir.Operation]) -> None:
+        """Calls that run at the same time: tasks of the runtime's, which find their buffers in
+        `%team`."""
+        given: list[str] = []
+        cases: list[tuple[str, list[int]]] = []
+        for number, call in enumerate(calls):
+            first = len(given)
+            given += [self._pointer(value) for value in call.operands]
+            scratch = f"getelementptr i8, ptr {self.scratch}, i64 {number * self.scratch_bytes}"
+            given.append(self._line(scratch))
+            cases.append((self._declared(call), list(range(first, len(given)))))
+        name = f"team{team_of(calls[0])}"
+        self.places.append(f"  %{name} = alloca [{len(given)} x ptr], align 8")
+        for position, pointer in enumerate(given):
+            place = self._line(f"getelementptr ptr, ptr %{name}, i64 {position}")
+            self.lines.append(f"  store ptr {pointer}, ptr {place}")
+        if "lamina_parallel_for" not in self.declared:
+            self.declared.add("lamina_parallel_for")
+            self.header.append("declare void @lamina_parallel_for(ptr, ptr, i64, i64)")
+        self.header.append(_tasks_text(name, cases))
+        self.lines.append(
+            f"  call void @lamina_parallel_for(ptr @{name}, ptr %{name}, i64 {len(calls)}, i64 1)"
+        )
 
     def _leave_if_failed(self) -> None:
         if "lamina_failed" not in self.declared:
@@ -277,6 +317,30 @@ class ProgramText:
                 self._block(block)
             self._branch(labels[-1])
         self._begin(labels[-1])
+
+
+def _call_text(symbol: str, given: list[str]) -> str:
+    return f"  call void @{symbol}({', '.join(f'ptr {pointer}' for pointer in given)})"
+
+
+def _tasks_text(name: str, cases: list[tuple[str, list[int]]]) -> str:
+    """A function that does some of these calls, whose pointers it finds at places of an array."""
+    labels = " ".join(f"i64 {number}, label %c{number}" for number in range(len(cases)))
+    lines = [
+        f"define internal void @{name}(ptr %given, i64 %low, i64 %high) nounwind {{",
+        "  br label %more", "more:", "  %i = phi i64 [ %low, %0 ], [ %next, %again ]",
+        "  %done = icmp eq i64 %i, %high", "  br i1 %done, label %end, label %run", "run:",
+        f"  switch i64 %i, label %again [ {labels} ]",
+    ]  # fmt: skip
+    for number, (symbol, places) in enumerate(cases):
+        lines.append(f"c{number}:")
+        for place in places:
+            lines.append(f"  %at{place} = getelementptr ptr, ptr %given, i64 {place}")
+            lines.append(f"  %p{place} = load ptr, ptr %at{place}")
+        lines.append(_call_text(symbol, [f"%p{place}" for place in places]))
+        lines.append("  br label %again")
+    lines += ["again:", "  %next = add i64 %i, 1", "  br label %more", "end:", "  ret void", "}"]
+    return "\n".join(lines)
 
 
 def _bytes(of: ir.Type) -> int:

@@ -1,4 +1,4 @@
-"""Run a call that ends the lives of more bytes than it makes as soon as its operands are there.
+"""Run a call that ends the lives of more bytes than it makes as soon as it can do so.
 
     %dy = backward(...)                  %dy = backward(...)
     ... the layers below ...      =>     %new = update(%p, %x, %dy)
@@ -50,35 +50,41 @@ def _advance(block: Block, sizes: dict[int, int]) -> None:
 
 def _advanced(block: Block, sizes: dict[int, int]) -> list[int]:
     """The positions of a block's ops in a better order."""
-    frees = _Freed(block, sizes)
+    lives = _Lives(block, sizes)
     made_at: dict[int, _Place] = {}
+    read_at: dict[int, _Place] = {}
     behind: dict[_Place, int] = {}
     places: list[_Place] = []
     for position, op in enumerate(block.ops):
         place: _Place = (position,)
-        if frees.gains_early(position, op):
-            ready = max((made_at[value] for value in op.operands if value in made_at), default=_START)
+        freed = lives.freed_by(position, op)
+        if lives.gains_early(op, freed):
+            needed = [made_at.get(value, _START) for value in op.operands]
+            ready = max([_START, *needed, *(read_at.get(value, _START) for value in freed)])
             if ready != (position - 1,) and len(ready) < _DEEPEST:
                 behind[ready] = behind.get(ready, -1) + 1
                 place = (*ready, behind[ready])
         made_at.update(dict.fromkeys(op.results, place))
+        for value in lives.read_by(op):
+            read_at[value] = max(place, read_at.get(value, _START))
         places.append(place)
     return sorted(range(len(places)), key=places.__getitem__)
 
 
-class _Freed:
-    """What of the arena each op of a block takes, and is the last to need."""
+class _Lives:
+    """What of the arena each op of a block takes, reads, and is the last to need."""
 
     def __init__(self, block: Block, sizes: dict[int, int]) -> None:
         self._sizes: dict[int, int] = {}  # of the values that the arena holds
         self._viewed: dict[int, int] = {}
+        self._read: dict[int, set[int]] = {}
         self._last_reader: dict[int, int] = {}
         for position, op in enumerate(block.ops):
             if isinstance(op, View):
                 self._viewed[op.result] = self._root(op.operand)
                 continue
-            for value in values_read(op):
-                self._last_reader[self._root(value)] = position
+            self._read[id(op)] = set(map(self._root, values_read(op)))
+            self._last_reader.update(dict.fromkeys(self._read[id(op)], position))
             if not isinstance(op, Constant):
                 self._sizes.update((value, sizes[value]) for value in op.results)
         for value in block.yields:
@@ -87,16 +93,24 @@ class _Freed:
     def _root(self, value: int) -> int:
         return self._viewed.get(value, value)
 
-    def gains_early(self, position: int, op: Op) -> bool:
+    def read_by(self, op: Op) -> set[int]:
+        """What an op reads; views read nothing."""
+        return self._read.get(id(op), set())
+
+    def freed_by(self, position: int, op: Op) -> set[int]:
+        """What lives until an op has read it."""
+        return {
+            value
+            for value in self.read_by(op)
+            if value in self._sizes and self._last_reader[value] == position
+        }
+
+    def gains_early(self, op: Op, freed: set[int]) -> bool:
         """Whether less is kept when an op comes as soon as it can: it frees more bytes than its
         results have, or those are so small that what waits for them counts for more."""
         if isinstance(op, View):
             return True
         if not isinstance(op, Call) or op.has_effect or op.inout:
             return False
-        read = set(map(self._root, op.operands))
-        freed = sum(
-            self._sizes.get(value, 0) for value in read if self._last_reader[value] == position
-        )
         taken = sum(self._sizes.get(value, 0) for value in op.results)
-        return freed > taken or 0 < taken <= _SMALL
+        return sum(map(self._sizes.__getitem__, freed)) > taken or 0 < taken <= _SMALL

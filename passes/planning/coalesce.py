@@ -173,10 +173,11 @@ class _Coalescer:
 def _eligible(
     call: Call, pairs: Iterable[tuple[int, int]], point: int, live: Liveness
 ) -> list[Handover]:
-    """(operand, result) where the operand could be overwritten: it is not given twice."""
+    """(operand, result) where the operand could be overwritten: it is not given twice, nor to
+    another call at the same time."""
     roots = [live.root[value] for value in call.operands]
     return [
         Handover(roots[operand], live.root[call.results[result]], point)
         for operand, result in pairs
-        if roots.count(roots[operand]) == 1
+        if roots.count(roots[operand]) == 1 and (roots[operand], point) not in live.contested
     ]

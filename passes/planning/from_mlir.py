@@ -24,19 +24,22 @@ def byte_size(of: ir.Type) -> int:
 @dataclass(frozen=True)
 class _Signature:
     """What a kernel says of its arguments: the result that is, or the ones that may be, the same;
-    and whether it does more than to compute its results."""
+    whether it does more than to compute its results, and how long it takes if it uses one core."""
 
     inout: dict[int, int]
     may_alias: dict[int, tuple[int, ...]]
     has_effect: bool
+    alone_ns: int
 
 
 def _signature(kernel: ir.Operation) -> _Signature:
     inner = [op.operation for block in kernel.regions[0].blocks for op in block.operations]
     is_plain = all(is_pure(op) or op.name in TERMINATORS for op in inner)
-    signature = _Signature({}, {}, has_effect=not is_plain)
-    if "arg_attrs" in kernel.attributes:
-        for position, given in enumerate(kernel.attributes["arg_attrs"]):
+    attributes = kernel.attributes
+    alone_ns = attributes["lamina.alone_ns"].value if "lamina.alone_ns" in attributes else 0
+    signature = _Signature({}, {}, not is_plain, alone_ns)
+    if "arg_attrs" in attributes:
+        for position, given in enumerate(attributes["arg_attrs"]):
             if "lamina.inout" in given:
                 signature.inout[position] = given["lamina.inout"].value
             if "lamina.may_alias" in given:

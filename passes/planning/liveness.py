@@ -1,11 +1,11 @@
 """When each value is needed: intervals on a numbering of the program.
 
-Operations are numbered in the order in which they are written; a `while` takes a number where it
-starts, one between its condition and its body and one where its body ends. A value lives in the
-closed interval from its definition to its last use. What a loop reads from outside lives until the
-loop ends, since the next time around reads it again. The carry of a loop is one value: block
-arguments and result, whose intervals leave a hole from the last use of the old value in the body to
-the body's end, where the new one must be in place.
+Operations are numbered in the order in which they are written, calls of one team alike; a `while`
+takes a number where it starts, one between its condition and its body and one where its body ends.
+A value lives in the closed interval from its definition to its last use. What a loop reads from
+outside lives until the loop ends, since the next time around reads it again. The carry of a loop is
+one value: block arguments and result, whose intervals leave a hole from the last use of the old
+value in the body to the body's end, where the new one must be in place.
 
 A result that takes over the storage of an operand meets it at exactly one point, the *handover*:
 elsewhere two values with intersecting intervals never share storage.
@@ -14,6 +14,7 @@ elsewhere two values with intersecting intervals never share storage.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 
 from lamina.passes.planning.program import (
@@ -25,6 +26,7 @@ from lamina.passes.planning.program import (
     Program,
     View,
     While,
+    teams_of,
 )
 
 Interval = tuple[int, int]
@@ -50,6 +52,8 @@ class Liveness:
     loops: list[tuple[While, list[Handover], list[Handover]]] = field(default_factory=list)
     branches: list[tuple[Branch, list[Handover]]] = field(default_factory=list)
     read_only: set[int] = field(default_factory=set)
+    contested: set[tuple[int, int]] = field(default_factory=set)
+    """Roots and points at which several calls read them at the same time."""
     end: int = 0
 
 
@@ -98,7 +102,7 @@ class _Analysis:
 
     # Numbering first: a use inside a loop must know where the loop ends.
     def _number(self, block: Block, point: int) -> int:
-        for op in block.ops:
+        for op, *_ in teams_of(block.ops):
             point += 1
             if isinstance(op, While):
                 point = self._number(op.body, self._number(op.cond, point))
@@ -127,9 +131,21 @@ class _Analysis:
         self.last[root] = max(self.last[root], point)
 
     def _read(self, block: Block, scope: _Scope, point: int) -> int:
-        for op in block.ops:
-            point = self._read_op(op, scope, point + 1)
+        for team in teams_of(block.ops):
+            point += 1
+            if len(team) > 1:
+                self._note_contested(team, point)
+                for op in team:
+                    self._read_op(op, scope, point)
+            else:
+                point = self._read_op(team[0], scope, point)
         return point + 1
+
+    def _note_contested(self, team: list[Op], point: int) -> None:
+        readers = Counter(
+            root for op in team for root in {self.live.root[value] for value in op.operands}
+        )
+        self.live.contested.update((root, point) for root, count in readers.items() if count > 1)
 
     def _read_op(self, op: Op, scope: _Scope, point: int) -> int:
         match op:

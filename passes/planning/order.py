@@ -30,18 +30,22 @@ _BUDGET = 500_000
 def sink_updates(program: Program) -> None:
     """Reorder each block of `program` in place."""
     budget = _BUDGET
+    for block, carries in blocks_with_carries(program):
+        budget = _sink_in_block(block, carries, budget)
+
+
+def blocks_with_carries(program: Program) -> list[tuple[Block, dict[int, int]]]:
+    """Every block with its carries: yielded value -> the block argument it will overwrite."""
     body = program.body
     donated = {
         body.yields[results[0]]: body.arguments[position]
         for position, results in program.donated.items()
         if results
     }
-    for block, carries in _blocks(body, donated):
-        budget = _sink_in_block(block, carries, budget)
+    return _blocks(body, donated)
 
 
 def _blocks(block: Block, carries: dict[int, int]) -> list[tuple[Block, dict[int, int]]]:
-    """Every block with its carries: yielded value -> the block argument it will overwrite."""
     found = [(block, carries)]
     for op in block.ops:
         for inner in blocks_of(op):
@@ -52,7 +56,7 @@ def _blocks(block: Block, carries: dict[int, int]) -> list[tuple[Block, dict[int
     return found
 
 
-def _overwritten(op: Op, carries: dict[int, int]) -> set[int]:
+def overwritten(op: Op, carries: dict[int, int]) -> set[int]:
     """The values whose storage `op` would like to write its results into."""
     if not isinstance(op, Call):
         return set()
@@ -62,7 +66,7 @@ def _overwritten(op: Op, carries: dict[int, int]) -> set[int]:
 
 
 def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
-    updates = [op for op in block.ops if _overwritten(op, carries)]
+    updates = [op for op in block.ops if overwritten(op, carries)]
     if not updates:
         return budget
     ops = block.ops
@@ -80,7 +84,7 @@ def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
     for update in updates:
         if budget <= 0:
             break
-        old = _with_views(_overwritten(update, carries), views)
+        old = _with_views(overwritten(update, carries), views)
         start = place[id(update)]
         last = max(
             (place[id(op)] for value in old for op in readers[value] if op is not update),

@@ -19,7 +19,9 @@ from lamina.passes.planning.program import (
     Program,
     View,
     While,
+    teams_of,
 )
+from lamina.passes.planning.together import form_teams
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def make_plan(program: Program, own_place: int = 0) -> Plan:
     """
     advance_last_readers(program)
     sink_updates(program)
+    form_teams(program)
     live = analyse(program)
     sharing = coalesce(program, live)
     # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
@@ -158,7 +161,13 @@ class _StepWriter:
         return self._block(body) + self._copies(body.yields, targets, self.end)
 
     def _block(self, block: Block) -> list[Step]:
-        return [step for op in block.ops for step in self._op(op)]
+        steps: list[Step] = []
+        for team in teams_of(block.ops):
+            written = [step for op in team for step in self._op(op)]
+            if len(team) > 1:  # copies for one call must not come between it and another
+                written.sort(key=lambda step: isinstance(step, CallStep))
+            steps += written
+        return steps
 
     def _op(self, op: Op) -> list[Step]:
         match op:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 
@@ -14,7 +15,9 @@ from typing import Any
 class Call:
     """A call of a kernel. `inout` maps an operand's position to the result that must share its
     buffer, `may_alias` to the results of which one may. One that `has_effect` keeps its place among
-    others. `tag` is the caller's handle on the operation."""
+    others. `alone_ns` is about how long one takes that uses one core only, where that is known. Calls in
+    a row that have the same `team`, other than 0, run at the same time. `tag` is the caller's handle
+    on the operation."""
 
     kernel: str
     operands: list[int]
@@ -22,6 +25,8 @@ class Call:
     inout: dict[int, int] = field(default_factory=dict)
     may_alias: dict[int, tuple[int, ...]] = field(default_factory=dict)
     has_effect: bool = False
+    alone_ns: int = 0
+    team: int = 0
     tag: Any = None
 
 
@@ -125,6 +130,12 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for inner in blocks_of(op):
             yield from walk(inner)
+
+
+def teams_of(ops: list[Op]) -> Iterator[list[Op]]:
+    """Operations in order; those that run at the same time together."""
+    for _, team in groupby(ops, key=lambda op: (isinstance(op, Call) and op.team) or id(op)):
+        yield list(team)
 
 
 def values_read(op: Op) -> set[int]:

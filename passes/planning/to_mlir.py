@@ -196,11 +196,10 @@ class Writer:
             self.used.setdefault(name, (call.kernel, extra))
             if name not in self.declared:
                 self.declared[name] = self._declare(name, [buffer.type for buffer in buffers])
-            ir.Operation.create(
-                "func.call",
-                operands=buffers,
-                attributes={"callee": ir.FlatSymbolRefAttr.get(name)},
-            )
+            attributes: dict[str, ir.Attribute] = {"callee": ir.FlatSymbolRefAttr.get(name)}
+            if call.team:
+                attributes["lamina.team"] = _i64(call.team)
+            ir.Operation.create("func.call", operands=buffers, attributes=attributes)
 
     def _declare(self, name: str, types: list[ir.Type]) -> ir.Operation:
         with ir.InsertionPoint(self.main):

@@ -10,6 +10,9 @@ generates one function, so that a step makes no calls, counters live in register
 on the stack. Arrays that a loop carries are marked `lamina.inout`: it updates them in place.
 Constants go in, other values from outside become arguments.
 
+How long it takes on the one core it uses is noted as `lamina.alone_ns`, a step's time where the number
+of steps is not known.
+
 A loop over lanes (`lamina.lanes`), whose steps may run at the same time, keeps that mark, with how
 many steps make a task; all that it carries is an argument that it updates.
 
@@ -66,7 +69,7 @@ class OutlineControl(Pass):
                 for region in op.regions:
                     self._block(region.blocks[0], kernels)
             else:
-                _outline(op, kernels, _reason(op, step))
+                _outline(op, kernels, step)
 
 
 def _reason(op: ir.Operation, step: Step) -> str:
@@ -81,7 +84,7 @@ def _reason(op: ir.Operation, step: Step) -> str:
     )
 
 
-def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
+def _outline(op: ir.Operation, kernels: Kernels, step: Step) -> None:
     """Replace an op by a call of a kernel that holds it."""
     steps = op.attributes[_LANES].value if _LANES in op.attributes else 0
     updated = {
@@ -105,7 +108,12 @@ def _outline(op: ir.Operation, kernels: Kernels, reason: str) -> None:
         )
     attributes = function.attributes
     attributes["lamina.kind"] = ir.StringAttr.get("control")
-    attributes["lamina.reason"] = ir.StringAttr.get(reason)
+    attributes["lamina.reason"] = ir.StringAttr.get(_reason(op, step))
+    trips = op.attributes["lamina.trip_count"].value if "lamina.trip_count" in op.attributes else 1
+    if op.name == "stablehlo.while" and not steps:
+        attributes["lamina.alone_ns"] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), int(step.cost * trips)
+        )
     if steps:
         grain = max(1, steps // _MOST_TASKS)
         attributes[_LANES] = ir.DenseI64ArrayAttr.get([steps, grain])

@@ -17,7 +17,10 @@ on tensors, and nothing else; every kernel is a private function of the module. 
 memrefs, a declaration for each kernel, and the kernels' bodies in a module `@kernels` beside it.
 Buffers are reused, loops update their carries in place, and what is donated (`tf.aliasing_output`,
 `jax.buffer_donor`) is overwritten. `lamina.inout` on a kernel's argument says that it overwrites
-it; where that pays, a kernel with `lamina.may_alias` gets a variant that does. How the decisions
+it; where that pays, a kernel with `lamina.may_alias` gets a variant that does. Kernels that take
+`lamina.alone_ns` on one core and do not need each other become a team (`lamina.team` on their calls,
+which follow each other) and may run at the same time. Calls that free more than they make come
+early. How the decisions
 are made is told in passes/planning. With `own-place=n`, buffers of up to n bytes share no memory
 and lie at the arena's beginning, `lamina.own_bytes` of it: a backend may put them on the stack.
 example: test/passes/stablehlo/plan_buffers.mlir

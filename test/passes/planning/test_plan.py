@@ -5,13 +5,24 @@ from __future__ import annotations
 import hashlib
 import random
 import time
+from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 import pytest
 
 from lamina.passes.planning.offsets import ALIGNMENT, assign_offsets
-from lamina.passes.planning.plan import BranchStep, CallStep, CopyStep, Plan, WhileStep, make_plan
+from lamina.passes.planning.plan import (
+    BranchStep,
+    CallStep,
+    CopyStep,
+    Plan,
+    Step,
+    WhileStep,
+    make_plan,
+)
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+from lamina.passes.planning.together import LEAST_NS
 
 SIZES = (8, 64, 64, 100)
 PREDICATE = 1
@@ -81,7 +92,8 @@ class Generator:
             if fitting and pick.random() < 0.6:
                 may_alias[position] = tuple(fitting)
         self.kernels += 1
-        block.ops.append(Call(f"k{self.kernels}", operands, results, {}, may_alias))
+        ns = LEAST_NS if pick.random() < 0.4 else 0
+        block.ops.append(Call(f"k{self.kernels}", operands, results, {}, may_alias, alone_ns=ns))
         visible += results
         return results[0]
 
@@ -90,7 +102,8 @@ class Generator:
         others = [self.random.choice(visible) for _ in range(self.random.randint(0, 2))]
         new = self.value(self.bytes[old])
         self.kernels += 1
-        block.ops.append(Call(f"u{self.kernels}", [old, *others], [new], {0: 0}))
+        ns = LEAST_NS if self.random.random() < 0.4 else 0
+        block.ops.append(Call(f"u{self.kernels}", [old, *others], [new], {0: 0}, alone_ns=ns))
         visible.append(new)
 
     def view(self, block: Block, visible: list[int], depth: int) -> None:
@@ -178,11 +191,14 @@ def meaning(program: Program, arguments: list[bytes]) -> list[bytes]:
 
 class Machine:
     """Runs a plan on real bytes, as a kernel might: results are scribbled on before operands are
-    read, but for the operands that are overwritten on purpose."""
+    read, but for the operands that are overwritten on purpose. Calls that run at the same time are
+    run in turn, or `backwards`."""
 
-    def __init__(self, program: Program, plan: Plan, arguments: list[bytes]) -> None:
+    def __init__(
+        self, program: Program, plan: Plan, arguments: list[bytes], backwards: bool
+    ) -> None:
         noise = np.random.default_rng(0)
-        self.program, self.plan = program, plan
+        self.program, self.plan, self.backwards = program, plan, backwards
         self.arena = noise.integers(0, 256, plan.arena_bytes, dtype=np.uint8)
         self.arguments = [np.frombuffer(a, np.uint8).copy() for a in arguments]
         self.results = [
@@ -209,7 +225,7 @@ class Machine:
         return self.at(value, self.program.bytes[value])
 
     def run(self, steps: list) -> None:
-        for step in steps:
+        for step in self.in_order(steps):
             match step:
                 case CopyStep(value, source, target):
                     size = self.program.bytes[value]
@@ -230,6 +246,12 @@ class Machine:
                         if self.of(step.op.cond.yields[0])[0] % 3 == 0 or trip == MAX_TRIPS:
                             break
                         self.run(step.body)
+
+    def in_order(self, steps: list) -> Iterator[Step]:
+        """The steps, with the calls of a team in the order asked for: any must do."""
+        for _, team in groupby(steps, lambda s: (isinstance(s, CallStep) and s.call.team) or id(s)):
+            calls = list(team)
+            yield from calls[::-1] if self.backwards else calls
 
     def call(self, step: CallStep) -> None:
         call = step.call
@@ -252,12 +274,13 @@ def check(program: Program) -> Plan:
     given = [content(program.bytes[v], "argument", v) for v in program.body.arguments]
     expected = meaning(program, given)
     plan = make_plan(program)
-    machine = Machine(program, plan, given)
-    machine.run(plan.steps)
-    assert [r.tobytes() for r in machine.results] == expected
     assert all(plan.alias_of[r] == a for a, r in program.promised.items())
-    for position, (now, then) in enumerate(zip(machine.arguments, given, strict=True)):
-        assert position in plan.alias_of.values() or now.tobytes() == then
+    for backwards in (False, True):
+        machine = Machine(program, plan, given, backwards)
+        machine.run(plan.steps)
+        assert [r.tobytes() for r in machine.results] == expected
+        for position, (now, then) in enumerate(zip(machine.arguments, given, strict=True)):
+            assert position in plan.alias_of.values() or now.tobytes() == then
     return plan
 
 
@@ -338,7 +361,7 @@ def layers_then_updates(has_effect: bool = False) -> Program:
 
 def test_updates_follow_what_they_need() -> None:
     plan = check(layers_then_updates())
-    order = ["rate", "layer0", "update0", "layer1", "update1", "layer2", "update2"]
+    order = ["rate", "layer0", "layer1", "update0", "layer2", "update1", "update2"]
     assert called(plan) == order
     assert plan.arena_bytes == 2 * 4096 + ALIGNMENT
 
@@ -346,6 +369,44 @@ def test_updates_follow_what_they_need() -> None:
 def test_effects_keep_their_places() -> None:
     order = ["rate", "layer0", "layer1", "layer2", "update0", "update1", "update2"]
     assert called(check(layers_then_updates(has_effect=True))) == order
+
+
+def two_directions() -> list[Call]:
+    """Two loops of 100 us, each with an operand made before it."""
+    loop = {"alone_ns": 100_000}
+    return [
+        Call("in0", [0], [1]), Call("loop0", [1], [2], **loop),
+        Call("in1", [0], [3]), Call("loop1", [3], [4], **loop), Call("sum", [2, 4], [5]),
+    ]  # fmt: skip
+
+
+def test_loops_that_need_not_each_other_are_a_team() -> None:
+    plan = check(Program(Block([0], two_directions(), [5]), dict.fromkeys(range(6), 4096)))
+    assert called(plan) == ["in0", "in1", "loop0", "loop1", "sum"]
+    assert [step.call.team for step in plan.steps] == [0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("change", ["short", "effect", "needs"])
+def test_what_is_no_team(change: str) -> None:
+    ops = two_directions()
+    if change == "short":
+        ops[3].alone_ns = LEAST_NS - 1
+    elif change == "effect":
+        ops[2].has_effect = True
+    else:
+        ops[2].operands = [2]
+    plan = check(Program(Block([0], ops, [5]), dict.fromkeys(range(6), 4096)))
+    assert not any(step.call.team for step in plan.steps)
+
+
+def test_what_a_team_reads_is_overwritten_by_none_of_it() -> None:
+    loop = {"alone_ns": 100_000}
+    ops = [
+        Call("make", [0], [1]), Call("loop0", [1], [2], {}, {0: (0,)}, **loop),
+        Call("loop1", [1], [3], {}, {0: (0,)}, **loop),
+    ]  # fmt: skip
+    plan = check(Program(Block([0], ops, [2, 3]), dict.fromkeys(range(4), 1 << 20)))
+    assert not any(step.in_place for step in plan.steps)
 
 
 def test_a_swap_takes_one_temporary() -> None:

@@ -28,6 +28,39 @@ module @chain {
 
 // -----
 
+// Two loops of 50 us on one core each: what the second needs goes in front of both, and as they run at
+// the same time, all that they read and write has places of its own.
+// CHECK-LABEL: module @team
+// CHECK-SAME: {
+// CHECK: lamina.arena_bytes = 192
+// CHECK: call @f(
+// CHECK-NEXT: {{.*}}call @loop({{.*}}) {lamina.team = 1 : i64}
+// CHECK-NEXT: {{.*}}call @loop({{.*}}) {lamina.team = 1 : i64}
+// CHECK-NEXT: {{.*}}call @g(
+module @team {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = call @loop(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = call @loop(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = call @g(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return %3 : tensor<4xf32>
+  }
+  func.func private @loop(%x: tensor<4xf32>) -> tensor<4xf32> attributes {lamina.alone_ns = 50000 : i64} {
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.cosine %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func private @g(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %x, %y : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
 // A loop fills an array row by row: no copy of the array, neither before the loop nor in it.
 // CHECK-LABEL: module @scan
 // CHECK-NOT: call @never_called
