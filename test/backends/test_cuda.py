@@ -17,6 +17,8 @@ from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
+from lamina.dialects.context import make_context, parse
+from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.linalg.structure import root_buffer
@@ -150,13 +152,16 @@ def test_compiled_for_a_gpu() -> None:
 
 
 def test_what_has_no_lowering_names_its_line() -> None:
-    x = np.ones(64, np.float32)
-
-    def called(x):
-        return lamina.pure_callback(np.sin, x, x)
-
-    with pytest.raises(CompileError, match=r"(?s)CUDA.*test_cuda.py:.*called"):
-        lamina.jit(called).lower(x).compile(target="cuda")
+    text = """func.func private @wave(%x: tensor<64xf32>) -> tensor<64xf32>
+        attributes {lamina.kind = "control"} {
+      %0 = stablehlo.sine %x : tensor<64xf32> loc("model.py":12:3)
+      return %0 : tensor<64xf32>
+    }"""
+    with make_context(), ir.Location.unknown():
+        module = parse(text)
+        (kernel,) = module.body.operations
+        with pytest.raises(CompileError, match=r"(?s)sine.*CUDA.*model.py:12"):
+            compile_kernel(kernel.operation, Target.parse("cuda:sm_90a"))
 
 
 def test_there_is_no_cuda_device() -> None:
