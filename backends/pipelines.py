@@ -55,6 +55,7 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
+    "stablehlo-outline-attention-gradient",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-keep-products-small",
@@ -74,7 +75,7 @@ STABLEHLO_FUSE = (
 # and batches of matrices; loops are the driver's, which launches the kernels of each step.
 CUDA_INPUT = ("stablehlo-expand-lanes{form=select}", *STABLEHLO_INPUT[1:])
 _NOT_ON_GPUS = (
-    STABLEHLO_FUSE[0],  # other types
+    *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
     "stablehlo-lay-out-contractions",
     "stablehlo-outline-control",
@@ -133,6 +134,10 @@ CPU_KERNEL_PREPARE = (
 # lowered with what that leaves of StableHLO on scalars.
 CPU_KERNEL_WRITTEN = (
     ('lamina.kind = "attention"', "linalg-write-attention{vector-bits=VECTOR_BITS}"),
+    (
+        'lamina.kind = "attention_gradient"',
+        "linalg-write-attention-gradient{vector-bits=VECTOR_BITS}",
+    ),
 )
 
 # One kernel: StableHLO on tensors -> linalg on tensors, results written to arguments.

@@ -55,11 +55,29 @@ def attention(m: Library) -> Any:
     return f
 
 
-def _attention(shape: tuple[int, int, int, int], bar: float) -> Workload:
+def _attention_gradient(m: Library) -> Any:
+    def loss(*operands: Any) -> Any:
+        return m.np.sum(attention(m)(*operands).astype("float32") ** 2)
+
+    return m.grad(loss, (0, 1, 2))
+
+
+def _attention(
+    shape: tuple[int, int, int, int], bar: float | None, *, gradient: bool = False,
+    dtype: str = "float32",
+) -> Workload:  # fmt: skip
     b, h, n, d = shape
-    name = f"attention {b}x{h}x{n}x{d}"
-    flops = 4.0 * b * h * n * n * d
-    return Workload(name, "products", attention, lambda: arrays(*[shape] * 3), bar, flops=flops)
+    name = f"attention{', gradient' * gradient} {b}x{h}x{n}x{d}"
+    name += f", {dtype}" * (dtype != "float32")
+
+    def inputs() -> tuple[Any, ...]:
+        return tuple(x.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+                     for x in arrays(*[shape] * 3))  # fmt: skip
+
+    products = 6 if gradient else 2  # computing scores twice is none of the work
+    flops = 2.0 * products * b * h * n * n * d
+    make = _attention_gradient if gradient else attention
+    return Workload(name, "products", make, inputs, bar, flops=flops)
 
 
 def _solves() -> tuple[Any, ...]:
@@ -81,5 +99,8 @@ WORKLOADS = [
     Workload("MLP, gradient", "products", _mlp_gradient, _mlp_inputs, 1.2, flops=3 * _MLP_FLOPS),
     _attention((4, 8, 256, 64), 1.2),
     _attention((1, 8, 2048, 64), 1.5),
+    _attention((4, 8, 256, 64), None, gradient=True),
+    _attention((1, 8, 2048, 64), None, gradient=True),
+    _attention((1, 8, 2048, 64), None, dtype="bfloat16"),
     Workload("86,000 3x3 solves", "products", lambda m: m.np.linalg.solve, _solves, 2.5),
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of
@@ -16,23 +16,33 @@ Load = Callable[[ir.Value, Sequence[ir.Value]], ir.Value]
 
 
 def element_of(
-    value: ir.Value, at: Sequence[ir.Value], known: Mapping[ir.Value, ir.Value], load: Load
+    value: ir.Value,
+    at: Sequence[ir.Value],
+    known: Mapping[ir.Value, ir.Value],
+    load: Load,
+    stored: Container[ir.Value] = (),
 ) -> ir.Value:
     """The element of a value at a position, by StableHLO on scalars that later passes lower, of the
-    value's own type. `known`: values whose element there is given."""
+    value's own type. `known`: values whose element there is given; `stored`: those that `load` has
+    besides arguments."""
     made = {v: scalar_tensor(cast(x, v.type.element_type)) for v, x in known.items()}
-    return extract(_tensor_at(value, tuple(at), made, load), [])
+    return extract(_tensor_at(value, tuple(at), made, load, stored), [])
 
 
 def _tensor_at(
-    value: ir.Value, at: tuple[ir.Value, ...], known: dict[ir.Value, ir.Value], load: Load
+    value: ir.Value,
+    at: tuple[ir.Value, ...],
+    known: dict[ir.Value, ir.Value],
+    load: Load,
+    stored: Container[ir.Value],
 ) -> ir.Value:
     """A tensor without dimensions that holds the element; `known` ones are at this position."""
     if value in known:
         return known[value]
     element = value.type.element_type
     none = ir.RankedTensorType.get([], element)
-    if isinstance(value.owner, ir.Block) or value.owner.name == "stablehlo.reshape":
+    is_stored = isinstance(value.owner, ir.Block) or value in stored
+    if is_stored or value.owner.name == "stablehlo.reshape":
         return scalar_tensor(cast(load(value, at), element))
     op = value.owner.operation
     if op.name == CONSTANT:
@@ -47,10 +57,14 @@ def _tensor_at(
         inner = tuple(
             at[d] if size > 1 else index(0) for d, size in zip(dims, source.type.shape, strict=True)
         )
-        found = _tensor_at(source, inner, {}, load)
+        found = _tensor_at(source, inner, {}, load, stored)
+    elif op.name == "stablehlo.transpose":
+        order = ints(op, "permutation")
+        before = tuple(at[order.index(d)] for d in range(len(at)))
+        found = _tensor_at(op.operands[0], before, {}, load, stored)
     else:
         operands = [
-            _tensor_at(v, at if v.type.shape else (), known if v.type.shape else {}, load)
+            _tensor_at(v, at if v.type.shape else (), known if v.type.shape else {}, load, stored)
             for v in op.operands
         ]
         attributes = {name: op.attributes[name] for name in op.attributes}

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
-from lamina.passes.stablehlo.facts import CONSTANT
+from lamina.passes.stablehlo.facts import CONSTANT, CONTROL
 from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Place
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_reasons import reason
@@ -73,6 +73,24 @@ class Kernels:
     def insertion_point(self) -> ir.InsertionPoint:
         """Where new kernels go."""
         return ir.InsertionPoint(self._module.body)
+
+
+def blocks_of(module: ir.Module) -> list[ir.Block]:
+    """The bodies of functions that are no kernels, and of control flow in them, which come first."""
+    found: list[ir.Block] = []
+
+    def visit(block: ir.Block) -> None:
+        for op in block.operations:
+            if op.operation.name in CONTROL:
+                for region in op.operation.regions:
+                    visit(region.blocks[0])
+        found.append(block)
+
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.operation.regions[0].blocks:
+            if "lamina.kind" not in op.operation.attributes:
+                visit(op.operation.regions[0].blocks[0])
+    return found
 
 
 class Outliner:

@@ -27,8 +27,8 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
-from lamina.passes.stablehlo.facts import CONTROL, DotNumbers, defining
-from lamina.passes.stablehlo.fuse_outline import Kernels
+from lamina.passes.stablehlo.facts import DotNumbers, defining
+from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 
 KIND = "attention"
 _TYPES = ("bf16", "f16", "f32")
@@ -45,21 +45,12 @@ class OutlineAttention(Pass):
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
-        for op in [inner.operation for inner in module.body.operations]:
-            if op.name == "func.func" and op.regions[0].blocks:
-                if "lamina.kind" not in op.attributes:
-                    self._block(op.regions[0].blocks[0], kernels)
-        self.count("kernels", len(kernels))
-
-    def _block(self, block: ir.Block, kernels: Kernels) -> None:
-        for op in [inner.operation for inner in block.operations]:
-            if op.name in CONTROL:
-                for region in op.regions:
-                    self._block(region.blocks[0], kernels)
-            elif op.name == "stablehlo.dot_general":
+        for block in blocks_of(module):
+            for op in [inner.operation for inner in block.operations]:
                 found = Attention.of(op)
                 if found is not None and self._is_wanted(found, block):
                     _outline(found, kernels)
+        self.count("kernels", len(kernels))
 
     def _is_wanted(self, found: Attention, block: ir.Block) -> bool:
         ops = (found.product, *found.ops)

@@ -1,0 +1,214 @@
+"""The gradient of attention with the scores of a few queries at a time.
+
+    %dq, %dk, %dv = products of what %s = dot_general %q, %k and %g, %v make  (an `attention_gradient`)
+
+becomes loops over blocks of queries. The scores of a block with all keys are computed, transposed: a
+vector holds one key's for 16 queries, so that a row's sum needs none across lanes. Sweeps over the
+keys follow, each as far as is known (maximum; exponentials and their sum; ...), and what is costly is
+kept from one to the next. The last sweep multiplies what comes out by keys, for the block's own rows
+of the gradient with respect to queries, and by the queries' rows, for what is added to the gradients
+with respect to keys and values.
+
+Tasks are batches and heads, as others would add to the same sums; where these are few, queries too
+are divided, and each part has sums of its own that are added up in the end. In memory are the scores of
+one block for each of at most as many tasks as fit into `kept_bytes`.
+
+example: test/passes/linalg/write_attention_gradient.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir
+from lamina.passes.base import Pass
+from lamina.passes.linalg.attention_blocks import (
+    Blocks,
+    Position,
+    array,
+    block_of,
+    constant,
+    for_both,
+    functions_of_kind,
+    is_f32,
+    narrowed,
+    on_buffers,
+    plus,
+)
+from lamina.passes.linalg.attention_gradient_block import Layout, QueryBlock
+from lamina.passes.linalg.parallel import split
+from lamina.passes.linalg.register_blocks import Factor
+from lamina.passes.loops import for_steps, for_tasks, index, load, store
+from lamina.passes.stablehlo.score_region import ScoreRegion, Sink, positions_in
+from lamina.passes.stablehlo.score_sweeps import Sweeps
+
+KIND = "attention_gradient"
+_KEYS = 64  # of a step, roughly
+_QUERIES, _LANES = 32, 16  # of a block, at most and at least
+_NANOSECONDS = 0.01  # of a product, for each score and number of the width
+_LEAST_TASKS = 8
+
+
+@dataclass(frozen=True)
+class WriteAttentionGradient(Pass):
+    """See the module's docstring."""
+
+    vector_bits: int = 512
+    parallel_cost: float = 30_000.0
+    task_cost: float = 10_000.0
+    kept_bytes: int = 1 << 24
+
+    def run(self, module: ir.Module) -> None:
+        for function in functions_of_kind(module, KIND):
+            with function.location:
+                _Writer(function, self).write()
+            function.erase()
+            self.count("written")
+
+
+class _Writer:
+    """Writes the function on buffers that takes the place of one."""
+
+    def __init__(self, function: ir.Operation, options: WriteAttentionGradient) -> None:
+        block = function.regions[0].blocks[0]
+        positions = positions_in(block)
+        first = next(op for op in positions if op.name == "stablehlo.dot_general")
+        region = ScoreRegion.of(first, positions)
+        assert region is not None, "only kernels that were outlined for this are asked about"
+        self._function, self._options, self._region = function, options, region
+        self._results = list(list(positions)[-1].operands)
+        self._plan = Sweeps.of(region)
+        extents = region.extents
+        self._blocks = Blocks(region.width, options.vector_bits // 32)
+        self._query, self._keys = region.rows[-1], extents[region.keys]
+        # Rows behind the last are computed, and not used.
+        self._queries = min(_QUERIES, math.ceil(extents[self._query] / _LANES) * _LANES)
+        self._step = block_of(self._keys, _KEYS)
+        self._row_counts = [
+            *(extents[d] for d in region.rows[:-1]),
+            math.ceil(extents[self._query] / self._queries),
+        ]
+        places = math.prod(extents[d] for d in region.batch)
+        parts = math.ceil(_LEAST_TASKS / places)
+        self._part_rows = math.ceil(math.prod(self._row_counts) / parts)
+        self._parts = math.ceil(math.prod(self._row_counts) / self._part_rows)
+        kept = max(1, self._plan.arrays) * self._keys * self._queries * 4
+        self._units = places * self._parts
+        self._slots = min(self._units, max(_LEAST_TASKS, options.kept_bytes // kept))
+
+    def write(self) -> None:
+        block, self._buffers = on_buffers(self._function, self._results)
+        with ir.InsertionPoint(block):
+            self._tasks()
+            ir.Operation.create("func.return")
+
+    # ---- tasks ---------------------------------------------------------------------------------
+    def _tasks(self) -> None:
+        region, options = self._region, self._options
+        kept = [array(self._slots, self._keys, self._queries) for _ in range(self._plan.arrays)]
+        self._layout = Layout(
+            region, self._plan, self._blocks, self._buffers, kept, self._queries, self._step
+        )
+        self._partial = {
+            sink: array(self._units, self._keys, sink.other.width)
+            for sink in region.sinks
+            if not sink.over_keys and not self._is_direct(sink)
+        }
+        widths = [p.rows.width for p in region.products]
+        widths += [sink.other.width for sink in region.sinks]
+        cost = math.prod(region.extents) * sum(widths) * _NANOSECONDS
+        tasks, grain = split([self._slots], cost, options.parallel_cost, options.task_cost)
+
+        def task(values: list[ir.Value]) -> None:
+            (slot,) = values
+            for_steps(
+                slot, index(self._units), self._slots, lambda unit: self._unit(slot, unit)
+            )
+
+        for_tasks([self._slots], tasks, grain, task)
+        for sink in self._partial:
+            self._add_parts(sink)
+
+    def _is_direct(self, sink: Sink) -> bool:
+        """Whether sums over rows can be where the result is, from the first on."""
+        at_end = sink.dims[-1] == self._region.width
+        return self._parts == 1 and at_end and is_f32(self._buffers[sink.result])
+
+    def _unit(self, slot: ir.Value, unit: ir.Value) -> None:
+        region, blocks = self._region, self._blocks
+        counts = [*(region.extents[d] for d in region.batch), self._parts]
+        *places, part = _digits(unit, counts)
+        at = {**dict(zip(region.batch, places, strict=True)), blocks.slot: slot}
+        sums = {sink: self._sum(sink) for sink in region.sinks if not sink.over_keys}
+        for sink, target in sums.items():
+            self._clear(target, sink.other.width, {**at, blocks.slot: unit})
+        low = arith.MulIOp(part, index(self._part_rows)).result
+        high = arith.MinUIOp(
+            plus(low, index(self._part_rows)), index(math.prod(self._row_counts))
+        ).result
+
+        def rows(number: ir.Value) -> None:
+            *outer, last = _digits(number, self._row_counts)
+            first = arith.MulIOp(last, index(self._queries)).result
+            where = {**at, **dict(zip(region.rows, (*outer, first), strict=True))}
+            QueryBlock(self._layout, where, sums, unit).write()
+
+        for_steps(low, high, 1, rows)
+
+    def _sum(self, sink: Sink) -> Factor:
+        """Where a sum over rows is, its keys by a first one and a place behind it."""
+        region, blocks = self._region, self._blocks
+        shifts = {region.keys: blocks.key}
+        if sink in self._partial:
+            dims = (blocks.slot, region.keys, region.width)
+            return blocks.factor(self._partial[sink], dims, shifts)
+        return blocks.factor(self._buffers[sink.result], sink.dims, shifts)
+
+    def _clear(self, target: Factor, width: int, at: Position) -> None:
+        blocks, zero = self._blocks, constant(0.0)
+
+        def one(k: ir.Value, c: ir.Value) -> None:
+            place = {**at, self._region.keys: index(0), blocks.key: k, blocks.width: c}
+            store(zero, target.buffer, target.at(place))
+
+        for_both(index(self._keys), width, one)
+
+    def _add_parts(self, sink: Sink) -> None:
+        region, width = self._region, sink.other.width
+        partial = self._partial[sink]
+        counts = [*(region.extents[d] for d in region.batch), self._keys]
+        cost = math.prod(counts) * width * self._parts * 0.2
+        options = self._options
+        tasks, grain = split(counts, cost, options.parallel_cost, options.task_cost)
+
+        def one(values: list[ir.Value]) -> None:
+            *places, key = values
+            first = index(0)
+            for d, place in zip(region.batch, places, strict=True):
+                first = plus(arith.MulIOp(first, index(region.extents[d])).result, place)
+            first = arith.MulIOp(first, index(self._parts)).result
+            at = dict(zip((*region.batch, region.keys), values, strict=True))
+
+            def element(c: ir.Value) -> None:
+                total = load(partial, [first, key, c])
+                for part in range(1, self._parts):
+                    other = load(partial, [plus(first, index(part)), key, c])
+                    total = arith.AddFOp(total, other).result
+                where = {**at, region.width: c}
+                target = self._buffers[sink.result]
+                store(narrowed(total, target), target, [where[d] for d in sink.dims])
+
+            for_steps(index(0), index(width), 1, element)
+
+        for_tasks(counts, tasks, grain, one)
+
+
+def _digits(number: ir.Value, counts: Sequence[int]) -> list[ir.Value]:
+    """A number's digits, each below one of the counts."""
+    digits: list[ir.Value] = []
+    for count in reversed(counts[1:]):
+        digits.append(arith.RemUIOp(number, index(count)).result)
+        number = arith.DivUIOp(number, index(count)).result
+    return [number, *reversed(digits)]

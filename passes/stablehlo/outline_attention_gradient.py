@@ -1,0 +1,136 @@
+"""Make one kernel of the gradient of attention, so that no matrix of scores need be in memory.
+
+    %s = dot_general %q, %k
+    %p = softmax %s
+    %dv = dot_general %p, %g                          %dq, %dk, %dv = call @fused_attention_gradient_0(
+    %dp = dot_general %g, %v                   ->         %q, %k, %v, %g)
+    %ds = what softmax's derivative makes of %dp
+    %dq = dot_general %ds, %k
+    %dk = dot_general %ds, %q
+
+The kernel holds the same ops and computes the scores anew, for a few queries at a time. What they are
+is not looked at: any element-wise ops, sums and maxima over keys do, with an exponential among them,
+so that scales, masks, biases, dropout and each way to write softmax are taken. If attention's own
+result is made before the gradient with respect to it, its ops stay, and nobody else needs them.
+
+Only where all that is made of scores is used up by products: a gradient with respect to a bias is
+made of scores, too. Only for f32, exactly, widths of at most `max-width`, and no fewer queries and
+keys than `least`.
+
+example: test/passes/stablehlo/outline_attention_gradient.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.stablehlo.facts import defining, is_unused, size_of
+from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
+from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
+from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in
+
+KIND = "attention_gradient"
+
+
+@dataclass(frozen=True)
+class OutlineAttentionGradient(Pass):
+    """See the module's docstring."""
+
+    max_width: int = 256
+    least: int = 16
+
+    def run(self, module: ir.Module) -> None:
+        kernels = Kernels(module)
+        for block in blocks_of(module):
+            tried: set[ir.Operation] = set()
+            while (found := self._next(block, tried)) is not None:
+                _outline(found, kernels)
+        self.count("kernels", len(kernels))
+
+    def _next(self, block: ir.Block, tried: set[ir.Operation]) -> ScoreRegion | None:
+        """A region to outline that begins with none of the products tried before."""
+        positions = positions_in(block)
+        for op in positions:
+            if op.name == "stablehlo.dot_general" and op not in tried:
+                tried.add(op)
+                if self._may_begin(op):
+                    found = ScoreRegion.of(op, positions)
+                    if found is not None and self._is_wanted(found):
+                        return found
+        return None
+
+    def _may_begin(self, product: ir.Operation) -> bool:
+        """Whether a product's types will do."""
+        types = [product.results[0].type, *(v.type for v in product.operands)]
+        are_right = all(t.has_static_shape and str(t.element_type) == "f32" for t in types)
+        return are_right and len(types[0].shape) >= 2 and size_of(types[0]) > 0
+
+    def _is_wanted(self, region: ScoreRegion) -> bool:
+        names = {op.name for op in region.ops}
+        if not {"stablehlo.exponential", "stablehlo.reduce"} <= names or len(region.products) < 2:
+            return False
+        products = [*(p.op for p in region.products), *(s.op for s in region.sinks)]
+        if any(map(asks_for_tf32, products)):
+            return False
+        made = [v for op in (*region.ops, *products) for v in op.results]
+        numbers = [v for v in made if isinstance(v.type.element_type, ir.FloatType)]
+        if any(str(v.type.element_type) != "f32" for v in numbers):
+            return False
+        for operand in region.operands():
+            if str(operand.value.type.element_type) != "f32" or operand.width > self.max_width:
+                return False
+        return min(region.extents[region.keys], region.extents[region.rows[-1]]) >= self.least
+
+
+def _outline(region: ScoreRegion, kernels: Kernels) -> None:
+    arguments = arguments_of(region)
+    results = [sink.result for sink in region.sinks]
+    first = region.sinks[0].op
+    types = [v.type for v in results]
+    with kernels.insertion_point(), first.location:
+        function, block = hlo.function("", [v.type for v in arguments], types, "private")
+    keys = region.extents[region.keys]
+    function.attributes["lamina.kind"] = ir.StringAttr.get(KIND)
+    function.attributes["lamina.reason"] = ir.StringAttr.get(
+        f"gradient of attention over {keys} keys: scores are computed anew and stay out of memory"
+    )
+    with ir.InsertionPoint(block) as end, first.location:
+        known = dict(zip(arguments, block.arguments, strict=True))
+        ends = {defining(v) for s in region.sinks for v in (s.op.results[0], s.result)}
+        inside = {*region.ops, *region.sides, *(p.op for p in region.products), *ends}
+        for op in [inner.operation for inner in first.block.operations]:
+            if op in inside:
+                _copy(op, known, end, region)
+        hlo.return_([known[v] for v in results])
+    callee = kernels.add(function, KIND)
+    with ir.InsertionPoint(first), first.location:
+        for old, new in zip(results, hlo.call(callee, arguments, types), strict=True):
+            old.replace_all_uses_with(new)
+    for op in reversed([inner.operation for inner in first.block.operations]):
+        if op in inside and is_unused(op):
+            op.erase()
+
+
+def _copy(
+    op: ir.Operation, known: dict[ir.Value, ir.Value], end: ir.InsertionPoint, region: ScoreRegion
+) -> None:
+    operands = [known[v] for v in op.operands]
+    if op.name == "stablehlo.divide" and region.is_scores(op.results[0]):
+        spread = defining(op.operands[1])
+        if spread is not None and spread.name == "stablehlo.broadcast_in_dim" and spread in region.ops:
+            # One division for each row, not for each score.
+            row = known[spread.operands[0]]
+            ones = hlo.full(1, list(row.type.shape), dtype_of(row.type))
+            inverse = hlo.divide(ones, row)
+            copy = spread.clone(end).operation
+            copy.operands[0] = inverse
+            known[op.results[0]] = hlo.multiply(operands[0], copy.results[0])
+            return
+    copy = op.clone(end).operation
+    for number, operand in enumerate(operands):
+        copy.operands[number] = operand
+    known |= dict(zip(op.results, copy.results, strict=True))
