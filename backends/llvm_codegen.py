@@ -28,20 +28,25 @@ class Machine:
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """How hard LLVM tries: the `level` of code generation, and that of the `passes` before if it is
-    another. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory
-    ahead of time; at level 0 nothing is done but what `simplify` asks for."""
+    """How hard LLVM tries: the `level` of code generation, and the `passes` before, those of a level or
+    these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory ahead
+    of time."""
 
     level: int = 2
-    passes: int | None = None
+    passes: int | tuple[str, ...] = 2
     vectorise: bool = True
     unroll: bool = True
-    simplify: bool = True
     prefetch: bool = False
 
 
-FAST = CodegenOptions(level=0, vectorise=False, unroll=False)
-"""Any code, soon."""
+_LEAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg")
+FAST = CodegenOptions(level=0, passes=_LEAST_PASSES, vectorise=False, unroll=False)
+"""Any code, soon; these passes pay even where it runs once, as they leave less to translate."""
+OF_VECTORS = CodegenOptions(
+    passes=(*_LEAST_PASSES, "loop_rotate"), vectorise=False, unroll=False
+)
+"""For loops over vectors: the passes of a level would look for others, in vain and in five times the
+time."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,8 @@ def _optimised(
     module = _parsed(text)
     module.triple = machine.triple
     module.data_layout = str(target_machine.target_data)
-    passes = options.level if options.passes is None else options.passes
-    tuning = llvm.create_pipeline_tuning_options(speed_level=passes)
+    level = options.passes if isinstance(options.passes, int) else 0
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = options.vectorise
     tuning.loop_interleaving = options.vectorise
     tuning.loop_unrolling = options.unroll
@@ -94,10 +99,10 @@ def _optimised(
     with llvm.create_pass_builder(target_machine, tuning) as builder:
         if variants and not options.vectorise:
             _passes(_DROPPING).run(module, builder)
-        if passes:
+        if isinstance(options.passes, tuple):
+            _passes(options.passes).run(module, builder)
+        else:
             builder.getModulePassManager().run(module, builder)
-        elif options.simplify:
-            _passes(_SIMPLIFICATIONS).run(module, builder)
         if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
             _passes(_INLINING).run(module, builder)
@@ -139,8 +144,6 @@ _DROPPING = ("global_dead_code_eliminate",)
 """What is done with them where no loop is vectorised."""
 _INLINING = ("always_inliner", "global_dead_code_eliminate", "instruction_combine", "simplify_cfg")
 """What is done with them once loops are."""
-_SIMPLIFICATIONS = ("sroa", "instruction_combine", "simplify_cfg")
-"""What pays even where the code runs once: it leaves less to translate."""
 
 
 def _passes(names: tuple[str, ...]) -> llvm.ModulePassManager:

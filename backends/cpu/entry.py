@@ -27,7 +27,7 @@ def build_entry(
     which none needs more than `scratch_bytes`."""
     machine = Machine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands.
-    options = CodegenOptions(level=0, simplify=False)
+    options = CodegenOptions(level=0, passes=())
     return emit(entry_text(planned, symbols, scratch_bytes), machine, options).object
 
 

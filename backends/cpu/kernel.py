@@ -15,12 +15,13 @@ from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
-from lamina.backends.llvm_codegen import FAST, CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import FAST, OF_VECTORS, CodegenOptions, Machine, emit
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.planning.from_mlir import byte_size
 
-_CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.convolution")
+_CONVOLUTION = "stablehlo.convolution"
+_CONTRACTIONS = ("stablehlo.dot_general", _CONVOLUTION)
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ def lower_kernel(
         unroll=is_control or (contracts and not is_blocked),
         prefetch=streams,
     )
+    # A convolution's address arithmetic has more loops around it than the short list takes it out of.
+    if is_blocked and _CONVOLUTION not in source and not _SCALAR_STORE.search(text):
+        codegen = OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
@@ -125,6 +129,10 @@ def _streams(function: ir.Operation) -> bool:
 
 # Instructions of products, not those that look up tables (passes/math/lookups.py).
 _OF_BLOCKS = re.compile(r"@llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))")
+
+
+# Every loop that LLVM could vectorise ends in storing what is no vector.
+_SCALAR_STORE = re.compile(r"^  store (?!<|ptr\b)", re.MULTILINE)
 
 
 def _is_blocked(text: str) -> bool:

@@ -37,7 +37,7 @@ from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
 from lamina.passes.loops import find_ops
 
-_CODEGEN = CodegenOptions(level=3, vectorise=False)
+_CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False)
 _HINT = "compile this function for 'cpu'"
 _NOT_YET = {
     "library": "the CUDA backend has no lowering for this op yet",
