@@ -17,8 +17,11 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import CONTROL, is_pure
-from lamina.passes.stablehlo.keys import op_key, region_key
+from lamina.passes.stablehlo.facts import COMMUTATIVE, CONTROL, is_pure
+from lamina.passes.stablehlo.keys import attributes_key, region_key
+
+Alike = dict[Hashable, ir.Operation]
+"""Ops by the rest of what they compute, or under None the only one, while nobody asked."""
 
 
 @dataclass(frozen=True)
@@ -30,27 +33,54 @@ class Cse(Pass):
             for region in function.operation.regions:
                 self._region(region, {})
 
-    def _region(self, region: ir.Region, known: dict[Hashable, ir.Operation]) -> None:
-        """Replace what `known`, the ops of enclosing regions, or earlier ops here compute."""
+    def _region(self, region: ir.Region, known: dict[Hashable, Alike]) -> None:
+        """Replace what `known`, the ops of enclosing regions, or earlier ops here compute. They are
+        found by name and operands: few others have the same, so that few are looked at closer."""
         for block in region.blocks:
-            added: list[Hashable] = []
+            added: list[tuple[Hashable, ir.Operation]] = []
             for op in [inner.operation for inner in block.operations]:
-                regions = op.regions
-                for nested in regions:
+                name = op.name
+                for nested in op.regions:
                     # A reduction's body must not capture; control flow may.
-                    self._region(nested, known if op.name in CONTROL else {})
-                if not op.results or not is_pure(op):
+                    self._region(nested, known if name in CONTROL else {})
+                if not len(op.results) or not is_pure(op):
                     continue
-                key = op_key(op, tuple(op.operands))
-                if len(regions):
-                    key = (key, *(region_key(nested, {}) for nested in regions))
-                first = known.setdefault(key, op)
+                operands = tuple(op.operands)
+                if name in COMMUTATIVE and hash(operands[0]) > hash(operands[1]):
+                    operands = operands[::-1]
+                key = (name, *operands) if operands else _rest(op)
+                alike = known.get(key)
+                if alike is None:
+                    known[key] = {None: op}
+                    added.append((key, op))
+                    continue
+                first = alike[None] if not operands else _equal(op, alike)
                 if first == op:
-                    added.append(key)
+                    added.append((key, op))
                     continue
                 for result, same in zip(op.results, first.results):
                     result.replace_all_uses_with(same)
                 op.erase()
                 self.count("replaced")
-            for key in added:
-                del known[key]
+            for key, op in added:
+                alike = known[key]
+                if alike.pop(None, None) is None:
+                    del alike[_rest(op)]
+                if not alike:
+                    del known[key]
+
+
+def _equal(op: ir.Operation, alike: Alike) -> ir.Operation:
+    """The one among ops of the same name and operands that computes the same; else the op itself,
+    which is put there."""
+    only = alike.pop(None, None)
+    if only is not None:
+        alike[_rest(only)] = only
+    return alike.setdefault(_rest(op), op)
+
+
+def _rest(op: ir.Operation) -> Hashable:
+    """What an op does, beside its operands' being what they are."""
+    types = tuple([result.type for result in op.results])
+    regions = tuple([region_key(nested, {}) for nested in op.regions])
+    return (op.name, types, attributes_key(op), regions)

@@ -5,6 +5,7 @@ What is not listed here is treated as an op that nothing is known about.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -13,6 +14,8 @@ import numpy as np
 
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir, stablehlo_ext
+
+_Block = ir.Block
 
 CONSTANT = "stablehlo.constant"
 
@@ -63,13 +66,16 @@ def is_pure(op: ir.Operation) -> bool:
     An op with regions is as pure as what is in them. Calls are not looked into.
     """
     name = op.name
-    if name in _IMPURE:
+    if not _is_name_of_pure(name):
         return name == "stablehlo.custom_call" and not has_side_effect(op)
-    if not name.startswith(("stablehlo.", "chlo.")):
-        return False
     if not len(op.regions):
         return True
     return all(is_pure(inner) or inner.name in TERMINATORS for inner in inner_ops(op))
+
+
+@functools.cache
+def _is_name_of_pure(name: str) -> bool:
+    return name not in _IMPURE and name.startswith(("stablehlo.", "chlo."))
 
 
 _DROPPABLE = _names(
@@ -100,7 +106,7 @@ def inner_ops(op: ir.Operation) -> Iterator[ir.Operation]:
 def defining(value: ir.Value) -> ir.Operation | None:
     """The op a value is a result of; None for block arguments."""
     owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
+    return None if type(owner) is _Block else owner.operation
 
 
 def made_by(value: ir.Value, name: str) -> ir.Operation | None:
