@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from lamina.dialects.vendors import ir
@@ -19,6 +20,7 @@ Rules = Mapping[str, Sequence[Rule]]
 
 _LOOKS = 8  # at an op, on average
 _ONLY_CONSTANTS = frozenset((CONSTANT,))
+_Block = ir.Block
 
 
 def needs_operand_of(*names: str) -> Callable[[Rule], Rule]:
@@ -53,9 +55,10 @@ class _Rewriter:
     before, since a handle on it is good for nothing."""
 
     def __init__(self, rules: Rules, of_constants: Mapping[str, Rule]) -> None:
-        self._rules = rules
-        self._of_constants = of_constants
-        self._names = rules.keys() | of_constants.keys()
+        names = rules.keys() | of_constants.keys()
+        self._rules = {
+            name: _RulesOfName.of(rules.get(name, ()), of_constants.get(name)) for name in names
+        }
         self._queue: deque[list[ir.Operation]] = deque()
         self._pending: dict[ir.Value, list[ir.Operation]] = {}
         self._applied: Counter[str] = Counter()
@@ -73,25 +76,32 @@ class _Rewriter:
         return self._applied
 
     def _forget(self, op: ir.Operation) -> None:
-        if len(op.results):
+        if op.name in self._rules and len(op.results):
             self._pending.pop(op.results[0], []).clear()
 
     def _enter(self, region: ir.Region) -> None:
         for block in region.blocks:
             for inner in block.operations:
                 op = inner.operation
-                self._add(op)
+                self._add(op, op.name)
                 for nested in op.regions:
                     self._enter(nested)
 
-    def _add(self, op: ir.Operation) -> None:
-        if op.name in self._names and len(op.results) and op.results[0] not in self._pending:
-            cell = self._pending[op.results[0]] = [op]
-            self._queue.append(cell)
+    def _add(self, op: ir.Operation, name: str) -> None:
+        if name in self._rules and len(results := op.results):
+            first = results[0]
+            if first not in self._pending:
+                cell = self._pending[first] = [op]
+                self._queue.append(cell)
 
     def _look_at(self, op: ir.Operation) -> ir.Operation | None:
         """Replace an op if a rule applies; returns the new op in its place, to be looked at too."""
-        rules = self._applicable(op)
+        known = self._rules.get(op.name)
+        if known is None:
+            return None
+        operands = list(op.operands)
+        makers = {owner.name for v in operands if type(owner := v.owner) is not _Block}
+        rules = known.applicable(makers)
         if not rules:
             return None
         with ir.InsertionPoint(op), op.location:
@@ -104,7 +114,7 @@ class _Rewriter:
         self._applied[rule.__name__.strip("_")] += 1
         values = [found] if isinstance(found, ir.Value) else list(found)
         self._add_around(use.owner.operation for result in op.results for use in result.uses)
-        for value in op.operands:
+        for value in operands:
             users = [use.owner.operation for use in islice(value.uses, 3)]
             if len(users) == 2:  # of which one is left: some rules ask for that
                 self._add_around(users)
@@ -114,27 +124,43 @@ class _Rewriter:
             self._forget(successor)
         return successor
 
-    def _applicable(self, op: ir.Operation) -> list[Rule]:
-        """The rules to ask about an op."""
-        makers = {owner.name for v in op.operands if not isinstance(owner := v.owner, ir.Block)}
-        name = op.name
-        found = [
-            rule
-            for rule in self._rules.get(name, ())
-            if (needed := _needed.get(rule)) is None or not needed.isdisjoint(makers)
-        ]
-        if makers <= _ONLY_CONSTANTS and name in self._of_constants:
-            found.append(self._of_constants[name])
-        return found
-
     def _add_around(self, ops: Iterable[ir.Operation]) -> None:
         """Look again at ops and at what makes their operands."""
         for op in ops:
-            self._add(op)
+            self._add(op, op.name)
             for value in op.operands:
-                maker = defining(value)
-                if maker is not None:
-                    self._add(maker)
+                owner = value.owner
+                if type(owner) is not _Block and (name := owner.name) in self._rules:
+                    self._add(owner.operation, name)
+
+
+@dataclass(frozen=True)
+class _RulesOfName:
+    """The rules for ops of one name, with the names one of which must make an operand, if any."""
+
+    rules: tuple[tuple[Rule, frozenset[str] | None], ...]
+    of_constants: Rule | None
+    needed: frozenset[str] | None
+    """By any of the rules; None where one needs nothing."""
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], of_constants: Rule | None) -> _RulesOfName:
+        needs = [_needed.get(rule) for rule in rules]
+        together = None if None in needs else frozenset().union(*needs)  # type: ignore[arg-type]
+        return cls(tuple(zip(rules, needs)), of_constants, together)
+
+    def applicable(self, makers: set[str]) -> list[Rule]:
+        """The rules to ask about an op whose operands ops of these names make."""
+        found = []
+        if self.needed is None or not self.needed.isdisjoint(makers):
+            found = [
+                rule
+                for rule, needed in self.rules
+                if needed is None or not needed.isdisjoint(makers)
+            ]
+        if self.of_constants is not None and makers <= _ONLY_CONSTANTS:
+            found.append(self.of_constants)
+        return found
 
 
 Forget = Callable[[ir.Operation], None]
