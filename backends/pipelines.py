@@ -72,8 +72,8 @@ STABLEHLO_FUSE = (
 )
 
 # The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,
-# and batches of matrices; loops are the driver's, which launches the kernels of each step.
-CUDA_INPUT = ("stablehlo-expand-lanes{form=select}", *STABLEHLO_INPUT[1:])
+# and batches of matrices; loops of large steps are the driver's, which launches the kernels of each.
+CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[1:])
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
@@ -85,6 +85,7 @@ CUDA_FUSE = (
     "stablehlo-widen-unsigned-operands",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
+    "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
     "stablehlo-fuse{library-products=false}",
 )
 
@@ -256,6 +257,32 @@ CUDA_NOT_BEFORE_WRITTEN = (
     "stablehlo-lower-sort",
 )
 
+# A loop or branch that is one kernel of a GPU, by its form, to a plan of kernels on buffers; and what
+# is done to those before they are put into its steps.
+_CUDA_CONTROL = (
+    "stablehlo-widen-unsigned-operands",
+    "stablehlo-fuse{library-products=false}",
+    "stablehlo-legalize-control-flow",
+)
+_CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")
+_CUDA_SERIAL = (*KERNEL_BUFFERS, "func.func(linalg-generalize-named-ops)", "gpu-serial-loops")
+CUDA_CONTROL = {
+    "block": (*_CUDA_CONTROL, "stablehlo-plan-buffers"),
+    "thread": _CUDA_STACK,
+    "lanes": _CUDA_STACK,
+}
+CUDA_STEPS = {
+    "block": (
+        "linalg-repeat-conversions",
+        "func.func(linalg-fuse-elementwise-ops)",
+        *KERNEL_BUFFERS,
+        "func.func(linalg-generalize-named-ops)",
+        "gpu-map-to-threads{one-block=true}",
+    ),
+    "thread": _CUDA_SERIAL,
+    "lanes": _CUDA_SERIAL,
+}
+
 # The same scalar code as on a CPU, around NVVM's registers, barriers and shuffles.
 CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
@@ -283,4 +310,6 @@ ALL_PIPELINES = {
     "cuda-gpu": CUDA_KERNEL_GPU,
     "cuda-written": CUDA_KERNEL_WRITTEN,
     "cuda-llvm": CUDA_KERNEL_LLVM,
+    **{f"cuda-control-{form}": passes for form, passes in CUDA_CONTROL.items()},
+    **{f"cuda-steps-{form}": passes for form, passes in CUDA_STEPS.items()},
 }

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import test_cuda
 import test_cuda_attention
+import test_cuda_control
 import test_cuda_ops
 import test_cuda_products
 import test_cuda_wgmma
@@ -75,6 +76,11 @@ def classes() -> list[Class]:
         "ops": test_cuda_ops.OPS,
         "products": {name: row[0] for name, row in test_cuda_products.KERNELS.items()},
         "attention": test_cuda_attention.PROGRAMS,
+        "control": {
+            name: row[:2]
+            for name, row in test_cuda_control.PROGRAMS.items()
+            if name != "sorted_window"  # which a thread keeps in its local memory
+        },
         "wgmma": {name: row[:2] for name, row in test_cuda_wgmma.PRODUCTS.items()},
         "benchmarks": BENCHMARKS,
     }

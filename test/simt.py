@@ -69,10 +69,13 @@ def launch(text: str, name: str, arguments: Sequence[np.ndarray]) -> None:
 
 class _Memory:
     """Bytes with, for each unit of so many, who wrote and read it last. Shared memory has a row a
-    block."""
+    block, a stack a row a thread."""
 
-    def __init__(self, data: np.ndarray, shared: bool, unit: int = 0) -> None:
+    def __init__(
+        self, data: np.ndarray, shared: bool, unit: int = 0, stack: bool = False
+    ) -> None:
         self.data, self.shared, self.unit = data, shared, unit or data.itemsize
+        self.stack = stack
         units = data.size * data.itemsize // self.unit
         self.writer, self.write_epoch = (np.full(units, -1) for _ in range(2))
         self.reader, self.read_epoch = (np.full(units, -1) for _ in range(2))
@@ -282,6 +285,10 @@ class _Launch:
         type_ = ir.MemRefType(op.results[0].type)
         if op.name == "memref.get_global":
             return _View(self._global(op, type_), type_)
+        if op.name == "memref.alloca":
+            data = np.zeros(math.prod(type_.shape) * self.lane.size, _dtype(type_.element_type))
+            data.view(np.uint8)[:] = 0xAB
+            return _View(_Memory(data, False, stack=True), type_)
         if op.name == "memref.view" and operands[0].memory.shared:
             # Parts that overlap share what is known of who wrote and read.
             return _View(operands[0].memory, type_, int(operands[1]) // _dtype(type_.element_type).itemsize)
@@ -336,6 +343,8 @@ class _Launch:
             raise SimtError(f"{op}: not aligned")
         if view.memory.shared:
             place += self.block * (view.data.size // self.blocks)
+        if view.memory.stack:
+            place += self.lane * (view.data.size // self.lane.size)
         return np.where(mask, place, 0)
 
     def _load(
@@ -485,6 +494,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
     "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
     "arith.maxui": _as_unsigned(np.maximum), "arith.minui": _as_unsigned(np.minimum),
+    "arith.ceildivui": _as_unsigned(lambda a, b: a // b + (a % b != 0).astype(a.dtype)),
     "arith.divui": _as_unsigned(np.floor_divide), "arith.remui": _as_unsigned(np.remainder),
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
     "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,

@@ -31,9 +31,9 @@ class Program:
         lowered = lamina.jit(function, keep_unused=True).lower(*arguments)
         module = working_copy(lowered.compiler_ir())
         watch = Instrumentation()
-        run_optimize(module, watch)
+        run_optimize(module, watch, "cuda")
         run_fuse(module, watch, "cuda")
-        run_plan(module, watch)
+        run_plan(module, watch, "cuda")
         self.module, self.target = module, Target("cuda", arch)
         self.conflicts: Counter[str] = Counter()
         """How often accesses of shared memory met in banks, in all runs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from lamina.backends.control_program import LANES, as_program, bound_by_arguments, copies_results
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import ProgramText
@@ -19,7 +20,6 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
 _ALIGNMENT = 64
-_LANES = "lamina.lanes"
 _DECLARED = re.compile(r"^declare [^@]*@([\w.$]+)\(.*$", re.MULTILINE)
 
 _LOCAL = re.compile(
@@ -34,10 +34,10 @@ def control_kernel(
     """LLVM IR of the kernel in a module, exporting `symbol`, and the bytes of scratch it needs."""
     function = module.body.operations[0].operation
     attributes = function.attributes
-    lanes = list(attributes[_LANES]) if _LANES in attributes else None
-    _as_program(function)
+    lanes = list(attributes[LANES]) if LANES in attributes else None
+    as_program(function)
     if lanes:
-        _bound_by_arguments(function)
+        bound_by_arguments(function)
     run_pipeline(CPU_LANES if lanes else CPU_CONTROL, module)
     kernels, scratch = _kernels(module, symbol, target, texts)
     program = ProgramText(module, {name: f"{symbol}_{name}" for name in kernels_of(module)})
@@ -58,49 +58,11 @@ def control_kernel(
     parts = [*kernels, driver]
     if lanes:
         count, grain = lanes
-        if planned + scratch or _copies_results(program.main):
+        if planned + scratch or copies_results(program.main):
             grain = count  # what tasks share, only one may use
         inputs = program.main.attributes["lamina.arguments"].value
         parts.append(_lanes_in_tasks(symbol, parameters, inputs, count, grain))
     return _joined(parts, symbol), planned + scratch
-
-
-def _bound_by_arguments(function: ir.Operation) -> None:
-    """Let a loop over lanes do the steps from one further argument of the function up to another,
-    instead of all."""
-    block = function.regions[0].blocks[0]
-    loop = next(op.operation for op in block.operations if op.operation.name == "stablehlo.while")
-    counter = loop.operands[0].type
-    low, high = (block.add_argument(counter, function.location) for _ in range(2))
-    type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    function.attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get([*type_.inputs, counter, counter], type_.results)
-    )
-    if "arg_attrs" in function.attributes:
-        given = [*function.attributes["arg_attrs"], *[ir.DictAttr.get({})] * 2]
-        function.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
-    loop.operands[0] = low
-    condition = loop.regions[0].blocks[0]
-    leave = condition.operations[len(condition.operations) - 1].operation
-    leave.operands[0].owner.operation.operands[1] = high
-
-
-def _copies_results(main: ir.Operation) -> bool:
-    """Whether something outside of the loop over lanes writes what its steps do."""
-    given = set(main.regions[0].blocks[0].arguments)
-
-    def root(value: ir.Value) -> ir.Value:
-        while not isinstance(value.owner, ir.Block):
-            value = value.owner.operation.operands[0]
-        return value
-
-    arena = main.regions[0].blocks[0].arguments[-1]
-    targets = [
-        root(op.operation.operands[1])
-        for op in main.regions[0].blocks[0].operations
-        if op.operation.name == "memref.copy"
-    ]
-    return any(target in given and target != arena for target in targets)
 
 
 def _lanes_in_tasks(symbol: str, parameters: list[str], inputs: int, count: int, grain: int) -> str:
@@ -135,23 +97,6 @@ define void @{symbol}({", ".join(f"ptr {p}" for p in given)}) {{
   ret void
 }}
 """
-
-
-def _as_program(function: ir.Operation) -> None:
-    """Let the function be @main, and each argument that it updates a donated one."""
-    attributes = function.attributes
-    attributes["sym_name"] = ir.StringAttr.get("main")
-    for name in ("lamina.kind", "lamina.reason", _LANES):
-        if name in attributes:
-            del attributes[name]
-    if "arg_attrs" in attributes:
-        donated = [
-            ir.DictAttr.get(
-                {"tf.aliasing_output": given["lamina.inout"]} if "lamina.inout" in given else {}
-            )
-            for given in attributes["arg_attrs"]
-        ]
-        attributes["arg_attrs"] = ir.ArrayAttr.get(donated)
 
 
 def _kernels(

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lamina.backends.cuda.control import FORM, lower_control
 from lamina.backends.cuda.cubin import Resources, assemble
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
@@ -39,10 +40,7 @@ from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False)
 _HINT = "compile this function for 'cpu'"
-_NOT_YET = {
-    "library": "the CUDA backend has no lowering for this op yet",
-    "control": "the CUDA backend has no control flow yet",
-}
+_NOT_YET = "the CUDA backend has no lowering for this op yet"
 
 _WITHOUT_LOWERING = (
     "chlo.top_k", "stablehlo.cholesky", "stablehlo.scatter", "stablehlo.select_and_scatter",
@@ -106,7 +104,11 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     _check_supported(kernel)
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
-        texts = _to_gpu(module, source, target)
+        if FORM in kernel.attributes:
+            module, linalg = lower_control(module, symbol)
+            texts = {"linalg": linalg, "gpu": str(module)}
+        else:
+            texts = _to_gpu(module, source, target)
         launches, scratch = _launches(module)
         device = module.body.operations[0].operation.attributes
         library = plain(device[LIBRARY]) if LIBRARY in device else None
@@ -154,14 +156,16 @@ def _check_supported(kernel: ir.Operation) -> None:
     if written_op(kernel) is not None:
         return
     kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
-    if kind in _NOT_YET:
+    if kind == "control":
+        return
+    if kind == "library":
         operations = [op.operation for op in kernel.regions[0].blocks[0].operations]
         first = next((op for op in operations if op.name != "stablehlo.constant"), kernel)
-        raise CompileError.at(first, _NOT_YET[kind], hint=_HINT)
+        raise CompileError.at(first, _NOT_YET, hint=_HINT)
     for op in find_ops(kernel, *_WITHOUT_LOWERING):
         if all(0 in result.type.shape for result in op.results):
             continue
-        raise CompileError.at(op, _NOT_YET["library"], hint=_HINT)
+        raise CompileError.at(op, _NOT_YET, hint=_HINT)
 
 
 def _launches(module: ir.Module) -> tuple[tuple[Launch, ...], int]:

@@ -41,7 +41,7 @@ def emit_columns(kernels: Kernels, generic: Generic, reducer: Reducer) -> None:
     of_items = [generic.extents[d] for d in reduced]
     results, items = math.prod(of_columns), math.prod(of_items)
     blocks = -(-results // WARP)
-    parts = max(1, min(items // _LEAST_PART, _BLOCKS // blocks))
+    parts = 1 if kernels.one_block else max(1, min(items // _LEAST_PART, _BLOCKS // blocks))
     size = -(-items // parts)
     parts = -(-items // size)
     partials = (

@@ -48,7 +48,7 @@ def emit_rows(kernels: Kernels, members: Sequence[Generic], depth: int) -> None:
     """Generics that share their `depth` leading loops."""
     rows = math.prod(members[0].extents[:depth])
     longest = max(_inner(g, depth) for g in members if any(g.reductions))
-    if rows > _FEW or longest < _LONG:
+    if rows > _FEW or longest < _LONG or kernels.one_block:
         _emit_together(kernels, members, depth, {})
         return
     # Each long member has to fill the GPU alone; short ones go with the reduction before them.
@@ -123,9 +123,12 @@ def _emit_together(
         partials[g.op][0].type.shape[1] if g.op in partials else _inner(g, depth) for g in members
     )
     threads = min(_THREADS, max(WARP, -(-longest // WARP) * WARP))
+    if kernels.one_block:
+        threads = _THREADS
     together = 1
-    if longest <= _SHORT:
-        threads, together = WARP, next(n for n in range(8, 0, -1) if rows % n == 0)
+    most = next(n for n in range(_THREADS // WARP, 0, -1) if rows % n == 0)
+    if longest <= _SHORT and (most * WARP == _THREADS or not kernels.one_block):
+        threads, together = WARP, most
     inside = {g.op for g in members}
     fills = [fill for g in members for fill in kernels.fills.get(g.op, ())]
 

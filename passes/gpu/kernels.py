@@ -67,7 +67,11 @@ class Kernels:
         setup: Sequence[ir.Operation],
         temporaries: Sequence[ir.Operation],
         name: str = "",
+        one_block: bool = False,
     ) -> None:
+        """`one_block`: whoever runs the kernels does all their blocks in one: parts are not worth their
+        while, and kernels with barriers have as many threads as that one."""
+        self.one_block = one_block
         self.module, self.function, self.setup = module, function, setup
         self.block = function.regions[0].blocks[0]
         self.name = name or ir.StringAttr(function.attributes["sym_name"]).value
@@ -187,9 +191,12 @@ class Kernels:
                 scratch.set_type(signature.inputs[count])
                 op.operation.attributes["function_type"] = ir.TypeAttr.get(signature)
         self.function.erase()
-        for op in list(self.module.body.operations):
-            if op.operation.name == "memref.global":
-                op.operation.erase()
+        operations = [op.operation for op in self.module.body.operations]
+        if any(op.name == "func.func" for op in operations):
+            return  # which may use them
+        for op in operations:
+            if op.name == "memref.global":
+                op.erase()
 
 
 class Kernel:

@@ -61,9 +61,11 @@ _SETUP = ("arith.", "complex.", "index.", "math.", "memref.cast", "memref.collap
 
 @dataclass(frozen=True)
 class MapToThreads(Pass):
-    """See the module's docstring. `arch` is the GPU's architecture."""
+    """See the module's docstring. `arch` is the GPU's architecture; `one_block`: all blocks of the
+    kernels will be done by one, of 256 threads (`gpu-run-steps`)."""
 
     arch: str = "sm_90a"
+    one_block: bool = False
 
     def run(self, module: ir.Module) -> None:
         for op in list(module.body.operations):
@@ -97,7 +99,7 @@ class MapToThreads(Pass):
             elif op.name not in ("func.return", "memref.dealloc"):
                 raise CompileError.at(op, "the CUDA backend has no lowering for this op yet")
         _check_loads(steps, loads, setup)
-        kernels = Kernels(module, function, setup, temporaries)
+        kernels = Kernels(module, function, setup, temporaries, one_block=self.one_block)
         _note_fills(kernels, steps)
         gone = {fill for fills in kernels.fills.values() for fill in fills}
         steps = [s for s in steps if (s.op if isinstance(s, Generic) else s) not in gone]
@@ -113,7 +115,7 @@ class MapToThreads(Pass):
 
     def _emit(self, kernels: Kernels, generics: list[Generic], alone: bool) -> None:
         """The kernels of generics; `alone`: there are no others in the function."""
-        parts = with_products(generics)
+        parts = [generics] if self.one_block else with_products(generics)
         for part in parts:
             if isinstance(part, Product):
                 tiling = emit_choice(kernels, part, self.arch)
@@ -200,7 +202,9 @@ def _note_fills(kernels: Kernels, steps: Sequence[Generic | ir.Operation | None]
     way with them."""
     there = {step.op if isinstance(step, Generic) else step for step in steps if step is not None}
     for step in steps:
-        if not isinstance(step, Generic) or read_product(step) or Reducer.of(step) is None:
+        if not isinstance(step, Generic) or Reducer.of(step) is None:
+            continue
+        if read_product(step) and not kernels.one_block:
             continue
         fills = [sole_fill(step, out, lambda op: initial_value(op) is not None) for out in step.outputs]
         found = [fill for fill in fills if fill is not None and fill in there]

@@ -10,7 +10,9 @@
 others whole; with a block of 1 it has no dimension of lanes. The last block of a size that is not a
 multiple does some lanes again. The loop is marked `lamina.lanes`: its steps depend on each other in
 nothing and may run in any order, at the same time. With `form=select` the composite is left for its
-decomposition, which computes all lanes at once, and leaves other composites alone in any case.
+decomposition, which computes all lanes at once; with `form=threads` it is where a lane is more than a
+few scalars, and others go one by one, by `lane`, which is what `lanes` is with a block of 1. Leaves
+other composites alone in any case.
 
 example: test/passes/stablehlo/expand_lanes.mlir
 """
@@ -26,6 +28,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.stablehlo.step_form import is_a_lanes
 
 NAME = "lamina.lanes"
 
@@ -34,7 +37,7 @@ NAME = "lamina.lanes"
 class ExpandLanes(Pass):
     """See the module's docstring."""
 
-    form: Literal["branch", "select"] = "branch"
+    form: Literal["branch", "select", "threads"] = "branch"
 
     def run(self, module: ir.Module) -> None:
         if self.form == "select":
@@ -47,6 +50,12 @@ class ExpandLanes(Pass):
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
+        if self.form == "threads":
+            functions = {
+                view.operation.attributes["sym_name"].value: view.operation
+                for view in module.body.operations
+            }
+            found = [op for op in found if _take_lane(op, functions)]
         for op in found:
             with ir.InsertionPoint(op), op.location:
                 results = _loop(op)
@@ -54,6 +63,20 @@ class ExpandLanes(Pass):
                 old.replace_all_uses_with(new)
             op.erase()
         self.count("loops", len(found))
+
+
+def _take_lane(op: ir.Operation, functions: dict[str, ir.Operation]) -> bool:
+    """Lets lanes go one by one where each is a thread's; whether they do."""
+    given = ir.DictAttr(op.attributes["composite_attributes"])
+    if "lane" not in given and given["block"].value > 1:
+        return False
+    lane = ir.FlatSymbolRefAttr(given["lane" if "lane" in given else "lanes"])
+    if not is_a_lanes(functions[lane.value], functions):
+        return False
+    one = ir.IntegerAttr.get(given["block"].type, 1)
+    every = {entry.name: entry.attr for entry in given} | {"lanes": lane, "block": one}
+    op.attributes["composite_attributes"] = ir.DictAttr.get(every)
+    return True
 
 
 def _loop(op: ir.Operation) -> list[ir.Value]:

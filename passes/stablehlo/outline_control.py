@@ -18,8 +18,9 @@ many steps make a task; all that it carries is an argument that it updates.
 
 An op qualifies when none of its inner ops is estimated to take more than `max_cost` nanoseconds
 (work worth threads of its own, or a library's), when there are no more than `max_ops` of them and
-none has an effect or is a custom call. Otherwise the reason is left on the op, and what is inside it
-is looked at. `max-cost=0` turns the pass off.
+none has an effect or is a custom call. For GPUs (`gpu`), `lamina.form` on the kernel says how it is
+done (`step_form.py`), and ops that neither a thread nor a block does are in the way, too. Otherwise
+the reason is left on the op, and what is inside it is looked at. `max-cost=0` turns the pass off.
 
 example: test/passes/stablehlo/outline_control.mlir
 """
@@ -27,6 +28,7 @@ example: test/passes/stablehlo/outline_control.mlir
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
@@ -35,8 +37,9 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.fuse_outline import Kernels
 from lamina.passes.stablehlo.step_cost import Refusal, Step, step_of
+from lamina.passes.stablehlo.step_form import LANES, form_of
 
-_LANES = "lamina.lanes"
+_FORM = "lamina.form"
 _MOST_TASKS = 64  # of a loop over lanes: so many that threads end together where lanes differ
 _WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
 
@@ -47,6 +50,7 @@ class OutlineControl(Pass):
 
     max_cost: float = 20_000.0
     max_ops: int = 256
+    gpu: bool = False
 
     def run(self, module: ir.Module) -> None:
         if not self.max_cost:
@@ -63,13 +67,19 @@ class OutlineControl(Pass):
             if op.name not in CONTROL:
                 continue
             try:
-                step = step_of(op, self.max_cost, self.max_ops)
+                step, form = self._decide(op)
             except Refusal as refusal:
                 op.attributes["lamina.reason"] = ir.StringAttr.get(str(refusal))
                 for region in op.regions:
                     self._block(region.blocks[0], kernels)
             else:
-                _outline(op, kernels, step)
+                _outline(op, kernels, step, form)
+
+    def _decide(self, op: ir.Operation) -> tuple[Step, str]:
+        if self.gpu and LANES in op.attributes:  # which was a loop over lanes for this alone
+            return step_of(op, inf, 1 << 30), "lanes"
+        step = step_of(op, self.max_cost, self.max_ops)
+        return step, form_of(op) if self.gpu else ""
 
 
 def _reason(op: ir.Operation, step: Step) -> str:
@@ -84,9 +94,9 @@ def _reason(op: ir.Operation, step: Step) -> str:
     )
 
 
-def _outline(op: ir.Operation, kernels: Kernels, step: Step) -> None:
+def _outline(op: ir.Operation, kernels: Kernels, step: Step, form: str) -> None:
     """Replace an op by a call of a kernel that holds it."""
-    steps = op.attributes[_LANES].value if _LANES in op.attributes else 0
+    steps = op.attributes[LANES].value if LANES in op.attributes else 0
     updated = {
         number: value
         for number, value in enumerate(op.operands)
@@ -110,13 +120,15 @@ def _outline(op: ir.Operation, kernels: Kernels, step: Step) -> None:
     attributes["lamina.kind"] = ir.StringAttr.get("control")
     attributes["lamina.reason"] = ir.StringAttr.get(_reason(op, step))
     trips = op.attributes["lamina.trip_count"].value if "lamina.trip_count" in op.attributes else 1
-    if op.name == "stablehlo.while" and not steps:
+    if op.name == "stablehlo.while" and not steps and not form:
         attributes["lamina.alone_ns"] = ir.IntegerAttr.get(
             ir.IntegerType.get_signless(64), int(step.cost * trips)
         )
+    if form:
+        attributes[_FORM] = ir.StringAttr.get(form)
     if steps:
         grain = max(1, steps // _MOST_TASKS)
-        attributes[_LANES] = ir.DenseI64ArrayAttr.get([steps, grain])
+        attributes[LANES] = ir.DenseI64ArrayAttr.get([steps, grain])
     if updated:
         marks = [{"lamina.inout": _i32(returned.index(number))} for number in updated]
         marks += [{} for _ in read]

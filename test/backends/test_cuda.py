@@ -17,8 +17,6 @@ from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
-from lamina.dialects.context import make_context, parse
-from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.linalg.structure import root_buffer
@@ -151,17 +149,14 @@ def test_compiled_for_a_gpu() -> None:
     assert again.artifact.objects == compiled.artifact.objects
 
 
-def test_what_has_no_lowering_names_its_line() -> None:
-    text = """func.func private @wave(%x: tensor<64xf32>) -> tensor<64xf32>
-        attributes {lamina.kind = "control"} {
-      %0 = stablehlo.sine %x : tensor<64xf32> loc("model.py":12:3)
-      return %0 : tensor<64xf32>
-    }"""
-    with make_context(), ir.Location.unknown():
-        module = parse(text)
-        (kernel,) = module.body.operations
-        with pytest.raises(CompileError, match=r"(?s)sine.*CUDA.*model.py:12"):
-            compile_kernel(kernel.operation, Target.parse("cuda:sm_90a"))
+def test_what_a_gpu_can_t_do_names_its_line() -> None:
+    x = lamina.ShapeDtypeStruct((1 << 33, 1000), np.float32)
+
+    def called(x):
+        return x.sum(1)
+
+    with pytest.raises(CompileError, match=r"(?s)blocks, more than a GPU can.*test_cuda.py:.*called"):
+        lamina.jit(called).lower(x).compile(target="cuda")
 
 
 def test_there_is_no_cuda_device() -> None:

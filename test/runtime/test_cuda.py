@@ -16,6 +16,8 @@ import lamina
 import lamina.numpy as jnp
 from lamina.backends.target import Target
 from lamina.errors import JaxRuntimeError
+from lamina.passes.stablehlo import outline_control
+from lamina.passes.stablehlo.step_cost import Refusal
 
 _X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -47,8 +49,14 @@ def _check_equal(found: Any, wanted: Any) -> None:
     )
 
 
+def _not_one_kernel(op: Any) -> str:
+    raise Refusal("in this test")
+
+
 @pytest.mark.parametrize("driver", [{}, {"version": 12020}, {"version": 11080}])
-def test_control_flow(driver: dict[str, Any]) -> None:
+def test_control_flow(driver: dict[str, Any], monkeypatch) -> None:
+    """As of steps that are too large for one kernel."""
+    monkeypatch.setattr(outline_control, "form_of", _not_one_kernel)
     wanted = lamina.jit(_loops)(_X, 3)
     with fake_driver.installed(FakeDriver(**driver)) as cuda:
         on_gpu = lamina.jit(_loops, device=_gpu())
@@ -59,6 +67,17 @@ def test_control_flow(driver: dict[str, Any]) -> None:
         else:
             assert cuda.count("cuGraphLaunch") == 3
             assert cuda.count("cuLaunchKernel") == 0
+
+
+def test_loops_of_small_steps_are_kernels() -> None:
+    wanted = lamina.jit(_loops)(_X, 3)
+    with fake_driver.installed(FakeDriver()) as cuda:
+        run = lamina.jit(_loops, device=_gpu())
+        found = run(_X, 3)
+        assert cuda.count("cuLaunchKernel") < 12 and cuda.count("cuMemcpyDtoHAsync_v2") == 0
+        _check_equal(found, wanted)
+        _check_equal(run(_X, 3), wanted)
+        assert cuda.count("cuGraphLaunch") == 1 and cuda.count("cuGraphAddNode") == 0  # no condition
 
 
 def test_arrays_know_where_they_are() -> None:

@@ -107,7 +107,9 @@ def _lowering(
     from lamina.dialects import stablehlo as hlo
     from lamina.interpreters.lowering import private_function, tensor_type
 
-    some = jaxpr if block == 1 else _in_select_form(jaxpr, block, batched)
+    functions = {"lanes": jaxpr if block == 1 else _in_select_form(jaxpr, block, batched)}
+    if block > 1:
+        functions["lane"] = jaxpr
     return hlo.composite(
         "lamina.lanes",
         list(args),
@@ -115,7 +117,7 @@ def _lowering(
         decomposition=private_function(
             ctx.module, _in_select_form(jaxpr, size, batched), "all_lanes"
         ),
-        functions={"lanes": private_function(ctx.module, some, "lanes")},
+        functions={n: private_function(ctx.module, f, n) for n, f in functions.items()},
         integers={"size": size, "block": block},
         lists={"batched": [int(b) for b in batched]},
     )

@@ -1,6 +1,14 @@
 // RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-lanes | FileCheck %s
 // RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-lanes{form=select} | FileCheck %s --check-prefix=SELECT
+// RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-lanes{form=threads} | FileCheck %s --check-prefix=THREADS
 
+// For GPUs one lane is a thread's where it is small, and known alone.
+// THREADS: call @lane(
+// THREADS: stablehlo.composite "lamina.lanes" {{.*}}block = 2
+// THREADS: stablehlo.while
+// THREADS-SAME: lamina.lanes = 5
+// THREADS: call @lane(
+// THREADS: stablehlo.composite "lamina.lanes" {{.*}}lanes = @large_lane
 // One lane a step; what is not batched is given whole.
 // SELECT: stablehlo.composite "lamina.lanes"
 // SELECT: stablehlo.composite "lamina.lanes"
@@ -28,6 +36,23 @@ func.func public @main(%x: tensor<5x2xf32>, %s: tensor<f32>) -> (tensor<5x2xf32>
     decomposition = @all_lanes
   } : (tensor<5x2xf32>, tensor<f32>) -> tensor<5x2xf32>
   return %0, %1 : tensor<5x2xf32>, tensor<5x2xf32>
+}
+func.func public @others(%x: tensor<5x2xf32>, %s: tensor<f32>) -> (tensor<5x2xf32>, tensor<5x2xf32>) {
+  %0 = stablehlo.composite "lamina.lanes" %x, %s {
+    composite_attributes = {lanes = @two_lanes, lane = @lane, size = 5 : i64, block = 2 : i64, batched = array<i64: 1, 0>},
+    decomposition = @all_lanes
+  } : (tensor<5x2xf32>, tensor<f32>) -> tensor<5x2xf32>
+  %1 = stablehlo.composite "lamina.lanes" %x, %s {
+    composite_attributes = {lanes = @large_lane, size = 5 : i64, block = 1 : i64, batched = array<i64: 1, 0>},
+    decomposition = @all_lanes
+  } : (tensor<5x2xf32>, tensor<f32>) -> tensor<5x2xf32>
+  return %0, %1 : tensor<5x2xf32>, tensor<5x2xf32>
+}
+func.func private @large_lane(%x: tensor<2xf32>, %s: tensor<f32>) -> tensor<2xf32> {
+  %0 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<1000x2xf32>
+  %1 = stablehlo.slice %0 [0:1, 0:2] : (tensor<1000x2xf32>) -> tensor<1x2xf32>
+  %2 = stablehlo.reshape %1 : (tensor<1x2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
 }
 func.func private @lane(%x: tensor<2xf32>, %s: tensor<f32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>

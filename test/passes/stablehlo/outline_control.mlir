@@ -1,6 +1,17 @@
 // RUN: %lamina-opt %s --stablehlo-outline-control --split-input-file | FileCheck %s
 // RUN: %lamina-opt %s --stablehlo-outline-control=max-cost=0 --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: %lamina-opt %s --stablehlo-outline-control=gpu --split-input-file | FileCheck %s --check-prefix=GPU
 
+// For GPUs it says who does the steps.
+// GPU-LABEL: func.func private @fused_while_0(%arg0: tensor<100x8xf32> {lamina.inout = 0 : i32}
+// GPU-SAME: lamina.form = "thread"
+// GPU-LABEL: func.func @large
+// GPU: lamina.form = "thread"
+// GPU-LABEL: func.func @wide
+// GPU: lamina.form = "block"
+// GPU-LABEL: func.func @sorts
+// GPU-NOT: call
+// GPU: lamina.reason = "sort: a kernel of its own"
 // A loop of small steps is one kernel. Big carries are updated in place, constants go in, and what
 // only the loop needs does not come out.
 // OFF-NOT: lamina.kind
@@ -72,6 +83,71 @@ func.func @effect(%n: tensor<i32>) -> tensor<i32> {
     } do {
       %j = stablehlo.custom_call @print(%i) {has_side_effect = true} : (tensor<i32>) -> tensor<i32>
       stablehlo.return %j : tensor<i32>
+    }
+  return %c : tensor<i32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @wide
+func.func @wide(%n: tensor<i32>, %x: tensor<300xf32>) -> tensor<300xf32> {
+  // CHECK: call @fused_while_0(
+  %c:2 = stablehlo.while(%i = %n, %v = %x) : tensor<i32>, tensor<300xf32>
+    cond {
+      %l = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %l : tensor<i1>
+    } do {
+      %w = stablehlo.tanh %v : tensor<300xf32>
+      stablehlo.return %i, %w : tensor<i32>, tensor<300xf32>
+    }
+  return %c#1 : tensor<300xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sorts
+func.func @sorts(%n: tensor<i32>, %x: tensor<300xf32>) -> tensor<300xf32> {
+  // CHECK: call @fused_while_0(
+  %c:2 = stablehlo.while(%i = %n, %v = %x) : tensor<i32>, tensor<300xf32>
+    cond {
+      %l = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %l : tensor<i1>
+    } do {
+      %w = "stablehlo.sort"(%v) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %l = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %l : tensor<i1>
+      }) {dimension = 0 : i64} : (tensor<300xf32>) -> tensor<300xf32>
+      stablehlo.return %i, %w : tensor<i32>, tensor<300xf32>
+    }
+  return %c#1 : tensor<300xf32>
+}
+
+// -----
+
+// Lanes of a batch are threads: the loop around them stays.
+// CHECK-LABEL: func.func @around_lanes
+// GPU-LABEL: func.func @around_lanes
+func.func @around_lanes(%n: tensor<i32>) -> tensor<i32> {
+  // CHECK-NEXT: call @fused_while_0(
+  // GPU: stablehlo.while
+  // GPU-SAME: lamina.reason = "lanes of a batch: a kernel of their own"
+  // GPU: call @fused_while_0(
+  // GPU: lamina.form = "lanes"
+  %c = stablehlo.while(%i = %n) : tensor<i32>
+    cond {
+      %l = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %l : tensor<i1>
+    } do {
+      %d = stablehlo.while(%j = %i) : tensor<i32> attributes {lamina.lanes = 5 : i64}
+        cond {
+          %l = stablehlo.compare LT, %j, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %l : tensor<i1>
+        } do {
+          %k = stablehlo.add %j, %n : tensor<i32>
+          stablehlo.return %k : tensor<i32>
+        }
+      stablehlo.return %d : tensor<i32>
     }
   return %c : tensor<i32>
 }
