@@ -27,8 +27,9 @@ from lamina.passes.math.formulas import (
     trigonometric_64,
     trigonometric_near,
 )
-from lamina.passes.math.near_and_far import NearAndFar, define, define_near_and_far
+from lamina.passes.math.near_and_far import NearAndFar, define_near_and_far
 from lamina.passes.math.terms import Lane, Term
+from lamina.passes.math.variants import define
 
 Formula = Callable[..., Term] | NearAndFar
 
@@ -72,6 +73,8 @@ _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
 _IN_512_BITS: dict[str, Formula] = {
     "math.cos": NearAndFar(trigonometric_near.cos, trigonometric.cos, trigonometric_near.LIMIT),
     "math.sin": NearAndFar(trigonometric_near.sin, trigonometric.sin, trigonometric_near.LIMIT),
+    "math.log": logarithm.log_in_512,
+    "math.log1p": logarithm.log1p_in_512,
     "math.tanh": hyperbolic_pieces.tanh,
 }
 

@@ -1,9 +1,7 @@
 """Functions with a short formula for almost all arguments and a long one for those far away.
 
-Vector code computes what is selected from: both. So what mends the short one's results is a call
-that loops are vectorised with: `vector-function-abi-variant` names functions that take vectors. They
-are inlined afterwards (`backends.llvm_codegen`) and jump over their work where no lane is far away.
-Source of the attribute: LLVM Language Reference, "Vector Function ABI variants".
+Vector code computes what is selected from: both. So what mends the short one's results is a function
+with variants for vectors, which jump over their work where no lane is far away.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.math.terms import Lane, Term
+from lamina.passes.math.variants import define, variants_of
 
 Formula = Callable[[Term], Term]
 
@@ -85,26 +84,6 @@ def _define_mend_of_vectors(
         _return(end.arguments[0])
 
 
-def define(
-    name: str, types: list[ir.Type], result: ir.Type, passthrough: list[ir.Attribute]
-) -> tuple[list[ir.Value], ir.Operation]:
-    """An internal function without a body, at the insertion point; its arguments, and itself."""
-    signature = ir.FunctionType.get(types, [result])
-    function = ir.Operation.create(
-        "func.func",
-        regions=1,
-        attributes={
-            "sym_name": ir.StringAttr.get(name),
-            "sym_visibility": ir.StringAttr.get("private"),
-            "function_type": ir.TypeAttr.get(signature),
-            "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
-            "llvm.passthrough": ir.ArrayAttr.get(passthrough),
-        },
-    )
-    block = ir.Block.create_at_start(function.regions[0], signature.inputs)
-    return list(block.arguments), function
-
-
 def _branch(condition: ir.Value, then: ir.Block, other: ir.Block, passed: ir.Value) -> None:
     """To `then`, which is rare: LLVM must take nothing of it out of a loop into registers."""
     sizes = ir.DenseI32ArrayAttr.get([1, 0, 1])
@@ -126,10 +105,3 @@ def _return(value: ir.Value) -> None:
 def _call(name: str, type_: ir.Type, operands: list[ir.Value]) -> ir.Value:
     callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
     return ir.Operation.create("func.call", [type_], operands, attributes=callee).result
-
-
-def variants_of(name: str, variants: dict[int, str], arity: int) -> ir.Attribute:
-    """The attribute that names the functions that do for vectors, by lanes, what this one does."""
-    mangled = [f"_ZGV_LLVM_N{n}{'v' * arity}_{name}({variant})" for n, variant in variants.items()]
-    key = ir.StringAttr.get("vector-function-abi-variant")
-    return ir.ArrayAttr.get([key, ir.StringAttr.get(",".join(mangled))])
