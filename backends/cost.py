@@ -104,13 +104,22 @@ class Counter:
     def _block(self, block: ir.Block) -> Cost:
         total = Cost()
         for view in block.operations:
-            total.add(self._op(view.operation))
+            op = view.operation
+            name = op.name
+            if name in _ELEMENTWISE or name in _TRANSCENDENTAL:  # most are
+                elements, accessed = self._size(op.results[0].type)
+                for value in op.operands:
+                    accessed += self._size(value.type)[1]
+                total.bytes_accessed += accessed
+                if name in _TRANSCENDENTAL:
+                    total.transcendentals += elements
+                else:
+                    total.flops += elements
+            elif name not in _FREE:
+                total.add(self._op(op, name))
         return total
 
-    def _op(self, op: ir.Operation) -> Cost:
-        name = op.name
-        if name in _FREE:
-            return Cost()
+    def _op(self, op: ir.Operation, name: str) -> Cost:
         if name == "func.call":
             return self._call(op)
         if name == "stablehlo.while":
@@ -123,11 +132,7 @@ class Counter:
             return max(arms, key=lambda arm: arm.flops + arm.transcendentals + arm.bytes_accessed)
         cost = Cost(bytes_accessed=self._bytes(op))
         elements = self._size(op.results[0].type)[0] if len(op.results) else 0
-        if name in _TRANSCENDENTAL:
-            cost.transcendentals = elements
-        elif name in _ELEMENTWISE:
-            cost.flops = elements
-        elif name in _COUNTED:
+        if name in _COUNTED:
             taken = _COUNTED[name](op, elements, self)
             cost.flops, cost.transcendentals = taken.flops, taken.transcendentals
         return cost

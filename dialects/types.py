@@ -70,10 +70,11 @@ def tensor_type(shape: Sequence[int], dtype: Any) -> ir.RankedTensorType:
 
 
 class _Known(threading.local):
-    """The dtypes of element types seen in this thread's context, with which they go."""
+    """The dtypes and names of element types seen in this thread's context, with which they go."""
 
     def __init__(self) -> None:
         self.dtypes: dict[ir.Type, np.dtype] = {}
+        self.names: dict[ir.Type, str] = {}
 
 
 _known = _Known()
@@ -90,6 +91,15 @@ def dtype_of(of: ir.Type) -> np.dtype:
             raise TypeError(f"no NumPy dtype for MLIR type {of}")
         _known.dtypes[of] = dtype
     return dtype
+
+
+def element_name(of: ir.Type) -> str:
+    """How MLIR writes the element type of a tensor type: f32, i1, ui8, ..."""
+    element = of.element_type
+    name = _known.names.get(element)
+    if name is None:
+        name = _known.names[element] = str(element)
+    return name
 
 
 def shape_of(of: ir.Type) -> tuple[int, ...]:

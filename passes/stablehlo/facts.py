@@ -6,6 +6,7 @@ What is not listed here is treated as an op that nothing is known about.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -123,7 +124,10 @@ def has_one_use(value: ir.Value) -> bool:
 
 def is_unused(op: ir.Operation) -> bool:
     """Whether no result has a user."""
-    return all(next(iter(result.uses), None) is None for result in op.results)
+    for result in op.results:
+        for _ in result.uses:
+            return False
+    return True
 
 
 def ints(op: ir.Operation, attribute: str) -> list[int]:
@@ -157,13 +161,17 @@ class DotNumbers:
     @classmethod
     def of(cls, dot: ir.Operation) -> DotNumbers:
         """Read from the op."""
-        numbers = stablehlo_ext.DotDimensionNumbers(dot.attributes["dot_dimension_numbers"])
-        return cls(
-            tuple(numbers.lhs_batching_dimensions),
-            tuple(numbers.rhs_batching_dimensions),
-            tuple(numbers.lhs_contracting_dimensions),
-            tuple(numbers.rhs_contracting_dimensions),
-        )
+        attribute = dot.attributes["dot_dimension_numbers"]
+        known = _known.numbers.get(attribute)
+        if known is None:
+            numbers = stablehlo_ext.DotDimensionNumbers(attribute)
+            known = _known.numbers[attribute] = cls(
+                tuple(numbers.lhs_batching_dimensions),
+                tuple(numbers.rhs_batching_dimensions),
+                tuple(numbers.lhs_contracting_dimensions),
+                tuple(numbers.rhs_contracting_dimensions),
+            )
+        return known
 
     def attribute(self) -> ir.Attribute:
         """As the op's attribute."""
@@ -181,6 +189,16 @@ class DotNumbers:
     def rhs_free(self, rank: int) -> list[int]:
         """rhs's dimensions that go to the result without being batch dimensions."""
         return [d for d in range(rank) if d not in self.rhs_batch + self.rhs_contracting]
+
+
+class _Known(threading.local):
+    """The numbers of attributes seen in this thread's context, with which they go."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[ir.Attribute, DotNumbers] = {}
+
+
+_known = _Known()
 
 
 def reducer_of(op: ir.Operation) -> str | None:

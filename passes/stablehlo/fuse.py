@@ -67,14 +67,15 @@ class Fuse(Pass):
 
     def _block(self, block: ir.Block, kernels: Kernels, effects: set[ir.Operation]) -> None:
         for op in [inner.operation for inner in block.operations]:
-            if op.name in CONTROL:
+            name = op.name
+            if name in CONTROL:
                 for region in op.regions:
                     self._block(region.blocks[0], kernels, effects)
             elif len(op.regions):
                 _sink_captured_constants(op)
-            elif op.name == "func.call" and op.attributes["callee"].value not in kernels:
+            elif name == "func.call" and op.attributes["callee"].value not in kernels:
                 raise CompileError.at(op, "calls must be inlined before fusion")
-            if op.name in fuse_ops.UPDATES:
+            if name in fuse_ops.UPDATES:
                 _give_buffers(op)
         grouping = Grouping(block, self.max_ops, self.max_chain, effects, self.library_products)
         grouping.run()
@@ -89,10 +90,11 @@ def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
         for block in region.blocks:
             for inner in block.operations:
                 inner = inner.operation
-                if inner.name in CONTROL:
+                name = inner.name
+                if name in CONTROL:
                     effect = _find_effects(inner, found)
                 else:
-                    effect = inner.name not in _ORDERLESS and not is_pure(inner)
+                    effect = name not in _ORDERLESS and not is_pure(inner)
                 if effect:
                     found.add(inner)
                     any_found = True

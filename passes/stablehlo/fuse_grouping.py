@@ -19,7 +19,7 @@ from math import prod
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
-from lamina.passes.stablehlo.facts import CONSTANT, defining
+from lamina.passes.stablehlo.facts import CONSTANT
 from lamina.passes.stablehlo.fuse_graph import (
     ON_INNER,
     ON_OUTER,
@@ -31,6 +31,7 @@ from lamina.passes.stablehlo.fuse_graph import (
     Need,
     Place,
 )  # fmt: skip
+from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
 _MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broadcast element
@@ -40,6 +41,9 @@ _TINY = 64  # elements of a domain for which a call costs more than the work
 _ONCE = Place(SCALAR)
 
 Places = dict[Place, Need]
+Member = tuple[int, Place]
+Sources = list[tuple[SeenValue, Member | None]]
+"""Operands, each with the member of the group that makes it; None if it is read from memory."""
 
 
 class Grouping:
@@ -58,19 +62,16 @@ class Grouping:
         whether a library may do matrix products."""
         self._effects = effects
         self.ops = [inner.operation for inner in block.operations]
-        self.seen = [fuse_ops.Seen(op, library_products) for op in self.ops]
+        self._values = SeenValues()
+        self.seen = [
+            Seen(op, position, self._values, library_products)
+            for position, op in enumerate(self.ops)
+        ]
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
         self._max_ops, self._max_chain = max_ops, max_chain
-        self._operands: dict[
-            tuple[int, Place], list[tuple[ir.Value, tuple[int, Place] | None]]
-        ] = {}
-        self._maker = {
-            result: position for position, op in enumerate(self.ops) for result in op.results
-        }
-        self._shapes: dict[ir.Value, tuple[int, ...]] = {}
-        self._is_cloned: dict[ir.Value, bool] = {}
+        self._operands: dict[Member, Sources] = {}
         self._wanted: list[dict[Group, Places]] = [{} for _ in self.ops]
         self._readers: list[dict[Group, None]] = [{} for _ in self.ops]
         self._next_effect: Group | None = None
@@ -81,35 +82,27 @@ class Grouping:
             self._visit(position)
         self._merge_siblings()
 
-    def position_of(self, value: ir.Value) -> int | None:
-        """Where in the block a value is made; None if it comes from outside."""
-        return self._maker.get(value)
-
-    def operands(
-        self, position: int, place: Place
-    ) -> list[tuple[ir.Value, tuple[int, Place] | None]]:
+    def operands(self, position: int, place: Place) -> Sources:
         """Each operand of a member with where in the group it would be; None if it is read."""
         key = (position, place)
         known = self._operands.get(key)
         if known is not None:
             return known
         op = self.seen[position]
-        found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
+        found: Sources = []
         for number, value in enumerate(op.operands):
-            maker = self._maker.get(value)
-            inside = None if maker is None else self._place_of_operand(op, number, value, place)
+            maker = value.maker
+            inside = None if maker is None else _place_of_operand(op, number, value, place)
             found.append((value, (maker, inside) if maker is not None and inside else None))
         self._operands[key] = found
         return found
 
-    def sources(
-        self, group: Group, member: tuple[int, Place]
-    ) -> list[tuple[ir.Value, tuple[int, Place] | None]]:
+    def sources(self, group: Group, member: Member) -> Sources:
         """Each operand of a member with the member that makes it; None if it is read from memory.
 
         What a group of rows stores, or could, its later ops may read at any index.
         """
-        found: list[tuple[ir.Value, tuple[int, Place] | None]] = []
+        found: Sources = []
         for value, inside in self.operands(*member):
             if inside is not None and inside not in group.members:
                 inside = None
@@ -118,46 +111,25 @@ class Grouping:
             found.append((value, inside))
         return found
 
-    def is_cloned(self, value: ir.Value) -> bool:
-        """Whether a value is a constant of which each kernel has its own copy."""
-        known = self._is_cloned.get(value)
-        if known is None:
-            op = defining(value)
-            known = op is not None and fuse_ops.is_clonable_constant(op)
-            self._is_cloned[value] = known
-        return known
+    def captured(self, position: int) -> list[SeenValue]:
+        """The values from outside that the regions of an op read."""
+        op = self.ops[position]
+        if not len(op.regions):
+            return []
+        return [self._values.of(value) for value in fuse_ops.captured(op)]
 
-    def _shape(self, value: ir.Value) -> tuple[int, ...]:
-        known = self._shapes.get(value)
-        if known is None:
-            known = self._shapes[value] = tuple(value.type.shape)
-        return known
-
-    def _stored_in(self, group: Group, value: ir.Value) -> tuple[int, Place] | None:
-        position = self._maker.get(value)
+    def _stored_in(self, group: Group, value: SeenValue) -> Member | None:
+        position = value.maker
         if position is None or position not in self.owner:
             return None
         place = group.stored_at(position) if self.owner[position].find() is group else None
         return None if place is None else (position, place)
 
-    def _place_of_operand(
-        self, op: fuse_ops.Seen, number: int, value: ir.Value, place: Place
-    ) -> Place | None:
-        if op.elementwise:
-            return place if self._shape(value) == op.shape else _ONCE
-        if op.mapped:
-            if not self._shape(value):
-                return _ONCE
-            return Place(place.domain, (*place.path, fuse_ops.map_key(op.op)))
-        if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
-            return ON_INNER
-        return place if op.picks and number == 1 else None
-
     # Visiting one op
 
     def _visit(self, position: int) -> None:
         op = self.seen[position]
-        if op.name == CONSTANT and self.is_cloned(op.op.results[0]):
+        if op.name == CONSTANT and op.results[0].cloned:
             return
         readers = {group.find(): None for group in self._readers[position]}
         wanted: dict[Group, Places] = {}
@@ -193,7 +165,7 @@ class Grouping:
         self.owner[position] = group
         self.graph.let_read(group, readers)
         self._keep_effects_in_order(group, pure)
-        for value in [*op.operands, *(fuse_ops.captured(op.op) if len(op.op.regions) else ())]:
+        for value in [*op.operands, *self.captured(position)]:
             self._read(value, group)
 
     def _keep_effects_in_order(self, group: Group, pure: bool) -> None:
@@ -203,17 +175,16 @@ class Grouping:
             self.graph.let_read(group, [self._next_effect.find()])
         self._next_effect = group
 
-    def _read(self, value: ir.Value, group: Group) -> None:
-        maker = self._maker.get(value)
-        if maker is not None:
-            self._readers[maker][group] = None
+    def _read(self, value: SeenValue, group: Group) -> None:
+        if value.maker is not None:
+            self._readers[value.maker][group] = None
 
-    def _refusal(self, op: fuse_ops.Seen, group: Group, places: Places, reads: bool) -> str | None:
+    def _refusal(self, op: Seen, group: Group, places: Places, reads: bool) -> str | None:
         """Why a group may not compute an op that it needs; None if it may."""
         if reads:
             return "read as a whole, too"
         if len(group.members) + len(places) > self._max_ops:
-            limit = self._max_ops if self._reads_argument(op) else self._max_chain
+            limit = self._max_ops if _reads_argument(op) else self._max_chain
             if len(group.members) + len(places) > limit:
                 return f"the group has its {limit} ops"
         if op.name == "stablehlo.reduce":
@@ -232,10 +203,7 @@ class Grouping:
                 return "costly, and a broadcast would repeat it"
         return None
 
-    def _reads_argument(self, op: fuse_ops.Seen) -> bool:
-        return any(value not in self._maker and self._shape(value) for value in op.operands)
-
-    def _refusal_of_reduction(self, op: fuse_ops.Seen, group: Group, places: Places) -> str | None:
+    def _refusal_of_reduction(self, op: Seen, group: Group, places: Places) -> str | None:
         if op.shape is None:
             return "a reduction of several arrays"
         if list(places) != [ON_OUTER] or group.shape != op.shape:
@@ -247,7 +215,7 @@ class Grouping:
         return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the reduction"
 
     def _refusal_of_contraction(
-        self, op: fuse_ops.Seen, group: Group, places: Places
+        self, op: Seen, group: Group, places: Places
     ) -> str | None:
         if op.library:
             return "a library call"
@@ -294,7 +262,7 @@ class Grouping:
         op = self.seen[position]
         repeated = need.repeated
         if op.name == "stablehlo.broadcast_in_dim":
-            repeated += prod(op.shape or ()) > prod(self._shape(op.operands[0])) > 1
+            repeated += prod(op.shape or ()) > prod(op.operands[0].shape) > 1
         elif repeated and op.cheap and not op.mapped:
             repeated += 1
         passed = Need(need.cloned, repeated)
@@ -353,7 +321,7 @@ class Grouping:
         if readers:
             self._start_group(position, readers, pure=True)
 
-    def _can_store(self, op: fuse_ops.Seen, group: Group, places: Places) -> bool:
+    def _can_store(self, op: Seen, group: Group, places: Places) -> bool:
         """Whether a group computes each element of an op once, and in the order of its domain."""
         if len(places) != 1 or group.kind not in ("loop", "input"):
             return False
@@ -364,7 +332,7 @@ class Grouping:
             return group.shape == op.shape
         return group.inner is not None and group.inner[0] == op.shape
 
-    def _merged(self, op: fuse_ops.Seen, wanted: dict[Group, Places]) -> dict[Group, Places]:
+    def _merged(self, op: Seen, wanted: dict[Group, Places]) -> dict[Group, Places]:
         """The groups that need an op, those made one that can be."""
         kept: dict[Group, Places] = {}
         for group, places in wanted.items():
@@ -414,10 +382,26 @@ class Grouping:
                 else:
                     first_of[bucket] = group
 
-    def _arrays_read(self, group: Group) -> list[ir.Value]:
-        found: dict[ir.Value, None] = {}
-        for position, place in group.members:
-            for value, inside in self.sources(group, (position, place)):
-                if inside is None and self._shape(value) and not self.is_cloned(value):
+    def _arrays_read(self, group: Group) -> list[SeenValue]:
+        found: dict[SeenValue, None] = {}
+        for member in group.members:
+            for value, inside in self.sources(group, member):
+                if inside is None and value.shape and not value.cloned:
                     found[value] = None
         return list(found)
+
+
+def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> Place | None:
+    if op.elementwise:
+        return place if value.shape == op.shape else _ONCE
+    if op.mapped:
+        if not value.shape:
+            return _ONCE
+        return Place(place.domain, (*place.path, op.map_key))
+    if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
+        return ON_INNER
+    return place if op.picks and number == 1 else None
+
+
+def _reads_argument(op: Seen) -> bool:
+    return any(value.maker is None and value.shape for value in op.operands)

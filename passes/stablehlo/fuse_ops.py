@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from lamina.dialects.constants import is_splat
+from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.collective import KINDS as COLLECTIVES
 from lamina.passes.stablehlo.facts import (
@@ -39,7 +40,60 @@ REARRANGEMENTS = frozenset(("stablehlo.concatenate", "stablehlo.pad"))
 UPDATES = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 VIEWS = frozenset(("stablehlo.reshape",))
 BARRIER = "stablehlo.optimization_barrier"
+STAY_IN_MAIN = CONTROL | VIEWS | TERMINATORS | {CONSTANT, BARRIER, "func.call"}
+"""Ops of a block that are none of a kernel's."""
 _NOT_ELEMENTWISE_CHLO = ("chlo.top_k", "chlo.ragged_dot", "chlo.scan", "chlo.broadcast_")
+
+
+class SeenValue:
+    """A value and what is asked of it again and again. There is one for each value, so that lookups
+    go by identity: asking the bindings whether two values are the same takes several times as long."""
+
+    __slots__ = ("_constant_key", "cloned", "maker", "number", "shape", "type", "value")
+
+    def __init__(self, value: ir.Value, maker: int | None, number: int, cloned: bool) -> None:
+        self.value = value
+        self.maker = maker
+        """Where in the block it is made; None if it comes from outside."""
+        self.number = number
+        """Which result of its op it is."""
+        self.cloned = cloned
+        """Whether it is a constant of which each kernel has its own copy."""
+        self.type = of = value.type
+        self.shape = tuple(of.shape) if isinstance(of, ir.RankedTensorType) else ()
+        self._constant_key: Hashable = None
+
+    @property
+    def constant_key(self) -> Hashable:
+        """Equal for equal constants."""
+        if self._constant_key is None:
+            self._constant_key = attributes_key(self.value.owner.operation)
+        return self._constant_key
+
+
+class SeenValues:
+    """The values that a block's ops read and make."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, SeenValue] = {}
+
+    def of_results(self, op: ir.Operation, position: int) -> tuple[SeenValue, ...]:
+        """The results of the op at this position."""
+        cloned = op.name == CONSTANT and is_clonable_constant(op)
+        found = [SeenValue(v, position, n, cloned) for n, v in enumerate(op.results)]
+        for seen in found:
+            self._known[seen.value] = seen
+        return tuple(found)
+
+    def of(self, value: ir.Value) -> SeenValue:
+        """A value that was made before, or outside of the block."""
+        found = self._known.get(value)
+        if found is None:
+            op = defining(value)
+            cloned = op is not None and is_clonable_constant(op)
+            number = 0 if op is None else ir.OpResult(value).result_number
+            found = self._known[value] = SeenValue(value, None, number, cloned)
+        return found
 
 
 class Seen:
@@ -47,24 +101,30 @@ class Seen:
     a hundred lookups. Holds while the op is not changed."""
 
     __slots__ = (
-        "_key", "_library", "_library_products", "cheap", "elementwise", "joins_loops", "mapped",
-        "name", "op", "operands", "picks", "shape", "stays_in_main",
+        "_key", "_library", "_library_products", "_map_key", "cheap", "elementwise", "joins_loops",
+        "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
     )  # fmt: skip
 
-    def __init__(self, op: ir.Operation, library_products: bool = True) -> None:
+    def __init__(
+        self, op: ir.Operation, position: int, values: SeenValues, library_products: bool = True
+    ) -> None:
         self.op = op
         self._library_products = library_products
         self.name = name = op.name
-        self.operands = tuple(op.operands)
-        self.shape = shape_of_result(op)
+        self.operands = tuple([values.of(value) for value in op.operands])
+        self.results = values.of_results(op, position)
+        self.shape = None
+        if len(self.results) == 1 and isinstance(self.results[0].type, ir.RankedTensorType):
+            self.shape = self.results[0].shape
         self.elementwise = is_elementwise(op)
         self.mapped = name in MAPPED
         self.picks = name == "stablehlo.gather" and picks_elements(op)
         self.joins_loops = self.elementwise or self.mapped or name in LEAVES
-        self.stays_in_main = stays_in_main(op)
-        self.cheap = is_cheap(op)
+        self.stays_in_main = name in STAY_IN_MAIN
+        self.cheap = is_cheap(name)
         self._library: list[str | None] = []
         self._key: Hashable = None
+        self._map_key: object = None
 
     @property
     def library(self) -> str | None:
@@ -78,10 +138,17 @@ class Seen:
         """Equal for ops that do the same to their operands."""
         if self._key is None:
             op = self.op
-            types = tuple([result.type for result in op.results])
+            types = tuple([result.type for result in self.results])
             regions = tuple([region_key(region, {}) for region in op.regions])
             self._key = (self.name, types, attributes_key(op), regions)
         return self._key
+
+    @property
+    def map_key(self) -> object:
+        """The index map of a mapped op, hashable."""
+        if self._map_key is None:
+            self._map_key = (self.name, attributes_key(self.op), self.operands[0].shape)
+        return self._map_key
 
 
 def is_elementwise(op: ir.Operation) -> bool:
@@ -114,17 +181,8 @@ def is_clonable_constant(op: ir.Operation) -> bool:
     return size_of(op.result.type) <= CLONED_CONSTANT_ELEMENTS or is_splat(op)
 
 
-def stays_in_main(op: ir.Operation) -> bool:
-    """Whether an op of a block is none of a kernel's."""
-    return (
-        op.name in CONTROL or op.name in VIEWS or op.name in TERMINATORS or op.name == CONSTANT
-        or op.name == BARRIER or op.name == "func.call"
-    )  # fmt: skip
-
-
-def is_cheap(op: ir.Operation) -> bool:
-    """Whether computing an element twice costs less than reading it back would."""
-    name = op.name
+def is_cheap(name: str) -> bool:
+    """Whether computing an element of such an op twice costs less than reading it back would."""
     return name in CHEAP or name in MAPPED or (name in LEAVES and name != "stablehlo.gather")
 
 
@@ -177,7 +235,7 @@ def library_of(op: ir.Operation, products: bool = True) -> str | None:
     if op.name != "stablehlo.dot_general" or not products:
         return None
     gemm = Gemm.of(op)
-    if gemm is None or not library_wins(gemm, str(op.operands[0].type.element_type)):
+    if gemm is None or not library_wins(gemm, element_name(op.operands[0].type)):
         return None
     return "openblas.gemm"
 
@@ -185,18 +243,6 @@ def library_of(op: ir.Operation, products: bool = True) -> str | None:
 def inout_operands(op: ir.Operation) -> int:
     """How many leading operands of an update are overwritten by its results."""
     return len(op.results)
-
-
-def map_key(op: ir.Operation) -> object:
-    """The index map of a MAPPED op, hashable."""
-    return (op.name, attributes_key(op), tuple(op.operands[0].type.shape))
-
-
-def shape_of_result(op: ir.Operation) -> tuple[int, ...] | None:
-    """The shape of the one result; None for several, or none, or something that is not a tensor."""
-    if len(op.results) != 1 or not isinstance(op.results[0].type, ir.RankedTensorType):
-        return None
-    return tuple(op.results[0].type.shape)
 
 
 def reduction_domain(op: ir.Operation) -> tuple[object, ...]:

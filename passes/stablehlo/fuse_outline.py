@@ -9,14 +9,12 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL
-from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Place
-from lamina.passes.stablehlo.fuse_grouping import Grouping
+from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group
+from lamina.passes.stablehlo.fuse_grouping import Grouping, Member, Sources
+from lamina.passes.stablehlo.fuse_ops import SeenValue
 from lamina.passes.stablehlo.fuse_reasons import reason
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.scalar_work import is_scalar_op
-
-Member = tuple[int, Place]
-Sources = list[tuple[ir.Value, Member | None]]
 
 
 class Kernels:
@@ -102,7 +100,7 @@ class Outliner:
         self._kernels = kernels
         self._ops = grouping.ops
         self._seen = grouping.seen
-        self._now: dict[ir.Value, ir.Value] = {}
+        self._now: dict[SeenValue, ir.Value] = {}
         """What stands for a value of the old block in the new one."""
         self._orders: dict[Group, list[Member]] = {}
         self._known_sources: dict[Group, dict[Member, Sources]] = {}
@@ -133,25 +131,20 @@ class Outliner:
                 op.op.erase()
         _constants_first(self._block, constants)
 
-    def _arguments(self, group: Group) -> list[ir.Value]:
+    def _arguments(self, group: Group) -> list[SeenValue]:
         """What a group reads from memory, each once; an update takes its operands as they come."""
         if group.kind == "update":
             ((position, _),) = group.members
-            op = self._ops[position]
-            values = list(op.operands)
-            overwritten = fuse_ops.inout_operands(op)
-            others = [value for value in values[overwritten:] if not self._is_cloned(value, group)]
-            return values[:overwritten] + list(dict.fromkeys(others))
-        found: dict[ir.Value, None] = {}
+            values = self._seen[position].operands
+            overwritten = fuse_ops.inout_operands(self._ops[position])
+            others = [value for value in values[overwritten:] if not _is_cloned(value, group)]
+            return [*values[:overwritten], *dict.fromkeys(others)]
+        found: dict[SeenValue, None] = {}
         for member in self._members(group):
             for value, inside in self._sources(group)[member]:
-                if inside is None and not self._is_cloned(value, group):
+                if inside is None and not _is_cloned(value, group):
                     found[value] = None
         return list(found)
-
-    def _is_cloned(self, value: ir.Value, group: Group) -> bool:
-        """Whether a group has its own copy of a constant; libraries read theirs from memory."""
-        return group.library is None and self._grouping.is_cloned(value)
 
     def _sources(self, group: Group) -> dict[Member, Sources]:
         """For each member of a group, where its operands are from."""
@@ -189,26 +182,25 @@ class Outliner:
         return self._orders[group]
 
     def _stored(
-        self, groups: list[Group], arguments: dict[Group, list[ir.Value]]
-    ) -> dict[Group, list[ir.Value]]:
+        self, groups: list[Group], arguments: dict[Group, list[SeenValue]]
+    ) -> dict[Group, list[SeenValue]]:
         """The values each group must store, in their order."""
-        read: dict[ir.Value, None] = {}
+        read: dict[SeenValue, None] = {}
         for group in groups:
             if group.kind == "main":
                 ((position, _),) = group.members
-                op = self._ops[position]
-                values = [*op.operands, *(fuse_ops.captured(op) if len(op.regions) else ())]
+                values = [*self._seen[position].operands, *self._grouping.captured(position)]
             else:
                 values = arguments[group]
             read |= dict.fromkeys(values)
-        stored: dict[Group, list[ir.Value]] = {}
+        stored: dict[Group, list[SeenValue]] = {}
         for position in sorted(self._grouping.owner):
             owner = self._grouping.owner[position]
             owner = owner.find()
             if owner.kind != "main":
-                results = self._ops[position].results
+                results = self._seen[position].results
                 if owner.kind != "update":  # each result of an update is one of its operands
-                    results = [r for r in results if r in read]
+                    results = tuple([r for r in results if r in read])
                 stored.setdefault(owner, []).extend(results)
         return stored
 
@@ -216,20 +208,20 @@ class Outliner:
         ((position, _),) = group.members
         op = self._ops[position]
         if op.name == fuse_ops.BARRIER:
-            for result, operand in zip(op.results, op.operands):
-                result.replace_all_uses_with(operand)
+            for result, operand in zip(self._seen[position].results, op.operands):
+                result.value.replace_all_uses_with(operand)
                 self._now[result] = operand
         elif op != terminator and op.name != CONSTANT:
             op.move_before(terminator)
 
     def _call(
-        self, callee: str, arguments: list[ir.Value], stored: list[ir.Value], group: Group
+        self, callee: str, arguments: list[SeenValue], stored: list[SeenValue], group: Group
     ) -> None:
         with self._root(group).location:
-            operands = [self._now.get(value, value) for value in arguments]
+            operands = [self._now.get(seen, seen.value) for seen in arguments]
             results = hlo.call(callee, operands, [value.type for value in stored])
         for old, new in zip(stored, results):
-            old.replace_all_uses_with(new)
+            old.value.replace_all_uses_with(new)
             self._now[old] = new
 
     def _root(self, group: Group) -> ir.Operation:
@@ -238,7 +230,7 @@ class Outliner:
         heavy = [p for p in positions if not self._seen[p].joins_loops]
         return self._ops[max(heavy or positions)]
 
-    def _outline(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> str:
+    def _outline(self, group: Group, arguments: list[SeenValue], stored: list[SeenValue]) -> str:
         """The kernel function of a group; returns its name."""
         key = self._key(group, arguments, stored)
         name = self._kernels.names_of_groups.get(key)
@@ -247,7 +239,7 @@ class Outliner:
         return name
 
     def _key(
-        self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
+        self, group: Group, arguments: list[SeenValue], stored: list[SeenValue]
     ) -> Hashable:
         """Equal for groups whose kernels would be."""
         sources = self._sources(group)
@@ -260,19 +252,19 @@ class Outliner:
             operands: list[Hashable] = []
             for number, (value, inside) in enumerate(sources[member]):
                 if inside is not None:
-                    operands.append((index[inside], _number_of(value)))
+                    operands.append((index[inside], value.number))
                 elif number < overwritten:
                     operands.append(number)
-                elif self._is_cloned(value, group):
-                    operands.append(attributes_key(value.owner.operation))
+                elif _is_cloned(value, group):
+                    operands.append(value.constant_key)
                 else:
                     operands.append(numbers[value])
             parts.append((self._seen[member[0]].key, member[1] == ON_OUTER, *operands))
-        results = [(index[self._stored_member(group, v)], _number_of(v)) for v in stored]
+        results = [(index[_stored_member(group, v)], v.number) for v in stored]
         types = tuple([value.type for value in arguments])
         return (group.kind, group.library, group.shape, types, tuple(parts), tuple(results))
 
-    def _make(self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]) -> str:
+    def _make(self, group: Group, arguments: list[SeenValue], stored: list[SeenValue]) -> str:
         root = self._root(group)
         with self._kernels.insertion_point(), root.location:
             function, block = hlo.function(
@@ -286,37 +278,36 @@ class Outliner:
         given = dict(zip(arguments, block.arguments))
         made = self._fill(block, group, given)
         with ir.InsertionPoint(block), root.location:
-            hlo.return_([made[self._stored_member(group, value)][_number_of(value)]
-                         for value in stored])  # fmt: skip
+            hlo.return_([made[_stored_member(group, v)][v.number] for v in stored])
         each = self._argument_attributes(group, arguments, stored)
         if any(each):
             attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(given) for given in each])
         return self._kernels.add(function, root.name.split(".")[-1])
 
-    def _kind(self, group: Group, arguments: list[ir.Value]) -> str:
-        if group.kind != "loop" or any(value.type.shape for value in arguments):
+    def _kind(self, group: Group, arguments: list[SeenValue]) -> str:
+        if group.kind != "loop" or any(value.shape for value in arguments):
             return group.kind
         ops = (self._ops[position] for position, _ in group.members)
         return "scalar" if all(map(is_scalar_op, ops)) else group.kind
 
     def _fill(
-        self, block: ir.Block, group: Group, given: dict[ir.Value, ir.Value]
+        self, block: ir.Block, group: Group, given: dict[SeenValue, ir.Value]
     ) -> dict[Member, list[ir.Value]]:
         made: dict[Member, list[ir.Value]] = {}
-        constants: dict[ir.Value, ir.Value] = {}
+        constants: dict[SeenValue, ir.Value] = {}
         with ir.InsertionPoint(block) as end:
             for member in self._members(group):
                 operands = []
                 for number, (value, inside) in enumerate(self._sources(group)[member]):
                     if inside is not None:
-                        operands.append(made[inside][_number_of(value)])
+                        operands.append(made[inside][value.number])
                     elif group.kind == "update" and number < fuse_ops.inout_operands(
                         self._ops[member[0]]
                     ):
                         operands.append(block.arguments[number])
-                    elif self._is_cloned(value, group):
+                    elif _is_cloned(value, group):
                         if value not in constants:
-                            constant = value.owner.operation.clone(end).operation
+                            constant = value.value.owner.operation.clone(end).operation
                             constants[value] = constant.results[0]
                         operands.append(constants[value])
                     else:
@@ -327,19 +318,13 @@ class Outliner:
                 made[member] = list(clone.results)
         return made
 
-    def _stored_member(self, group: Group, value: ir.Value) -> Member:
-        position = self._grouping.position_of(value)
-        place = None if position is None else group.stored_at(position)
-        assert position is not None and place is not None, f"{value} is not made by its group"
-        return position, place
-
     def _argument_attributes(
-        self, group: Group, arguments: list[ir.Value], stored: list[ir.Value]
+        self, group: Group, arguments: list[SeenValue], stored: list[SeenValue]
     ) -> list[dict[str, ir.Attribute]]:
         each: list[dict[str, ir.Attribute]] = [{} for _ in arguments]
         if group.kind == "update":
             for number, value in enumerate(stored):
-                each[_number_of(value)]["lamina.inout"] = _i32(number)
+                each[value.number]["lamina.inout"] = _i32(number)
         elif group.kind == "loop":
             elsewhere = self._read_elsewhere(group)
             for number, value in enumerate(arguments):
@@ -348,13 +333,13 @@ class Outliner:
                     each[number]["lamina.may_alias"] = ir.DenseI64ArrayAttr.get(same)
         return each
 
-    def _read_elsewhere(self, group: Group) -> set[ir.Value]:
+    def _read_elsewhere(self, group: Group) -> set[SeenValue]:
         """Values that a group reads at another index than that of the point it computes."""
         found = set()
         for position, place in group.members:
             exact = place == ON_OUTER and self._seen[position].elementwise
             for value in self._seen[position].operands:
-                if not exact or tuple(value.type.shape) != group.shape:
+                if not exact or value.shape != group.shape:
                     found.add(value)
         return found
 
@@ -378,8 +363,15 @@ def _sorted(group: Group) -> list[Member]:
     return sorted(group.members, key=lambda member: (member[0], repr(member[1].domain)))
 
 
-def _number_of(value: ir.Value) -> int:
-    return ir.OpResult(value).result_number
+def _is_cloned(value: SeenValue, group: Group) -> bool:
+    """Whether a group has its own copy of a constant; libraries read theirs from memory."""
+    return value.cloned and group.library is None
+
+
+def _stored_member(group: Group, value: SeenValue) -> Member:
+    place = None if value.maker is None else group.stored_at(value.maker)
+    assert value.maker is not None and place is not None, f"{value.value} is not its group's"
+    return value.maker, place
 
 
 def _i32(number: int) -> ir.Attribute:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import DotNumbers
 
@@ -39,10 +40,10 @@ class Gemm:
     def of(cls, dot: ir.Operation) -> Gemm | None:
         """What a dot_general is as a matrix product; None when it isn't one BLAS can do."""
         lhs, rhs = (operand.type for operand in dot.operands)
-        element = str(lhs.element_type)
-        if element not in ELEMENT_TYPES or rhs.element_type != lhs.element_type:
+        element = element_name(lhs)
+        if element not in ELEMENT_TYPES or element_name(rhs) != element:
             return None
-        if dot.result.type.element_type != lhs.element_type:
+        if element_name(dot.result.type) != element:
             return None
         return cls.of_types(lhs, rhs, DotNumbers.of(dot))
 

@@ -51,14 +51,18 @@ class KeepProductsSmall(Pass):
     min_growth: int = 8
 
     def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, "stablehlo.reduce"):
+        sums: list[ir.Operation] = []
+        products: list[ir.Operation] = []
+        for op in find_ops(module, "stablehlo.reduce", "stablehlo.dot_general"):
+            (sums if op.name == "stablehlo.reduce" else products).append(op)
+        for op in sums:
             if self._is_short_sum(op):
                 with ir.InsertionPoint(op), op.location:
                     result = self._unrolled(op)
                 op.results[0].replace_all_uses_with(result)
                 op.erase()
                 self.count("unrolled")
-        for op in find_ops(module, "stablehlo.dot_general"):
+        for op in products:
             sides = self._matrix_and_vector(op)
             if sides is not None:
                 with ir.InsertionPoint(op), op.location:

@@ -22,6 +22,8 @@ def op_key(op: ir.Operation, operands: tuple[Hashable, ...]) -> Hashable:
 def attributes_key(op: ir.Operation) -> tuple[tuple[str, Hashable], ...]:
     """The attributes of an op as (name, value) pairs, hashable."""
     attributes = op.attributes
+    if not len(attributes):
+        return ()
     try:
         return tuple([(name, attributes[name]) for name in attributes])
     except TypeError:  # the bindings can't hold complex elements

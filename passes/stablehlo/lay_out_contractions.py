@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import DotNumbers, size_of
@@ -40,8 +41,9 @@ class LayOutContractions(Pass):
 
     def _is_worth_it(self, dot: ir.Operation) -> bool:
         lhs, rhs = (operand.type for operand in dot.operands)
-        if str(lhs.element_type) not in ELEMENT_TYPES or not (
-            lhs.element_type == rhs.element_type == dot.result.type.element_type
+        element = element_name(lhs)
+        if element not in ELEMENT_TYPES or not (
+            element == element_name(rhs) == element_name(dot.result.type)
         ):
             return False
         if not (lhs.has_static_shape and rhs.has_static_shape):
