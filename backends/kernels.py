@@ -36,7 +36,7 @@ def compiled_kernels(
         for name, kernel in kernels.items()
         if not is_scalar(kernel)
     }
-    symbols = {name: symbol_of(source, target) for name, source in sources.items()}
+    symbols = {name: symbol_of(kernels[name], target) for name in sources}
     distinct = {symbol: name for name, symbol in symbols.items()}
     objects = {symbol: _stored(store, symbol) for symbol in distinct}
     missing = [symbol for symbol, found in objects.items() if found is None]

@@ -38,13 +38,13 @@ class KernelObject:
 
 def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = False) -> KernelObject:
     """The object file of a `func.func` of StableHLO ops on static tensors, exporting the
-    symbol that `symbol_of` gives its text.
+    symbol that `symbol_of` gives it.
 
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
     With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
     """
     source = text_without_name(kernel)
-    lowered = lower_kernel(kernel, symbol_of(source, target), source, target, keep_texts)
+    lowered = lower_kernel(kernel, symbol_of(kernel, target), source, target, keep_texts)
     return emit_kernel(lowered, target, keep_texts)
 
 

@@ -100,7 +100,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
     Raises CompileError naming the op that can't be compiled.
     """
     source = text_without_name(kernel)
-    symbol = symbol_of(source, target)
+    symbol = symbol_of(kernel, target)
     _check_supported(kernel)
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)

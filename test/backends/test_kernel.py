@@ -5,7 +5,7 @@ import pytest
 from kernel_runner import kernel
 
 from lamina.backends.cpu.kernel import compile_kernel
-from lamina.backends.kernel_source import symbol_of, text_without_name
+from lamina.backends.kernel_source import symbol_of
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
@@ -311,19 +311,38 @@ def test_symbols_name_the_code():
     target = Target.host()
     with context(), ir.Location.unknown():
         module = parse(elementwise("%0 = stablehlo.add %a0, %a1 : $T\nreturn %0 : $T"))
-        def kernel_symbol(kernel: ir.Operation, target: Target) -> str:
-            return symbol_of(text_without_name(kernel), target)
-
-        one = kernel_symbol(module.body.operations[0].operation, target)
+        one = symbol_of(module.body.operations[0].operation, target)
         text = elementwise("%z = stablehlo.add %a0, %a1 : $T\nreturn %z : $T").replace(
             "@k", "@other"
         )
         renamed = parse(text)
         reasoned = parse(text.replace(" {\n", ' attributes {lamina.reason = "because"} {\n', 1))
         different = parse(elementwise("%0 = stablehlo.add %a1, %a0 : $T\nreturn %0 : $T"))
-        assert kernel_symbol(renamed.body.operations[0].operation, target) == one
-        assert kernel_symbol(reasoned.body.operations[0].operation, target) == one
-        assert kernel_symbol(different.body.operations[0].operation, target) != one
+        assert symbol_of(renamed.body.operations[0].operation, target) == one
+        assert symbol_of(reasoned.body.operations[0].operation, target) == one
+        assert symbol_of(different.body.operations[0].operation, target) != one
+
+
+def test_the_order_of_ops_does_not_count() -> None:
+    target = Target.host()
+    product = "%p = stablehlo.multiply %a0, %a1 : $T"
+    half = "%c = stablehlo.constant dense<0.5> : $T"
+    while_ = """
+    %w = stablehlo.while(%i = %a0) : $T
+    cond { %t = stablehlo.constant dense<false> : tensor<i1>
+           stablehlo.return %t : tensor<i1> }
+    do { %n = stablehlo.add %i, %c : $T
+         stablehlo.return %n : $T }"""
+    end = "%s = stablehlo.subtract %p, %w : $T\nreturn %s : $T"
+    dead = "%d = stablehlo.negate %a0 : $T"
+    orders = [(product, half, while_), (half, while_, product), (half, product, while_, dead)]
+    modules = [parse(elementwise("\n".join([*order, end]))) for order in orders]
+    texts = [str(module) for module in modules]
+    symbols = {symbol_of(module.body.operations[0].operation, target) for module in modules}
+    assert len(symbols) == 1 and len(set(texts)) == 3
+    assert [str(module) for module in modules] == texts  # they are left as they are
+    other = parse(elementwise("\n".join([*orders[0], end.replace("%p, %w", "%w, %p")])))
+    assert symbol_of(other.body.operations[0].operation, target) not in symbols
 
 
 CUSTOM_CALL = """
