@@ -22,6 +22,16 @@ def _rnn(m: Library) -> Any:
     return f
 
 
+def _two_directions(m: Library) -> Any:
+    """An RNN and one that begins at the other end, with the same weights: two loops at the same time."""
+
+    def f(h: Any, xs: Any, w: Any, u: Any) -> Any:
+        run = _rnn(m)
+        return m.np.concatenate([run(h, xs, w, u), run(h, xs[::-1], w, u)[::-1]], -1)
+
+    return f
+
+
 def _rnn_gradient(m: Library) -> Any:
     def loss(weights: Any, h: Any, xs: Any) -> Any:
         return m.np.sum(_rnn(m)(h, xs, *weights) ** 2)
@@ -116,6 +126,7 @@ _STEP = 4.0 * 64 * 64
 WORKLOADS = [
     _row("scan RNN 1000x64", _rnn, _rnn_inputs, 1.5, 1000 * _STEP),
     _row("scan RNN 1000x32x64", _rnn, lambda: _rnn_inputs(32), flops=32000 * _STEP),
+    _row("RNN 1000x64, both directions", _two_directions, _rnn_inputs, flops=2000 * _STEP),
     _row("gradient of RNN 1000x64", _rnn_gradient, _rnn_inputs, flops=3000 * _STEP),
     _row("gradient of RNN 1000x32x64", _rnn_gradient, lambda: _rnn_inputs(32),
          flops=96000 * _STEP),
