@@ -33,6 +33,8 @@ from lamina.passes.linalg.attention_blocks import (
     each,
     for_both,
     functions_of_kind,
+    is_f32,
+    narrowed,
     on_buffers,
     plus,
     zeros,
@@ -88,12 +90,20 @@ class _Writer:
             self._tasks()
             ir.Operation.create("func.return")
 
-    def _operand(self, of: dict[int, int], value: ir.Value, *, of_block: bool = False) -> Factor:
-        """An operand by dimensions of scores; with `of_block`, the place within a block is added to
-        that of keys."""
-        shifts = {self._shape.keys_dim: self._blocks.key} if of_block else {}
-        dims = [of[d] for d in range(len(of))]
-        return self._blocks.factor(self._buffers[value], dims, shifts)
+    def _operand(self, of: dict[int, int], value: ir.Value, shifts: dict[int, int]) -> Factor:
+        """An operand by dimensions of scores, places within a block added to some of these."""
+        return self._blocks.factor(self._buffers[value], [of[d] for d in range(len(of))], shifts)
+
+    def _key_rows(
+        self, of: dict[int, int], value: ir.Value, at: Position, keys: int, width: int
+    ) -> Factor:
+        """Keys' rows of an operand, as they are or as f32."""
+        blocks, dim = self._blocks, self._shape.keys_dim
+        if is_f32(self._buffers[value]):
+            return self._operand(of, value, {dim: blocks.key})
+        copy = array(keys, width)
+        blocks.rows(self._operand(of, value, {}), copy, at, (dim, keys), width)
+        return blocks.factor(copy, (blocks.key, blocks.width))
 
     # ---- blocks of queries ---------------------------------------------------------------------
     def _tasks(self) -> None:
@@ -121,7 +131,7 @@ class _Writer:
         self._top, self._origin, self._factor, self._sum = (array(n) for _ in range(4))
         q = self._attention.product.operands[self._attention.queries_operand]
         self._blocks.turn(
-            self._operand(shape.of_q, q), self._q, at, (self._query, n), shape.width
+            self._operand(shape.of_q, q, {}), self._q, at, (self._query, n), shape.width
         )
         least, zero = constant(-math.inf), constant(0.0)
 
@@ -140,8 +150,8 @@ class _Writer:
     def _step(self, at: Position, first: ir.Value, keys: int) -> None:
         shape, attention, blocks = self._shape, self._attention, self._blocks
         at = {**at, shape.keys_dim: first}
-        k = self._operand(
-            shape.of_k, attention.product.operands[1 - attention.queries_operand], of_block=True
+        k = self._key_rows(
+            shape.of_k, attention.product.operands[1 - attention.queries_operand], at, keys, shape.width
         )
         q = blocks.factor(self._q, (blocks.width, blocks.query))
         scores = blocks.factor(self._scores, (blocks.key, blocks.query))
@@ -151,11 +161,10 @@ class _Writer:
         )  # fmt: skip
         self._score(at, keys)
         self._exponentials(keys)
-        v = self._operand(
-            shape.of_v,
-            attention.values.operands[1 - attention.probabilities_operand],
-            of_block=True,
-        )
+        v = self._key_rows(
+            shape.of_v, attention.values.operands[1 - attention.probabilities_operand],
+            at, keys, shape.value_width,
+        )  # fmt: skip
         totals = blocks.factor(self._totals, (blocks.query, blocks.width))
 
         def scaled(place: Position, type_: ir.VectorType) -> ir.Value:
@@ -231,7 +240,8 @@ class _Writer:
 
             def one(c: ir.Value) -> None:
                 value = arith.MulFOp(load(self._totals, [r, c]), one_over).result
-                store(value, self._buffers[self._result], indices(result, {**where, self._blocks.width: c}))
+                target = self._buffers[self._result]
+                store(narrowed(value, target), target, indices(result, {**where, self._blocks.width: c}))
 
             for_steps(index(0), index(shape.value_width), 1, one)
 

@@ -12,8 +12,8 @@ comparisons) goes in, arrays become arguments.
 
 Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits or of
 f32 and widths of at most `max-width` (`any-type` lifts the types).
-With `whole`, only of f32: widths are multiples of that, and so are numbers of queries below 32, keys
-are as many or more, and rows of v lie together in memory.
+With `whole`, the kernel's scores are of f32; widths are multiples of that, and so are numbers of queries
+below 32, keys are as many or more, and rows of v lie together in memory.
 
 example: test/passes/stablehlo/outline_attention.mlir
 """
@@ -29,9 +29,10 @@ from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 from lamina.passes.stablehlo.facts import DotNumbers, defining
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
+from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 KIND = "attention"
-_TYPES = ("bf16", "f16", "f32")
+_TYPES = (*NARROW, "f32")
 _MANY_QUERIES = 32
 
 
@@ -49,7 +50,7 @@ class OutlineAttention(Pass):
             for op in [inner.operation for inner in block.operations]:
                 found = Attention.of(op)
                 if found is not None and self._is_wanted(found, block):
-                    _outline(found, kernels)
+                    _outline(found, kernels, wide=self.whole > 1)
         self.count("kernels", len(kernels))
 
     def _is_wanted(self, found: Attention, block: ir.Block) -> bool:
@@ -60,8 +61,8 @@ class OutlineAttention(Pass):
         v = found.values.operands[1 - found.probabilities_operand]
         types = {str(value.type.element_type) for value in (q, k, v)}
         if self.whole > 1:
-            types |= {str(v.type.element_type) for v in (found.scores, found.values.results[0])}
-            if types != {"f32"}:
+            made = {str(v.type.element_type) for v in (found.scores, found.values.results[0])}
+            if not made <= {"f32", *types}:
                 return False
         if not self.any_type and not (len(types) == 1 and types <= set(_TYPES)):
             return False
@@ -87,7 +88,7 @@ class OutlineAttention(Pass):
         )
 
 
-def _outline(found: Attention, kernels: Kernels) -> None:
+def _outline(found: Attention, kernels: Kernels, *, wide: bool) -> None:
     values = _last(found.values)
     inside = {found.product, found.values, values, *found.ops}
     order = [op.operation for op in values.block.operations if op.operation in inside]
@@ -106,14 +107,15 @@ def _outline(found: Attention, kernels: Kernels) -> None:
         f"attention over {keys} keys: scores and probabilities stay out of memory"
     )
     with ir.InsertionPoint(block) as end, values.location:
-        known = dict(zip(arguments, block.arguments, strict=True))
+        copies = WideCopies(dict(zip(arguments, block.arguments, strict=True)), end)
         for op in [*(v.owner.operation for v in constants), *order]:
-            copy = op.clone(end).operation
-            for number, operand in enumerate(copy.operands):
-                if operand in known:
-                    copy.operands[number] = known[operand]
-            known |= dict(zip(op.results, copy.results, strict=True))
-        hlo.return_([known[values.results[0]]])
+            if not wide or op in (found.values, values):
+                copies.same(op)
+            elif op == found.product:
+                copies.product(op)
+            else:
+                copies.other(op)
+        hlo.return_([copies.known[values.results[0]]])
     callee = kernels.add(function, KIND)
     with ir.InsertionPoint(values), values.location:
         (result,) = hlo.call(callee, arguments, [values.results[0].type])

@@ -14,8 +14,8 @@ so that scales, masks, biases, dropout and each way to write softmax are taken. 
 result is made before the gradient with respect to it, its ops stay, and nobody else needs them.
 
 Only where all that is made of scores is used up by products: a gradient with respect to a bias is
-made of scores, too. Only for f32, exactly, widths of at most `max-width`, and no fewer queries and
-keys than `least`.
+made of scores, too. Only for f32, exactly, and for floats of 16 bits, whose scores are f32 in the
+kernel; for widths of at most `max-width`, and no fewer queries and keys than `least`.
 
 example: test/passes/stablehlo/outline_attention_gradient.mlir
 """
@@ -28,12 +28,14 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import defining, is_unused, size_of
+from lamina.passes.stablehlo.facts import defining, ints, is_unused, made_by, size_of
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in
+from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 KIND = "attention_gradient"
+_TYPES = ("f32", *NARROW)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class OutlineAttentionGradient(Pass):
     def _may_begin(self, product: ir.Operation) -> bool:
         """Whether a product's types will do."""
         types = [product.results[0].type, *(v.type for v in product.operands)]
-        are_right = all(t.has_static_shape and str(t.element_type) == "f32" for t in types)
+        are_right = all(t.has_static_shape and str(t.element_type) in _TYPES for t in types)
         return are_right and len(types[0].shape) >= 2 and size_of(types[0]) > 0
 
     def _is_wanted(self, region: ScoreRegion) -> bool:
@@ -78,10 +80,11 @@ class OutlineAttentionGradient(Pass):
             return False
         made = [v for op in (*region.ops, *products) for v in op.results]
         numbers = [v for v in made if isinstance(v.type.element_type, ir.FloatType)]
-        if any(str(v.type.element_type) != "f32" for v in numbers):
+        numbers += [operand.value for operand in region.operands()]
+        if any(str(v.type.element_type) not in _TYPES for v in numbers):
             return False
         for operand in region.operands():
-            if str(operand.value.type.element_type) != "f32" or operand.width > self.max_width:
+            if operand.width > self.max_width:
                 return False
         return min(region.extents[region.keys], region.extents[region.rows[-1]]) >= self.least
 
@@ -99,13 +102,20 @@ def _outline(region: ScoreRegion, kernels: Kernels) -> None:
         f"gradient of attention over {keys} keys: scores are computed anew and stay out of memory"
     )
     with ir.InsertionPoint(block) as end, first.location:
-        known = dict(zip(arguments, block.arguments, strict=True))
+        copies = WideCopies(dict(zip(arguments, block.arguments, strict=True)), end)
+        products = {product.op for product in region.products}
         ends = {defining(v) for s in region.sinks for v in (s.op.results[0], s.result)}
-        inside = {*region.ops, *region.sides, *(p.op for p in region.products), *ends}
+        inside = {*region.ops, *region.sides, *products, *ends}
         for op in [inner.operation for inner in first.block.operations]:
-            if op in inside:
-                _copy(op, known, end, region)
-        hlo.return_([known[v] for v in results])
+            if op in products:
+                copies.product(op)
+            elif op in ends:
+                copies.same(op)
+            elif op in inside and not _divides_by_row(op, region):
+                copies.other(op)
+            elif op in inside:
+                _multiply_by_inverse(op, copies)
+        hlo.return_([copies.known[v] for v in results])
     callee = kernels.add(function, KIND)
     with ir.InsertionPoint(first), first.location:
         for old, new in zip(results, hlo.call(callee, arguments, types), strict=True):
@@ -115,22 +125,19 @@ def _outline(region: ScoreRegion, kernels: Kernels) -> None:
             op.erase()
 
 
-def _copy(
-    op: ir.Operation, known: dict[ir.Value, ir.Value], end: ir.InsertionPoint, region: ScoreRegion
-) -> None:
-    operands = [known[v] for v in op.operands]
-    if op.name == "stablehlo.divide" and region.is_scores(op.results[0]):
-        spread = defining(op.operands[1])
-        if spread is not None and spread.name == "stablehlo.broadcast_in_dim" and spread in region.ops:
-            # One division for each row, not for each score.
-            row = known[spread.operands[0]]
-            ones = hlo.full(1, list(row.type.shape), dtype_of(row.type))
-            inverse = hlo.divide(ones, row)
-            copy = spread.clone(end).operation
-            copy.operands[0] = inverse
-            known[op.results[0]] = hlo.multiply(operands[0], copy.results[0])
-            return
-    copy = op.clone(end).operation
-    for number, operand in enumerate(operands):
-        copy.operands[number] = operand
-    known |= dict(zip(op.results, copy.results, strict=True))
+def _divides_by_row(op: ir.Operation, region: ScoreRegion) -> bool:
+    if op.name != "stablehlo.divide":
+        return False
+    spread = made_by(op.operands[1], "stablehlo.broadcast_in_dim")
+    return spread is not None and spread in region.ops
+
+
+def _multiply_by_inverse(op: ir.Operation, copies: WideCopies) -> None:
+    """One division for each row, not for each score."""
+    spread = copies.known[op.operands[1]].owner.operation
+    row = spread.operands[0]
+    inverse = hlo.divide(hlo.full(1, list(row.type.shape), dtype_of(row.type)), row)
+    by = hlo.broadcast_in_dim(
+        inverse, list(spread.results[0].type.shape), ints(spread, "broadcast_dimensions")
+    )
+    copies.stands_for(op.results[0], hlo.multiply(copies.known[op.operands[0]], by))

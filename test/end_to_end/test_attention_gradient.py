@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -115,6 +116,23 @@ def test_gradient_is_one_kernel_that_gives_jaxs(way: Any, arguments: tuple[Any, 
     assert compiled.as_text("fused").count('lamina.kind = "attention_gradient"') == 1
     for got, want in zip(compiled(*arguments), _gradient(jax, way)(*arguments), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(ml_dtypes.bfloat16, 0.02), (np.float16, 0.002)])
+@pytest.mark.parametrize("way", [_einsum, _by_hand, _causal])
+def test_narrow_floats_have_scores_in_f32(way: Any, dtype: Any, tolerance: float) -> None:
+    """The reference is f32 of the same numbers; what is rounded to 16 bits is the result alone."""
+    narrow = [_normal(2, 2, n, 32).astype(dtype) for n in (40, 70, 70)]
+    wide = [x.astype(np.float32) for x in narrow]
+    attention = lamina.jit(lambda *x: way(lamina, *x)).lower(*narrow).compile()
+    assert 'lamina.kind = "attention"' in attention.as_text("fused")
+    gradient = _gradient(lamina, way).lower(*narrow).compile()
+    assert 'lamina.kind = "attention_gradient"' in gradient.as_text("fused")
+    got = [attention(*narrow), *gradient(*narrow)]
+    for g, w in zip(got, [way(jax, *wide), *_gradient(jax, way)(*wide)], strict=True):
+        assert np.asarray(g).dtype == dtype
+        off = np.abs(np.asarray(g, np.float64) - np.asarray(w, np.float64)).max()
+        assert off <= tolerance * np.abs(w).max()
 
 
 def test_scores_are_never_in_memory() -> None:

@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --stablehlo-outline-attention --split-input-file | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-outline-attention{whole=16}' --split-input-file | FileCheck %s --check-prefix=WIDE
 
 // The scale and a causal mask go in; k lies as (batch, keys, heads, width).
 // CHECK-LABEL: func.func @main
@@ -8,6 +9,11 @@
 // CHECK-SAME: lamina.kind = "attention", lamina.reason = "attention over 64 keys
 // CHECK-COUNT-2: stablehlo.reduce
 // CHECK: return
+//
+// For a CPU, probabilities are not rounded on the way.
+// WIDE: func.func private @fused_attention_0
+// WIDE-NOT: stablehlo.convert
+// WIDE: stablehlo.dot_general {{.*}} : (tensor<2x4x32x64xf32>, tensor<2x4x64x16xbf16>) -> tensor<2x4x32x16xbf16>
 func.func @main(%q: tensor<2x4x32x16xbf16>, %k: tensor<2x64x4x16xbf16>, %v: tensor<2x4x64x16xbf16>,
                 %bias: tensor<32x64xf32>) -> tensor<2x4x32x16xbf16> {
   %s = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x4x32x16xbf16>, tensor<2x64x4x16xbf16>) -> tensor<2x4x32x64xf32>
