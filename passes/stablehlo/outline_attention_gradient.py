@@ -35,6 +35,10 @@ from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, posi
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 KIND = "attention_gradient"
+
+_DOT = "stablehlo.dot_general"
+_NEEDED = {_DOT, "stablehlo.exponential", "stablehlo.reduce"}
+"""Ops without which there is no softmax's derivative."""
 _TYPES = ("f32", *NARROW)
 
 
@@ -48,6 +52,8 @@ class OutlineAttentionGradient(Pass):
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
         for block in blocks_of(module):
+            if not _NEEDED <= {inner.operation.name for inner in block.operations}:
+                continue
             tried: set[ir.Operation] = set()
             while (found := self._next(block, tried)) is not None:
                 _outline(found, kernels)
@@ -57,7 +63,7 @@ class OutlineAttentionGradient(Pass):
         """A region to outline that begins with none of the products tried before."""
         positions = positions_in(block)
         for op in positions:
-            if op.name == "stablehlo.dot_general" and op not in tried:
+            if op.name == _DOT and op not in tried:
                 tried.add(op)
                 if self._may_begin(op):
                     found = ScoreRegion.of(op, positions)
@@ -73,7 +79,7 @@ class OutlineAttentionGradient(Pass):
 
     def _is_wanted(self, region: ScoreRegion) -> bool:
         names = {op.name for op in region.ops}
-        if not {"stablehlo.exponential", "stablehlo.reduce"} <= names or len(region.products) < 2:
+        if not _NEEDED <= names | {_DOT} or len(region.products) < 2:
             return False
         products = [*(p.op for p in region.products), *(s.op for s in region.sinks)]
         if any(map(asks_for_tf32, products)):

@@ -55,8 +55,12 @@ class RecomputeResiduals(Pass):
                     self._block(block)
 
     def _block(self, block: ir.Block) -> None:
+        sizes = _Sizes()
+        all_ = [sizes[v.type] for op in block.operations for v in op.operation.results]
+        if sum(size for size in all_ if size >= self.least_bytes) < self.least_peak:
+            return
         for _ in range(_ROUNDS):
-            lives = _Lives(block)
+            lives = _Lives(block, sizes)
             at, peak = lives.peak()
             if peak < self.least_peak:
                 return
@@ -128,7 +132,7 @@ class _Lives:
     """Where the values of a block are made and used. A view is a use of nothing, and has the uses
     of what it views for its own."""
 
-    def __init__(self, block: ir.Block) -> None:
+    def __init__(self, block: ir.Block, sizes: _Sizes) -> None:
         self.ops = [inner.operation for inner in block.operations]
         self.maker: dict[ir.Value, int] = {}
         self.uses: dict[ir.Value, list[_Use]] = {value: [] for value in block.arguments}
@@ -144,7 +148,7 @@ class _Lives:
             for result in op.results:
                 self.maker[result] = position
                 self.uses.setdefault(result, [])
-                self.bytes[result] = 0 if op.name in _FREE else _bytes(result.type)
+                self.bytes[result] = 0 if op.name in _FREE else sizes[result.type]
         self._returned.update(map(self._root, self.ops[-1].operands))
 
     def _root(self, value: ir.Value) -> ir.Value:
@@ -232,7 +236,10 @@ class _Lives:
         return copies[value]
 
 
-def _bytes(of: ir.Type) -> int:
-    if not isinstance(of, ir.RankedTensorType) or not of.has_static_shape:
-        return 0
-    return prod(of.shape) * dtype_of(of).itemsize
+class _Sizes(dict[ir.Type, int]):
+    """The bytes of values by their types; 0 where that is not known."""
+
+    def __missing__(self, of: ir.Type) -> int:
+        is_known = isinstance(of, ir.RankedTensorType) and of.has_static_shape
+        self[of] = size = prod(of.shape) * dtype_of(of).itemsize if is_known else 0
+        return size

@@ -25,6 +25,7 @@ from lamina.passes.stablehlo.facts import (
 
 _BROADCAST, _DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 _TRANSPOSE, _REDUCE = "stablehlo.transpose", "stablehlo.reduce"
+_MOST = 256  # values of a region: attention has a few dozen, a long chain of products no end
 _INITIAL = {"stablehlo.add": 0.0, "stablehlo.maximum": -float("inf")}
 
 Dims = tuple[int, ...]
@@ -201,6 +202,8 @@ class _Reader:
         if value in self._dims:
             return self._dims[value] == dims
         extents = self._region.extents
+        if len(self._dims) == _MOST:
+            return False
         if [extents[d] for d in dims] != list(value.type.shape):
             return False
         self._dims[value] = dims
@@ -209,7 +212,7 @@ class _Reader:
 
     def _pull(self, value: ir.Value, dims: Dims) -> None:
         """Find the products that a value beside scores comes from; their users then are followed."""
-        if value in self._dims or value in self._pulled:
+        if value in self._dims or value in self._pulled or len(self._pulled) == _MOST:
             return
         self._pulled.add(value)
         op = defining(value)
