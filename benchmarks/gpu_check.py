@@ -30,7 +30,7 @@ import numpy as np
 
 import lamina
 import lamina.numpy as jnp
-from lamina import random
+from lamina import lax, random
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ class Sizes:
     side: int = 8192  # of square matrices
     attention: tuple[int, int, int, int] = (4, 4096, 16, 128)  # batch, length, heads, width
     repeats: int = 20
+    steps: int = 10_000  # of loops
 
 
-_SMALL = Sizes(4096, 64, (1, 64, 1, 32), 1)
+_SMALL = Sizes(4096, 64, (1, 64, 1, 32), 1, 3)
 
 
 def _seconds(run: Callable[[], Any], repeats: int) -> float:
@@ -89,6 +90,37 @@ def _launch(of: Sizes) -> dict[str, Any]:
     small = jnp.ones(4)
     add = lamina.jit(lambda x: x + 1)
     return {"seconds": _seconds(lambda: add(small), 50 * of.repeats)}
+
+
+def _loop(of: Sizes, name: str) -> dict[str, Any]:
+    """A loop of small steps: what one thread, a thread a lane, or a block does (widths of up to some 256),
+    and one whose kernels are launched for each step."""
+
+    def recurrent(width: int) -> tuple[Any, ...]:
+        def step(h: Any, _: Any) -> tuple[Any, None]:
+            return jnp.tanh(w @ h + h), None
+
+        w = random.normal(random.key(2), (width, width)) / width
+        return lambda h: lax.scan(step, h, length=of.steps)[0], jnp.ones(width)
+
+    def lane(c: Any) -> Any:
+        def inside(s: Any) -> Any:
+            return (s[1] < of.steps) & (abs(s[0]) < 2)
+
+        return lax.while_loop(inside, lambda s: (s[0] * s[0] + c, s[1] + 1), (c * 0, 0))[1]
+
+    run, x = {
+        "scalars": lambda: (
+            lambda x: lax.fori_loop(0, of.steps, lambda i, x: jnp.sin(x) + 1, x), jnp.float32(0)),
+        "lanes": lambda: (lamina.vmap(lane), jnp.linspace(-2, 0.5, of.elements >> 6)),
+        **{f"recurrent {n}": functools.partial(recurrent, n) for n in _WIDTHS},
+    }[name]()  # fmt: skip
+    jitted = lamina.jit(run)
+    seconds = _seconds(lambda: jitted(x), 1)
+    return {"seconds": seconds, "seconds_per_step": seconds / of.steps}
+
+
+_WIDTHS = (64, 256, 512)
 
 
 def _matmul(of: Sizes, dtype: Any, by: str) -> dict[str, Any]:
@@ -159,6 +191,8 @@ def _rates(of: Sizes) -> dict[str, Callable[[], dict[str, Any]]]:
         name: functools.partial(_traffic, of, name) for name in _MOVED
     }
     found["launch"] = functools.partial(_launch, of)
+    for name in ("scalars", "lanes", *(f"recurrent {width}" for width in _WIDTHS)):
+        found[f"loop of {name}"] = functools.partial(_loop, of, name)
     for by in ("kernel", "library", "measure"):
         found[f"matmul bf16 by {by}"] = functools.partial(_matmul, of, jnp.bfloat16, by)
     found["matmul f32"] = functools.partial(_matmul, of, jnp.float32, "kernel")

@@ -4,6 +4,7 @@
 |---|---|
 | up to 128 elements | a warp for each, up to 8 in a block |
 | longer | a block for each |
+| any, of a kernel that one block does | a warp for each of eight at once, where rows are a multiple of that |
 | few and long | each reduction in parts, a block for each part; then a block for each row combines them |
 """
 
@@ -123,11 +124,11 @@ def _emit_together(
         partials[g.op][0].type.shape[1] if g.op in partials else _inner(g, depth) for g in members
     )
     threads = min(_THREADS, max(WARP, -(-longest // WARP) * WARP))
-    if kernels.one_block:
-        threads = _THREADS
-    together = 1
     most = next(n for n in range(_THREADS // WARP, 0, -1) if rows % n == 0)
-    if longest <= _SHORT and (most * WARP == _THREADS or not kernels.one_block):
+    together, by_warps = 1, longest <= _SHORT
+    if kernels.one_block:
+        threads, by_warps = _THREADS, most * WARP == _THREADS
+    if by_warps:
         threads, together = WARP, most
     inside = {g.op for g in members}
     fills = [fill for g in members for fill in kernels.fills.get(g.op, ())]

@@ -238,7 +238,7 @@ def _power_numpy(a, x):
 def _nested(x, n):
     def outer(i, x):
         x = lax.fori_loop(0, i, lambda k, x: x * 0.5 + x[::-1] + k, x)
-        return lax.cond(x.sum() > 0, lambda x: x.T.reshape(x.shape), lambda x: x - x.mean(0), x)
+        return lax.cond(x.sum() > 1, lambda x: x.T.reshape(x.shape), lambda x: x - x.mean(0), x)
 
     return lax.fori_loop(0, n, outer, x)
 
@@ -247,7 +247,7 @@ def _nested_numpy(x, n):
     for i in range(n):
         for k in range(i):
             x = x * np.float32(0.5) + x[::-1] + k
-        x = x.T.reshape(x.shape) if x.sum() > 0 else x - x.mean(0)
+        x = x.T.reshape(x.shape) if x.sum() > 1 else x - x.mean(0)
     return x
 
 
@@ -312,6 +312,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Callable[..., Any
     "mandelbrot": (_mandelbrot, (_x(131, dtype=np.complex64) + 1j * _x(131),), _mandelbrot_numpy),
     "walks": (_walks, (_x(70, 3), _x(3)), _walks_numpy),
     "recurrent": (_recurrent, _recurrence(64), _recurrent_numpy),
+    "recurrent_wide": (_recurrent, _recurrence(200), _recurrent_numpy),
     "recurrent_odd": (_recurrent, _recurrence(131), _recurrent_numpy),
     "recurrent_columns": (
         _by_columns, _recurrence(72, True), lambda w, *rest: _recurrent_numpy(w.T, *rest)),

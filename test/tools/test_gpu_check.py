@@ -31,7 +31,8 @@ def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def some(sizes: Any) -> dict[str, Any]:
         found = every(sizes)
-        few = {name: found[name] for name in ("copy", "sum of rows", "launch", "matmul bf16 by kernel")}
+        names = "copy", "sum of rows", "launch", "loop of scalars", "loop of lanes", "matmul bf16 by kernel"
+        few = {name: found[name] for name in names}
         return few | {"broken": lambda: 1 / 0}
 
     monkeypatch.setattr(check, "_rates", some)
@@ -41,6 +42,7 @@ def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found["device"] == "Emulated GPU" and found["capability"] == "9.0"
     assert "ZeroDivisionError" in found["rates"]["broken"]["error"]
     assert found["rates"]["ratios"]["sum of rows of copy"] > 0
+    assert found["rates"]["loop of lanes"]["seconds_per_step"] > 0
     assert found["rates"]["matmul bf16 by kernel"]["tiling"].startswith("mma.bf16")
 
 
