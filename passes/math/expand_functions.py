@@ -75,6 +75,7 @@ _IN_512_BITS: dict[str, Formula] = {
     "math.sin": NearAndFar(trigonometric_near.sin, trigonometric.sin, trigonometric_near.LIMIT),
     "math.log": logarithm.log_in_512,
     "math.log1p": logarithm.log1p_in_512,
+    "math.rsqrt": root.rsqrt_in_512,
     "math.tanh": hyperbolic_pieces.tanh,
 }
 

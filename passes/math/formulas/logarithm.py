@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir
-from lamina.passes.math.terms import Lane, Term, fma, polynomial
-from lamina.passes.math.variants import LANES, call_variant, intrinsic
+from lamina.passes.math.limits import limits_in_512
+from lamina.passes.math.terms import Term, fma, polynomial
 
 
 @dataclass(frozen=True)
@@ -81,24 +80,8 @@ def _limits(x: Term, y: Term) -> Term:
     return (x <= 0.0).select(outside, y)
 
 
-# What vfixupimmps makes of each class of x: 0 leaves y, 2 is NaN as it is, 3 a new one, 4 and 5 are the
-# infinities. From the lowest digit: NaN (two), zero, one, both infinities, negative and positive numbers.
-_LIMITS = 0x03530422
-
-
 def _limits_in_512(x: Term, y: Term) -> Term:
-    """The same as `_limits`, but for the sign of NaN, in one instruction; denormals count as zero."""
-
-    def fixed(x: Term, y: Term) -> Term:
-        one = Lane.make(32, None)
-        table = x.lane.constant(_LIMITS, "int").value
-        immediate, rounding = (one.constant(number, "int").value for number in (0, 4))
-        everywhere = ir.IntegerType.get_signless(LANES)
-        mask = arith.constant(everywhere, -1)
-        name = "llvm.x86.avx512.mask.fixupimm.ps.512"
-        return intrinsic(name, x.lane, y.value, x.value, table, immediate, mask, rounding)
-
-    return call_variant("limits_of_log", _limits, fixed, x, y)
+    return limits_in_512("log", _limits, 0x03530422, x, y)
 
 
 def log_in_512(x: Term) -> Term:

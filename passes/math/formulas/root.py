@@ -5,7 +5,10 @@ Both are several times faster than the divisions and square roots they avoid.
 
 from __future__ import annotations
 
-from lamina.passes.math.terms import Term, fma
+from lamina.dialects.vendors import arith, ir
+from lamina.passes.math.limits import limits_in_512
+from lamina.passes.math.terms import Lane, Term, fma
+from lamina.passes.math.variants import LANES, call_variant, intrinsic
 
 # The bits of 1 times 4/3 and 3/2, moved so that the worst error of the guess is least.
 _CUBE_ROOT_GUESS = 0x553EE978  # of the high word of an f64
@@ -51,7 +54,32 @@ def rsqrt(x: Term) -> Term:
     """One over the square root of an f32; 0.6 ulp. Denormals count as zero."""
     inverse = (_SQUARE_ROOT_GUESS - x.bits().logical_right(1)).as_float()
     inverse = _rsqrt_step(x, inverse, exactly=False)
-    inverse = _rsqrt_step(x, inverse, exactly=True)
+    return _rsqrt_limits(x, _rsqrt_step(x, inverse, exactly=True))
+
+
+def rsqrt_in_512(x: Term) -> Term:
+    """The same where AVX-512 guesses fourteen bits, in one step."""
+    inverse = _rsqrt_step(x, call_variant("rsqrt_guess", _guess_one, _guess, x), exactly=True)
+    return limits_in_512("rsqrt", _rsqrt_limits, 0x03830622, x, inverse)
+
+
+def _guess(x: Term) -> Term:
+    everywhere = arith.constant(ir.IntegerType.get_signless(LANES), -1)
+    nothing = x.lane.constant(0.0, "float").value
+    return intrinsic("llvm.x86.avx512.rsqrt14.ps.512", x.lane, x.value, nothing, everywhere)
+
+
+def _guess_one(x: Term) -> Term:
+    lane = Lane.make(32, (LANES,))
+    first = x.lane.constant(0, "int").value
+    none = lane.constant(0.0, "float").value
+    operands = [none, x.value, first]
+    many = ir.Operation.create("llvm.insertelement", [lane.float], operands).result
+    operands = [_guess(Term.of(many)).value, first]
+    return Term.of(ir.Operation.create("llvm.extractelement", [x.lane.float], operands).result)
+
+
+def _rsqrt_limits(x: Term, inverse: Term) -> Term:
     inverse = (x < float("inf")).select(inverse, 0.0)
     inverse = (x >= 2.0**-126).select(inverse, float("nan"))
     at_zero = x.like(float("inf")).with_sign_of(x)
