@@ -214,13 +214,21 @@ CPU_KERNEL_LLVM = (
     "llvm-portable-float-constants",
 )
 
-# Of these, what is left out for a kernel without ops of such names, which no pass makes: finding
-# nothing to do takes each of them longer than it takes to look at the names.
+# Of these, what is left out for a kernel without ops whose names begin so, and without such words in
+# its text; no other pass makes any. Finding nothing to do takes each of them longer than it takes to
+# look at the names.
+_SMALL_FLOATS = ("f16", "f8E", "f6E", "f4E")
+_FUNCTIONS = ("math.", "complex.", "arith.fpto", *_SMALL_FLOATS)  # conversions use some, too
 ONLY_WITH = {
     "fold-memref-alias-ops": ("memref.subview", "memref.expand_shape", "memref.collapse_shape"),
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}": ("vector.",),
     "convert-complex-to-standard": ("complex.",),
     "convert-complex-to-llvm": ("complex.",),
+    "math-expand-small-floats": _SMALL_FLOATS,
+    "math-saturate-conversions": ("arith.fpto", *_SMALL_FLOATS),
+    "math-expand-functions{vector-bits=VECTOR_BITS}": _FUNCTIONS,
+    "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
+    "convert-math-to-libm": _FUNCTIONS,
 }
 
 # One kernel for a GPU: what must be done before all that a CPU's has done, too.

@@ -46,8 +46,8 @@ _batches: list[Batch] = []
 
 
 class Batch:
-    """Kernels to be compiled by whoever is free: the caller takes them from the front, workers from
-    the back."""
+    """Kernels to be compiled by whoever is free, the longest first: so nobody is left with a long one
+    when all others are done."""
 
     def __init__(
         self, sources: Sequence[tuple[str, str]], target: Target, *, alone: bool = False
@@ -56,7 +56,7 @@ class Batch:
         self._is_shared = not alone and len(sources) >= LEAST_KERNELS
         self.target = target
         self._done: dict[str, Future[bytes | None]] = {}
-        self._waiting = deque(sources)
+        self._waiting = deque(sorted(sources, key=lambda source: -len(source[1])))
 
     def __enter__(self) -> Batch:
         if self._is_shared:
@@ -81,7 +81,7 @@ class Batch:
         """Symbol and text of a kernel for a worker, and where the result goes."""
         if not self._waiting:
             return None
-        symbol, source = self._waiting.pop()
+        symbol, source = self._waiting.popleft()
         future = self._done[symbol] = Future()
         return symbol, source, future
 

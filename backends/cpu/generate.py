@@ -44,7 +44,7 @@ def generate(
         texts["linalg"] = str(module)
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
-    run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module), target), module)
+    run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm.",))
     return Generated(translate_to_llvm_ir(module.operation), scratch)
@@ -64,8 +64,8 @@ def _with_values(stage: str, values: dict[str, str]) -> str:
     return stage
 
 
-def _of_use(stages: tuple[str, ...], module: ir.Module) -> tuple[str, ...]:
-    """The passes without those that have nothing to do for the ops in a module."""
+def _of_use(stages: tuple[str, ...], module: ir.Module, source: str) -> tuple[str, ...]:
+    """The passes without those that have nothing to do for the ops in a module and its text."""
     names: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -76,7 +76,9 @@ def _of_use(stages: tuple[str, ...], module: ir.Module) -> tuple[str, ...]:
     return tuple(
         stage
         for stage in stages
-        if stage not in ONLY_WITH or any(name.startswith(ONLY_WITH[stage]) for name in names)
+        if (words := ONLY_WITH.get(stage)) is None
+        or any(name.startswith(words) for name in names)
+        or any(word in source for word in words)
     )
 
 
