@@ -22,13 +22,21 @@ example: test/passes/stablehlo/outline_attention_gradient.mlir
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import dtype_of, element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import defining, ints, is_unused, made_by, size_of
+from lamina.passes.stablehlo.facts import (
+    computes_elements,
+    defining,
+    ints,
+    is_unused,
+    made_by,
+    size_of,
+)
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in
@@ -36,9 +44,10 @@ from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 KIND = "attention_gradient"
 
-_DOT = "stablehlo.dot_general"
-_NEEDED = {_DOT, "stablehlo.exponential", "stablehlo.reduce"}
+_DOT, _EXPONENTIAL = "stablehlo.dot_general", "stablehlo.exponential"
+_NEEDED = {_DOT, _EXPONENTIAL, "stablehlo.reduce"}
 """Ops without which there is no softmax's derivative."""
+_NEAR = 32  # values made of a product by element-wise ops, nearest first
 _TYPES = ("f32", *NARROW)
 
 
@@ -61,11 +70,12 @@ class OutlineAttentionGradient(Pass):
 
     def _next(self, block: ir.Block, tried: set[ir.Operation]) -> ScoreRegion | None:
         """A region to outline that begins with none of the products tried before."""
-        positions = positions_in(block)
-        for op in positions:
+        positions: dict[ir.Operation, int] = {}
+        for op in [view.operation for view in block.operations]:
             if op.name == _DOT and op not in tried:
                 tried.add(op)
-                if self._may_begin(op):
+                if self._may_begin(op) and _reaches_exponential(op.results[0]):
+                    positions = positions or positions_in(block)
                     found = ScoreRegion.of(op, positions)
                     if found is not None and self._is_wanted(found):
                         return found
@@ -74,7 +84,7 @@ class OutlineAttentionGradient(Pass):
     def _may_begin(self, product: ir.Operation) -> bool:
         """Whether a product's types will do."""
         types = [product.results[0].type, *(v.type for v in product.operands)]
-        are_right = all(t.has_static_shape and str(t.element_type) in _TYPES for t in types)
+        are_right = all(t.has_static_shape and element_name(t) in _TYPES for t in types)
         return are_right and len(types[0].shape) >= 2 and size_of(types[0]) > 0
 
     def _is_wanted(self, region: ScoreRegion) -> bool:
@@ -93,6 +103,25 @@ class OutlineAttentionGradient(Pass):
             if operand.width > self.max_width:
                 return False
         return min(region.extents[region.keys], region.extents[region.rows[-1]]) >= self.least
+
+
+def _reaches_exponential(value: ir.Value) -> bool:
+    """Whether an exponential is taken of a value, a few ops later: of scores one is, and to read a
+    region for each product of a program would take long."""
+    seen: set[ir.Value] = set()
+    work = deque([value])
+    while work and len(seen) < _NEAR:
+        value = work.popleft()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            user = use.owner.operation
+            if user.name == _EXPONENTIAL:
+                return True
+            if user.name == "stablehlo.transpose" or computes_elements(user):
+                work.append(user.results[0])
+    return False
 
 
 def _outline(region: ScoreRegion, kernels: Kernels) -> None:

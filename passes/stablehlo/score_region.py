@@ -212,24 +212,26 @@ class _Reader:
 
     def _pull(self, value: ir.Value, dims: Dims) -> None:
         """Find the products that a value beside scores comes from; their users then are followed."""
-        if value in self._dims or value in self._pulled or len(self._pulled) == _MOST:
+        if len(dims) != self._region.width:
             return
-        self._pulled.add(value)
-        op = defining(value)
-        if op is None or op not in self._positions or len(dims) != self._region.width:
-            return
-        if len(value.type.shape) != len(dims):
-            return
-        if op.name == _DOT:
-            self._set(value, dims)
-        elif op.name == _TRANSPOSE:
-            inner = list(dims)
-            for place, d in enumerate(ints(op, "permutation")):
-                inner[d] = dims[place]
-            self._pull(op.operands[0], tuple(inner))
-        elif computes_elements(op):
-            for operand in op.operands:
-                self._pull(operand, dims)
+        work = [(value, dims)]
+        while work:
+            value, dims = work.pop()
+            if value in self._dims or value in self._pulled or len(self._pulled) == _MOST:
+                continue
+            self._pulled.add(value)
+            op = defining(value)
+            if op is None or op not in self._positions or len(value.type.shape) != len(dims):
+                continue
+            if op.name == _DOT:
+                self._set(value, dims)
+            elif op.name == _TRANSPOSE:
+                inner = list(dims)
+                for place, d in enumerate(ints(op, "permutation")):
+                    inner[d] = dims[place]
+                work.append((op.operands[0], tuple(inner)))
+            elif computes_elements(op):
+                work += [(operand, dims) for operand in reversed(list(op.operands))]
 
     def _agrees(self) -> bool:
         """Whether operands of each op are scores' or rows' in the same order, or none of theirs."""

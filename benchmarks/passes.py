@@ -1,0 +1,114 @@
+"""Where compiling spends its time without LLVM: `python -m benchmarks.passes [PROGRAM] [RUNS]`.
+
+Processor time of each phase and pass, the least of several runs, in microseconds for each op of the
+StableHLO that the program is lowered to. PROGRAM is transformer (a training step, the default) or a
+number of unrolled steps whose gradient is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.suite import Library, lamina_library
+from benchmarks.workloads.compile_times import _square, _unrolled
+from benchmarks.workloads.programs import transformer_inputs, transformer_step
+from lamina.backends.cpu.entry import entry_text
+from lamina.backends.cpu.kernel import lower_kernel
+from lamina.backends.kernel_source import symbol_of, text_without_name
+from lamina.backends.planned import is_scalar, kernels_of
+from lamina.backends.stages import make_ready, run_fuse, run_optimize, run_plan
+from lamina.backends.target import Target
+from lamina.core import garbage
+from lamina.dialects.serialize import to_text
+from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation
+from lamina.program_key import program_key
+from lamina.program_plan import plan_program
+
+Times = dict[str, float]
+
+
+def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple[int, Times]:
+    """How many ops a function is lowered to, and the seconds of each phase of one compilation."""
+    times: Times = {}
+
+    @contextmanager
+    def phase(name: str) -> Any:
+        begin = time.process_time()
+        yield
+        times[name] = time.process_time() - begin
+
+    watch = instrumentation.Instrumentation(timing=True)
+    target = Target.host()
+    with garbage.held_off(), instrumentation.use(watch):
+        with phase("trace"):
+            closed = m.jit(lambda *leaves: fun(*leaves)).trace(*args).jaxpr
+        with phase("drop what is dead, pair donations"):
+            plan = plan_program(closed, "f")
+        with phase("name in the store"):
+            program_key(plan)
+        with phase("lower to StableHLO"):
+            module = plan.lower()
+        with phase("print"):
+            text = to_text(module, debug_info=True, verified=True)
+        ops = _count(module)
+        make_ready(module)
+        for name, run in (("optimise", run_optimize), ("fuse", run_fuse), ("plan", run_plan)):
+            with phase(f"{name}, in all"):
+                run(module, watch, "cpu", *((text,) if run is run_optimize else ()))
+            for record in watch.records:
+                label = f"  {record.name}"
+                times[label] = times.get(label, 0.0) + record.seconds
+            watch.records.clear()
+        kernels = {n: k for n, k in kernels_of(module).items() if not is_scalar(k)}
+        with phase("kernels: names"):
+            sources = {name: text_without_name(kernel) for name, kernel in kernels.items()}
+            symbols = {name: symbol_of(kernel, target) for name, kernel in kernels.items()}
+        distinct = {symbol: name for name, symbol in symbols.items()}
+        with phase("kernels: lower to LLVM IR"), instrumentation.off():
+            scratch = 0
+            for symbol, name in distinct.items():
+                lowered = lower_kernel(kernels[name], symbol, sources[name], target)
+                scratch = max(scratch, lowered.scratch_bytes)
+        with phase("entry as LLVM IR"):
+            entry_text(module, symbols, scratch)
+    return ops, times
+
+
+def _count(module: ir.Module) -> int:
+    ops = 0
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal ops
+        ops += op.name.startswith(("stablehlo.", "chlo."))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return ops
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", nargs="?", default="transformer")
+    parser.add_argument("runs", nargs="?", type=int, default=5)
+    given = parser.parse_args()
+    m = lamina_library()
+    if given.program == "transformer":
+        fun, args = transformer_step(m), transformer_inputs()
+    else:
+        fun, args = _unrolled(int(given.program))(m), _square()
+    runs = [measure(fun, args, m) for _ in range(given.runs)]
+    ops = runs[0][0]
+    least = {name: min(times[name] for _, times in runs) for name in runs[0][1]}
+    total = sum(seconds for name, seconds in least.items() if not name.startswith(" "))
+    print(f"{given.program}: {ops} ops\n{'ms':>9} {'us/op':>7}")
+    for name, seconds in [*least.items(), ("all", total)]:
+        print(f"{seconds * 1e3:9.2f} {seconds / ops * 1e6:7.2f}  {name}")
+
+
+if __name__ == "__main__":
+    main()
