@@ -36,8 +36,13 @@ class Mask:
 
     @classmethod
     def of(cls, attention: Attention) -> Mask | None:
-        """The mask of scores; None where there is none, or nothing is known of it."""
-        select = made_by(attention.scores, "stablehlo.select")
+        """The mask of an attention's scores; None where there is none, or nothing is known of it."""
+        return cls.of_scores(attention.scores)
+
+    @classmethod
+    def of_scores(cls, scores: ir.Value) -> Mask | None:
+        """The mask of what softmax takes."""
+        select = made_by(scores, "stablehlo.select")
         if select is None:
             return None
         visible, *cases = select.operands

@@ -22,7 +22,7 @@ from lamina.passes.linalg.register_blocks import (
     repeat,
     store_vector,
 )
-from lamina.passes.loops import for_steps, index, load, store
+from lamina.passes.loops import for_steps, if_else, index, load, store
 
 Position = dict[int, ir.Value]
 Range = tuple[int, int]
@@ -218,12 +218,26 @@ def block_of(extent: int, most: int) -> int:
     return math.ceil(extent / math.ceil(extent / most))
 
 
-def each(low: ir.Value, extent: int, size: int, body: Callable[[ir.Value, int], None]) -> None:
-    """Blocks of so many, and one of what is left: their first and their size."""
+def each(
+    extent: int, size: int, body: Callable[[ir.Value, int], None], end: ir.Value | None = None
+) -> None:
+    """Blocks of so many, and one of what is left: their first and their size. None from `end` on,
+    which is at a block's end."""
     rest = extent % size
-    for_steps(low, index(extent - rest), size, lambda first: body(first, size))
-    if rest:
-        body(index(extent - rest), rest)
+    whole = high = index(extent - rest)
+    if end is not None:
+        high = arith.MinUIOp(whole, end).result
+    for_steps(index(0), high, size, lambda first: body(first, size))
+    if rest and end is None:
+        body(whole, rest)
+    elif rest:
+        is_seen = arith.CmpIOp(arith.CmpIPredicate.ugt, end, whole).result
+
+        def last() -> list[ir.Value]:
+            body(whole, rest)
+            return []
+
+        if_else(is_seen, last, lambda: [], [])
 
 
 def for_both(

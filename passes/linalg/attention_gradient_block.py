@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight
+from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
     Position,
@@ -43,6 +45,8 @@ class Layout:
     queries: int
     keys: int
     """Of a step."""
+    mask: Mask | None
+    """What hides keys that then can be left out."""
 
 
 class QueryBlock:
@@ -62,6 +66,7 @@ class QueryBlock:
         self._last = index(extent - 1)
         left = arith.SubIOp(index(extent), at[self._query]).result
         self._valid = arith.MinUIOp(index(n), left).result if extent % n else index(n)
+        self._end = None if layout.mask is None else self._end_of(layout.mask)
         self._turned = {p.rows: self._turn(p.rows) for p in region.products}
         self._side_by_side = {
             sink.other: self._in_rows(sink.other, at, (self._query, n), self._blocks.query, self._last)
@@ -79,6 +84,15 @@ class QueryBlock:
         self._totals = {
             sink: array(n, sink.other.width) for sink in region.sinks if sink.over_keys
         }
+
+    def _end_of(self, mask: Mask) -> ir.Value:
+        """Before which key all are that the block's queries see."""
+        region, at = self._region, self._at
+        bounds = {d: (Scalar(at[d]), Scalar(at[d])) for d in (*region.batch, *region.rows)}
+        first = Scalar(at[self._query])
+        bounds[self._query] = (first, first + (self._queries - 1))
+        blocks = blocks_in_sight(mask, bounds, region.keys, self._keys, self._step)
+        return (blocks * self._step).value
 
     def write(self) -> None:
         """All of it."""
@@ -141,8 +155,8 @@ class QueryBlock:
             for_steps(index(0), index(self._queries), 1, begin)
         self._ready |= {product.op.results[0] for product in sweep.products}
         each(
-            index(0), self._keys, self._step,
-            lambda first, size: self._part(at, sweep, first, size, is_last=is_last),
+            self._keys, self._step,
+            lambda first, size: self._part(at, sweep, first, size, is_last=is_last), self._end,
         )  # fmt: skip
         self._ready |= {*starts, *sweep.kept}
         derived = [value for value in sweep.rows if value not in starts]

@@ -7,7 +7,8 @@ computed transposed, a vector holding one key's for 16 queries, so that softmax 
 lanes; then what the program does to them (scale, mask, bias). Kept for each query are the highest
 score so far, the sum of exponentials relative to it, and the sum of these times v: when the highest
 grows, both sums are scaled down. (Milakov and Gimelshein, Online normalizer calculation for softmax,
-2018; Dao, FlashAttention-2, 2023.) No more than a block of scores is in memory.
+2018; Dao, FlashAttention-2, 2023.) No more than a block of scores is in memory. Keys that a mask of
+positions hides from all queries of a block, as a causal one does half of them, are left out.
 
 Leaves other functions alone. Takes what `stablehlo-outline-attention{whole=16}` makes.
 
@@ -23,6 +24,8 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
 from lamina.passes.base import Pass
+from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight
+from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
@@ -143,8 +146,19 @@ class _Writer:
             )
 
         for_steps(index(0), index(n), 1, begin)
-        each(index(0), shape.keys, self._keys, lambda k, size: self._step(at, k, size))
+        each(shape.keys, self._keys, lambda k, size: self._step(at, k, size), self._end(at))
         self._finish(at)
+
+    def _end(self, at: Position) -> ir.Value | None:
+        """Before which key all are that the block's queries see; None where that is not known."""
+        shape, mask = self._shape, Mask.of(self._attention)
+        if mask is None:
+            return None
+        bounds = {d: (Scalar(at[d]), Scalar(at[d])) for d in self._around}
+        first = Scalar(at[self._query])
+        bounds[self._query] = (first, first + (self._queries - 1))
+        blocks = blocks_in_sight(mask, bounds, shape.keys_dim, shape.keys, self._keys)
+        return (blocks * self._keys).value
 
     # ---- a block of keys -----------------------------------------------------------------------
     def _step(self, at: Position, first: ir.Value, keys: int) -> None:

@@ -11,7 +11,9 @@ with respect to keys and values.
 
 Tasks are batches and heads, as others would add to the same sums; where these are few, queries too
 are divided, and each part has sums of its own that are added up in the end. In memory are the scores of
-one block for each of at most as many tasks as fit into `kept_bytes`.
+one block for each of at most as many tasks as fit into `kept_bytes`. Keys that a mask of positions hides
+from all queries of a block are left out, if all that is made of their scores is zero. (What is infinite
+or NaN there is then not multiplied by zero.)
 
 example: test/passes/linalg/write_attention_gradient.mlir
 """
@@ -20,10 +22,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
+from lamina.passes.gpu.attention_mask import Mask
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
     Position,
@@ -41,8 +44,10 @@ from lamina.passes.linalg.attention_gradient_block import Layout, QueryBlock
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.loops import for_steps, for_tasks, index, load, store
+from lamina.passes.stablehlo.facts import reducer_of
 from lamina.passes.stablehlo.score_region import ScoreRegion, Sink, positions_in
 from lamina.passes.stablehlo.score_sweeps import Sweeps
+from lamina.passes.stablehlo.score_zeros import HiddenZeros
 
 KIND = "attention_gradient"
 _KEYS = 64  # of a step, roughly
@@ -109,8 +114,9 @@ class _Writer:
         region, options = self._region, self._options
         kept = [array(self._slots, self._keys, self._queries) for _ in range(self._plan.arrays)]
         self._layout = Layout(
-            region, self._plan, self._blocks, self._buffers, kept, self._queries, self._step
-        )
+            region, self._plan, self._blocks, self._buffers, kept, self._queries, self._step,
+            _mask(region),
+        )  # fmt: skip
         self._partial = {
             sink: array(self._units, self._keys, sink.other.width)
             for sink in region.sinks
@@ -203,6 +209,19 @@ class _Writer:
             for_steps(index(0), index(width), 1, element)
 
         for_tasks(counts, tasks, grain, one)
+
+
+def _mask(region: ScoreRegion) -> Mask | None:
+    """The mask of scores, if all that it hides from queries that see the first key is zero."""
+    for op in region.ops:
+        scores = op.operands[0]
+        if op.name == "stablehlo.reduce" and reducer_of(op) == "stablehlo.maximum":
+            mask = Mask.of_scores(scores)
+            if mask is None or region.dims[scores] != tuple(range(region.width)):
+                return None
+            zeros = HiddenZeros(region, scores, mask.visible, when=mask.when)
+            return replace(mask, is_infinite=False) if zeros.are_all_sums() else None
+    return None
 
 
 def _digits(number: ir.Value, counts: Sequence[int]) -> list[ir.Value]:

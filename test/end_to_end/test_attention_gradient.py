@@ -118,6 +118,27 @@ def test_gradient_is_one_kernel_that_gives_jaxs(way: Any, arguments: tuple[Any, 
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("low", [-np.inf, -1e30])
+@pytest.mark.parametrize(
+    ("queries", "keys", "offset"), [(100, 300, 0), (45, 257, -5), (300, 100, 3), (64, 700, 600)]
+)
+def test_keys_that_nobody_sees_are_left_out(
+    queries: int, keys: int, offset: int, low: float
+) -> None:
+    """Where each block of queries sees some keys more; with -5, the first ones see none, which makes
+    all NaN that JAX makes NaN, or equal weights."""
+    q, k, v = (_normal(1, 2, n, 16) for n in (queries, keys, keys))
+
+    def masked(m: Any, q: Any, k: Any, v: Any) -> Any:
+        seen = m.numpy.arange(queries)[:, None] + offset >= m.numpy.arange(keys)
+        return _einsum(m, q, k, v, lambda m, s: m.numpy.where(seen, s, low))
+
+    got = [lamina.jit(lambda *x: masked(lamina, *x))(q, k, v), *_gradient(lamina, masked)(q, k, v)]
+    want = [masked(jax, q, k, v), *_gradient(jax, masked)(q, k, v)]
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(ml_dtypes.bfloat16, 0.02), (np.float16, 0.002)])
 @pytest.mark.parametrize("way", [_einsum, _by_hand, _causal])
 def test_narrow_floats_have_scores_in_f32(way: Any, dtype: Any, tolerance: float) -> None:

@@ -40,6 +40,34 @@ func.func @attention(%q: tensor<2x64x16xf32>, %k: tensor<2x128x16xf32>, %v: tens
   return %o : tensor<2x64x32xf32>
 }
 
+// Blocks of keys are dropped from the end as long as all of them come after the last query.
+// CHECK-LABEL: func.func @causal
+// CHECK: %[[SEEN:.*]] = scf.while
+// CHECK: %[[END:.*]] = arith.muli %[[SEEN]]
+// CHECK: %[[HIGH:.*]] = arith.minui {{.*}}, %[[END]]
+// CHECK: scf.for {{.*}} to %[[HIGH]]
+func.func @causal(%q: tensor<2x64x16xf32>, %k: tensor<2x128x16xf32>, %v: tensor<2x128x32xf32>) -> tensor<2x64x32xf32> attributes {lamina.kind = "attention"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x64x16xf32>, tensor<2x128x16xf32>) -> tensor<2x64x128xf32>
+  %half = stablehlo.constant dense<5.0e-01> : tensor<2x64x128xf32>
+  %t = stablehlo.multiply %s, %half : tensor<2x64x128xf32>
+  %i = stablehlo.iota dim = 1 : tensor<2x64x128xi32>
+  %j = stablehlo.iota dim = 2 : tensor<2x64x128xi32>
+  %seen = stablehlo.compare GE, %i, %j, SIGNED : (tensor<2x64x128xi32>, tensor<2x64x128xi32>) -> tensor<2x64x128xi1>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<2x64x128xf32>
+  %hidden = stablehlo.select %seen, %t, %low : tensor<2x64x128xi1>, tensor<2x64x128xf32>
+  %m = stablehlo.reduce(%hidden init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %d = stablehlo.subtract %hidden, %mb : tensor<2x64x128xf32>
+  %e = stablehlo.exponential %d : tensor<2x64x128xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x64x128xf32>
+  %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x64x128xf32>, tensor<2x128x32xf32>) -> tensor<2x64x32xf32>
+  return %o : tensor<2x64x32xf32>
+}
+
 // CHECK-LABEL: func.func @other
 // CHECK: stablehlo.add
 func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {lamina.kind = "loop"} {

@@ -58,6 +58,72 @@ func.func @gradient(%q: tensor<2x128x16xf32>, %k: tensor<2x64x16xf32>, %v: tenso
   return %dv, %dk, %dq : tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>
 }
 
+// Keys behind the last query are left out of each sweep.
+// CHECK-LABEL: func.func @causal
+// CHECK: %[[SEEN:.*]] = scf.while
+// CHECK: %[[END:.*]] = arith.muli %[[SEEN]]
+// CHECK-COUNT-4: arith.minui {{.*}}, %[[END]]
+func.func @causal(%q: tensor<2x128x16xf32>, %k: tensor<2x64x16xf32>, %v: tensor<2x64x16xf32>, %g: tensor<2x128x16xf32>)
+    -> (tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>) attributes {lamina.kind = "attention_gradient"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xf32>, tensor<2x64x16xf32>) -> tensor<2x128x64xf32>
+  %i = stablehlo.iota dim = 1 : tensor<2x128x64xi32>
+  %j = stablehlo.iota dim = 2 : tensor<2x128x64xi32>
+  %seen = stablehlo.compare GE, %i, %j, SIGNED : (tensor<2x128x64xi32>, tensor<2x128x64xi32>) -> tensor<2x128x64xi1>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<2x128x64xf32>
+  %hidden = stablehlo.select %seen, %s, %low : tensor<2x128x64xi1>, tensor<2x128x64xf32>
+  %m = stablehlo.reduce(%hidden init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %d = stablehlo.subtract %hidden, %mb : tensor<2x128x64xf32>
+  %e = stablehlo.exponential %d : tensor<2x128x64xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x128x64xf32>
+  %dv = stablehlo.dot_general %p, %g, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xf32>, tensor<2x128x16xf32>) -> tensor<2x64x16xf32>
+  %dp = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xf32>, tensor<2x64x16xf32>) -> tensor<2x128x64xf32>
+  %x = stablehlo.multiply %dp, %p : tensor<2x128x64xf32>
+  %t = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %y = stablehlo.subtract %dp, %tb : tensor<2x128x64xf32>
+  %ds = stablehlo.multiply %y, %p : tensor<2x128x64xf32>
+  %dk = stablehlo.dot_general %ds, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xf32>, tensor<2x128x16xf32>) -> tensor<2x64x16xf32>
+  %dq = stablehlo.dot_general %ds, %k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x128x64xf32>, tensor<2x64x16xf32>) -> tensor<2x128x16xf32>
+  return %dv, %dk, %dq : tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>
+}
+
+// What is made of hidden scores is not zero.
+// CHECK-LABEL: func.func @not_zero
+// CHECK-NOT: scf.while
+func.func @not_zero(%q: tensor<2x128x16xf32>, %k: tensor<2x64x16xf32>, %v: tensor<2x64x16xf32>, %g: tensor<2x128x16xf32>)
+    -> (tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>) attributes {lamina.kind = "attention_gradient"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xf32>, tensor<2x64x16xf32>) -> tensor<2x128x64xf32>
+  %i = stablehlo.iota dim = 1 : tensor<2x128x64xi32>
+  %j = stablehlo.iota dim = 2 : tensor<2x128x64xi32>
+  %seen = stablehlo.compare GE, %i, %j, SIGNED : (tensor<2x128x64xi32>, tensor<2x128x64xi32>) -> tensor<2x128x64xi1>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<2x128x64xf32>
+  %hidden = stablehlo.select %seen, %s, %low : tensor<2x128x64xi1>, tensor<2x128x64xf32>
+  %m = stablehlo.reduce(%hidden init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %d = stablehlo.subtract %hidden, %mb : tensor<2x128x64xf32>
+  %e = stablehlo.exponential %d : tensor<2x128x64xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x128x64xf32>
+  %dv = stablehlo.dot_general %p, %g, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xf32>, tensor<2x128x16xf32>) -> tensor<2x64x16xf32>
+  %dp = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xf32>, tensor<2x64x16xf32>) -> tensor<2x128x64xf32>
+  %x = stablehlo.multiply %dp, %p : tensor<2x128x64xf32>
+  %t = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %y = stablehlo.subtract %dp, %tb : tensor<2x128x64xf32>
+  %ds = stablehlo.add %y, %p : tensor<2x128x64xf32>
+  %dk = stablehlo.dot_general %ds, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xf32>, tensor<2x128x16xf32>) -> tensor<2x64x16xf32>
+  %dq = stablehlo.dot_general %ds, %k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x128x64xf32>, tensor<2x64x16xf32>) -> tensor<2x128x16xf32>
+  return %dv, %dk, %dq : tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>
+}
+
 // CHECK-LABEL: func.func @other
 // CHECK: stablehlo.add
 func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {lamina.kind = "loop"} {
