@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import copied
 from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 from lamina.passes.loops import extract, index
 
@@ -82,11 +83,7 @@ def _inline(op: ir.Operation, producer: Generic) -> list[ir.Operation]:
             if inner.name == "linalg.index":
                 now[inner.results[0]] = positions[ir.IntegerAttr(inner.attributes["dim"]).value]
                 continue
-            copy = inner.clone().operation
-            for number, operand in enumerate(inner.operands):
-                if operand in now:
-                    copy.operands[number] = now[operand]
-            now |= zip(inner.results, copy.results, strict=True)
+            copy = copied(inner, now)
             if copy.name == _EXTRACT:
                 made.append(copy)
         value = end.operands[0]

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import copied
 from lamina.passes.linalg.structure import (
     Generic,
     generics_together,
@@ -131,9 +132,5 @@ def _copied(block: ir.Block, now: dict[ir.Value, ir.Value]) -> list[ir.Value]:
     """A body's ops once more, on what `now` says its values are; what it yields."""
     *computing, end = (op.operation for op in block.operations)
     for op in computing:
-        copy = op.clone().operation
-        for number, operand in enumerate(op.operands):
-            if operand in now:
-                copy.operands[number] = now[operand]
-        now |= zip(op.results, copy.results, strict=True)
+        copied(op, now)
     return [now.get(value, value) for value in end.operands]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
+from lamina.passes.copies import copied, read_instead
 from lamina.passes.loops import GRAIN
 
 TASK = "lamina.task"
@@ -93,12 +94,7 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
         inside = dict(zip(captured, entry.arguments, strict=False))
         with ir.InsertionPoint(entry):
             for op in recomputed:
-                copy = op.clone()
-                for position, operand in enumerate(op.operands):
-                    if operand in inside:
-                        copy.operands[position] = inside[operand]
-                for old, new in zip(op.results, copy.results, strict=True):
-                    inside[old] = new
+                copied(op, inside)
             low, high = entry.arguments[len(captured)], entry.arguments[len(captured) + 1]
             run = scf.ForOp(low, high, arith.ConstantOp(index, 1).result)
             func.ReturnOp([])
@@ -111,7 +107,7 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
             argument.replace_all_uses_with(value)
         for op in list(body.operations)[:-1]:
             op.operation.move_before(end)
-            _rename(op.operation, inside)
+            read_instead(op.operation, inside)
     loop.erase()
     return True
 
@@ -180,13 +176,3 @@ def _is_dense_buffer(value: ir.Value) -> bool:
     return ir.MemRefType(value.type).affine_map == ir.AffineMap.get_identity(
         ir.MemRefType(value.type).rank
     )
-
-
-def _rename(op: ir.Operation, inside: dict[ir.Value, ir.Value]) -> None:
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        for position, operand in enumerate(inner.operands):
-            if operand in inside:
-                inner.operands[position] = inside[operand]
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)

@@ -33,6 +33,7 @@ from math import inf
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import read_instead
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.fuse_outline import Kernels
@@ -141,7 +142,7 @@ def _outline(op: ir.Operation, kernels: Kernels, step: Step, form: str) -> None:
         moved = op.clone(end).operation
         for number, argument in zip(updated, block.arguments):
             moved.operands[number] = argument
-        _read_instead(moved, inside)
+        read_instead(moved, inside)
         hlo.return_([moved.results[number] for number in returned])
     callee = kernels.add(function, op.name.removeprefix("stablehlo."))
     with ir.InsertionPoint(op), op.location:
@@ -162,18 +163,6 @@ def _goes_in(value: ir.Value) -> bool:
     """Whether a value is a constant that the kernel makes itself."""
     constant = made_by(value, CONSTANT)
     return constant is not None and fuse_ops.is_clonable_constant(constant)
-
-
-def _read_instead(op: ir.Operation, inside: dict[ir.Value, ir.Value]) -> None:
-    """Let an op and all in it read the values of the function that it is in."""
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        for number, value in enumerate(inner.operands):
-            if value in inside:
-                inner.operands[number] = inside[value]
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
 
 
 def _i32(number: int) -> ir.Attribute:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import copied
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import is_pure, is_unused
 from lamina.passes.stablehlo.fuse_outline import Kernels
@@ -234,15 +235,12 @@ class _Block:
         attributes["lamina.library"] = ir.StringAttr.get(LIBRARY)
         attributes["lamina.reason"] = ir.StringAttr.get(_reason(group, root))
         now = dict(zip(arguments, block.arguments))
-        with ir.InsertionPoint(block) as end, root.location:
+        with ir.InsertionPoint(block), root.location:
             for position, small in members:
                 for op in [*small.views, self._ops[position]]:
                     if op.results[0] in now:
                         continue
-                    clone = op.clone(end).operation
-                    for number, operand in enumerate(op.operands):
-                        clone.operands[number] = now[operand]
-                    now |= dict(zip(op.results, clone.results))
+                    copied(op, now)
             hlo.return_([now[value] for value in results])
         return kernels.add(function, root.name.split(".")[-1]), list(arguments), results
 

@@ -27,6 +27,7 @@ from operator import attrgetter
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import copied
 from lamina.passes.stablehlo.facts import CHEAP, CONSTANT, computes_elements
 
 _ROUNDS = 3
@@ -203,10 +204,10 @@ class _Lives:
         position = uses[0].position
         before = self._first_at.get(position, self.ops[position])
         copies: dict[ir.Value, ir.Value] = {}
-        clones = [self._clone(self.ops[member], before, copies) for member in cone]
-        for use in uses:
-            old = use.op.operands[use.number]
-            use.op.operands[use.number] = self._copy_of(old, before, copies)
+        with ir.InsertionPoint(before):
+            clones = [copied(self.ops[member], copies) for member in cone]
+            for use in uses:
+                use.op.operands[use.number] = self._copy_of(use.op.operands[use.number], copies)
         self._first_at[position] = clones[0]
         self.uses[value] = [use for use in self.uses[value] if use not in uses]
         for clone in clones:
@@ -215,24 +216,12 @@ class _Lives:
                 if known is not None:
                     insort(known, _Use(position, clone, number), key=attrgetter("position"))
 
-    def _clone(
-        self, op: ir.Operation, before: ir.Operation, copies: dict[ir.Value, ir.Value]
-    ) -> ir.Operation:
-        clone = op.clone(ir.InsertionPoint(before)).operation
-        for number, operand in enumerate(op.operands):
-            if operand in copies:
-                clone.operands[number] = copies[operand]
-        copies.update(zip(op.results, clone.results, strict=True))
-        return clone
-
-    def _copy_of(
-        self, value: ir.Value, before: ir.Operation, copies: dict[ir.Value, ir.Value]
-    ) -> ir.Value:
+    def _copy_of(self, value: ir.Value, copies: dict[ir.Value, ir.Value]) -> ir.Value:
         """The clone of a value, or of a view of it."""
         if value not in copies:
             view = self.ops[self.maker[value]]
-            self._copy_of(view.operands[0], before, copies)
-            self._clone(view, before, copies)
+            self._copy_of(view.operands[0], copies)
+            copied(view, copies)
         return copies[value]
 
 
