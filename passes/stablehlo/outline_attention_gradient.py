@@ -48,6 +48,7 @@ _DOT, _EXPONENTIAL = "stablehlo.dot_general", "stablehlo.exponential"
 _NEEDED = {_DOT, _EXPONENTIAL, "stablehlo.reduce"}
 """Ops without which there is no softmax's derivative."""
 _NEAR = 32  # values made of a product by element-wise ops, nearest first
+_MOST_SIDES = 64  # ops that would be done again for each score, in each sweep
 _TYPES = ("f32", *NARROW)
 
 
@@ -90,6 +91,8 @@ class OutlineAttentionGradient(Pass):
     def _is_wanted(self, region: ScoreRegion) -> bool:
         names = {op.name for op in region.ops}
         if not _NEEDED <= names | {_DOT} or len(region.products) < 2:
+            return False
+        if len(region.sides) > _MOST_SIDES:
             return False
         products = [*(p.op for p in region.products), *(s.op for s in region.sinks)]
         if any(map(asks_for_tf32, products)):
@@ -141,7 +144,8 @@ def _outline(region: ScoreRegion, kernels: Kernels) -> None:
         products = {product.op for product in region.products}
         ends = {defining(v) for s in region.sinks for v in (s.op.results[0], s.result)}
         inside = {*region.ops, *region.sides, *products, *ends}
-        for op in [inner.operation for inner in first.block.operations]:
+        before = [op for op in region.sides if op.block != first.block]  # constants
+        for op in [*before, *(inner.operation for inner in first.block.operations)]:
             if op in products:
                 copies.product(op)
             elif op in ends:

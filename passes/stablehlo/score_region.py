@@ -341,7 +341,9 @@ class _Reader:
         work = [v for op in self._region.ops for v in op.operands if v not in self._dims]
         while work:
             op = defining(work.pop())
-            if op is not None and op not in sides and _is_side(op):
+            if op is None or op in sides or not _is_side(op):
+                continue
+            if op in self._positions or op.name == CONSTANT:  # others outside a loop are read
                 sides[op] = None
                 work += op.operands
         self._region.sides = sorted(sides, key=lambda op: self._positions.get(op, -1))

@@ -214,6 +214,30 @@ def test_layers_each_have_a_kernel() -> None:
     np.testing.assert_allclose(compiled(w, x), want, atol=1e-4 * float(np.abs(want).max()))
 
 
+def test_steps_of_a_loop() -> None:
+    """A step's gradient, with a mask that was made before the loop."""
+    q, k, v = _normal(1, 40, 16), _normal(1, 70, 16), _normal(1, 70, 16)
+
+    def train(m: Any) -> Any:
+        def f(q: Any, k: Any, v: Any) -> Any:
+            seen = m.numpy.arange(40)[:, None] >= m.numpy.arange(70)
+
+            def loss(q: Any) -> Any:
+                scores = m.numpy.where(seen, q @ m.numpy.swapaxes(k, 1, 2), -1e30)
+                return m.numpy.sum((m.nn.softmax(scores, -1) @ v) ** 2)
+
+            def step(q: Any, _: Any) -> Any:
+                return q - 0.1 * m.grad(loss)(q), None
+
+            return m.lax.scan(step, q, None, length=5)[0]
+
+        return m.jit(f)
+
+    compiled = train(lamina).lower(q, k, v).compile()
+    assert "call @fused_attention_gradient" in compiled.as_text("fused")
+    np.testing.assert_allclose(compiled(q, k, v), train(jax)(q, k, v), rtol=1e-4, atol=1e-5)
+
+
 def test_other_uses_of_scores_are_left_alone() -> None:
     """The probabilities are returned; a bias has a gradient."""
     q, k, v, bias = _normal(1, 2, 32, 16), _normal(1, 2, 48, 16), _normal(1, 2, 48, 16), _normal(32, 48)
