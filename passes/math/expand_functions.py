@@ -3,7 +3,9 @@
 Each `math` op that has a formula becomes a call of a private function, one per operation and type,
 that LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of
 libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. A sine and a cosine of
-the same operand share their work. Leaves alone what has no formula: libm computes it.
+the same operand share their work. Where `vector_bits` are 512, some formulas of f32 use what AVX-512
+has: tables in registers (`lookups`), guesses, limits in one instruction. Leaves alone what has no
+formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
