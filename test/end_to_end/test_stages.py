@@ -275,3 +275,21 @@ def test_the_gradient_of_many_steps_compiles_in_time_linear_in_them():
     build(3)
     short, long = build(15), build(60)
     assert long < 4 * short * 2 + 1.0, (short, long)
+
+
+def test_more_layers_take_no_more_kernels():
+    def kernels(layers):
+        def loss(weights, x):
+            for w, v in weights:
+                scores = lamina.nn.softmax(x @ w @ x.swapaxes(1, 2))
+                x = x + lamina.nn.gelu(scores @ x @ v)
+            return (x * x).sum()
+
+        shape = lamina.ShapeDtypeStruct((24, 24), np.float32)
+        x = lamina.ShapeDtypeStruct((2, 40, 24), np.float32)
+        compiled = lamina.jit(lamina.grad(loss)).lower([(shape, shape)] * layers, x).compile()
+        rows = json.loads(compiled.as_text("manifest"))["kernels"]
+        return len({row["symbol"] for row in rows}), sum(row["calls"] for row in rows)
+
+    (few, calls), (many, more_calls) = kernels(4), kernels(8)
+    assert many == few and more_calls > 1.5 * calls
