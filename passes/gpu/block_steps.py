@@ -19,7 +19,7 @@ from lamina.passes.gpu.threads import (
     when,
 )
 from lamina.passes.linalg.structure import root_buffer
-from lamina.passes.loops import find_ops, for_range, index, load, store
+from lamina.passes.loops import find_ops, for_range, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 BLOCK_THREADS = 256
@@ -198,11 +198,11 @@ class BlockSteps(Steps):
         ).result
 
     def copy(self, source: ir.Value, target: ir.Value) -> None:
-        read, written, shape = self.known[source], self.known[target], list(source.type.shape)
+        read, written, shape = self.read(source), self.known[target], list(source.type.shape)
 
         def one(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             at = positions(number, shape)
-            store(load(read, at), written, at)
+            store(read(at), written, at)
             return []
 
         strided(self.thread, math.prod(shape), BLOCK_THREADS, [], one)

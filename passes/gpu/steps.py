@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lamina.dialects.builders.buffers import reshaped
+from lamina.dialects.constants import array_in
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.kernels import Kernel, Kernels
+from lamina.passes.gpu.scalars import constant
 from lamina.passes.gpu.threads import replace_operands
 from lamina.passes.loops import find_ops, index, load
 
@@ -30,6 +33,8 @@ class Steps:
         }
         self.known: dict[ir.Value, ir.Value] = {}
         self.offsets: dict[ir.Value, int] = {}
+        self.splats: dict[ir.Value, tuple[Any, ir.Type]] = {}
+        """Constants of one number everywhere, and its type."""
 
     def write(self, blocks: int, threads: int) -> None:
         """Replaces the function and its callees by the kernel."""
@@ -50,6 +55,11 @@ class Steps:
         for op in (self.function, *self.others):
             op.erase()
         self.kernels.finish()
+        device = self.kernels.device
+        used = {op.attributes["name"].value for op in find_ops(device, "memref.get_global")}
+        for op in find_ops(device, "memref.global"):
+            if op.attributes["sym_name"].value not in used:
+                op.erase()
 
     def _emit(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -149,9 +159,10 @@ class Steps:
             case "memref.reinterpret_cast":
                 of = ir.MemRefType(op.results[0].type)
                 self.known[op.results[0]] = seen_as(self.known[op.operands[0]], of)
+                if op.operands[0] in self.splats:
+                    self.splats[op.results[0]] = self.splats[op.operands[0]]
             case "memref.get_global":
-                copy = op.clone().operation
-                self.known[op.results[0]] = copy.results[0]
+                self._constant(op)
             case "memref.copy":
                 self.copy(*op.operands)
             case "func.call":
@@ -173,6 +184,24 @@ class Steps:
                 pass
             case name:
                 raise CompileError.at(op, f"{name} in a program of one kernel")
+
+    def _constant(self, op: ir.Operation) -> None:
+        """A constant array, unless it is one number everywhere that is only copied."""
+        found = ir.SymbolTable(self.module.operation)[op.attributes["name"].value].operation
+        array = array_in(found, "initial_value", op.results[0].type)
+        if array.size and not any(array.strides):
+            element = ir.MemRefType(op.results[0].type).element_type
+            self.splats[op.results[0]] = (array.flat[0], element)
+        uses = [use.owner.operation.name for use in op.results[0].uses]
+        if op.results[0] not in self.splats or set(uses) != {"memref.copy"}:
+            self.known[op.results[0]] = op.clone().operation.results[0]
+
+    def read(self, source: ir.Value) -> Callable[[Sequence[ir.Value]], ir.Value]:
+        """What reads an element of a buffer of the function."""
+        if source in self.splats:
+            value = constant(*self.splats[source]).value
+            return lambda at: value
+        return lambda at: load(self.known[source], at)
 
     def _switch(self, op: ir.Operation) -> None:
         """Branches in branches: all threads of a warp go the same way."""

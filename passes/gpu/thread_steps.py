@@ -9,7 +9,7 @@ from itertools import product
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.steps import Steps, seen_as
 from lamina.passes.gpu.threads import gpu_id
-from lamina.passes.loops import for_each, index, load, store
+from lamina.passes.loops import for_each, index, store
 
 LANE_THREADS = 128  # of a block
 _UNROLLED = 64  # elements of a copy
@@ -28,16 +28,16 @@ class ThreadSteps(Steps):
         return seen_as(self.stack[offset], type_)
 
     def copy(self, source: ir.Value, target: ir.Value) -> None:
-        read, written = self.known[source], self.known[target]
+        read, written = self.read(source), self.known[target]
         shape = list(source.type.shape)
         if math.prod(shape) <= _UNROLLED:
             for position in product(*map(range, shape)):
                 at = [index(i) for i in position]
-                store(load(read, at), written, at)
+                store(read(at), written, at)
             return
 
         def one(at: list[ir.Value], _: list[ir.Value]) -> list[ir.Value]:
-            store(load(read, at), written, at)
+            store(read(at), written, at)
             return []
 
         for_each(shape, [], one)

@@ -134,6 +134,18 @@ def _integers_numpy(n):
     return np.uint32(0), bits, wide
 
 
+def _complex(x):
+    return lax.scan(lambda c, v: (c * v + 1, c), np.complex64(1j), x)
+
+
+def _complex_numpy(x):
+    c, rows = np.complex64(1j), []
+    for v in x:
+        rows.append(c)
+        c = c * v + 1
+    return c, np.array(rows)
+
+
 # ---- lanes ---------------------------------------------------------------------------------------
 def _collatz(n):
     def one(n):
@@ -308,6 +320,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Callable[..., Any
     "branches": (_branches, (_x(3), 2), _branches_numpy),
     "sorted_window": (_sorted_window, (_x(8),), _sorted_window_numpy),
     "integers": (_integers, (np.uint32(0xDEADBEEF),), _integers_numpy),
+    "complex": (_complex, (_x(4) + np.complex64(1j),), _complex_numpy),
     "collatz": (_collatz, (np.arange(1, 300, dtype=np.int32),), _collatz_numpy),
     "mandelbrot": (_mandelbrot, (_x(131, dtype=np.complex64) + 1j * _x(131),), _mandelbrot_numpy),
     "walks": (_walks, (_x(70, 3), _x(3)), _walks_numpy),
