@@ -38,7 +38,7 @@ _KINDS = {
     "update": "kLoop",
 }
 _OPCODES = {"broadcast_in_dim": "broadcast", "dot_general": "dot", "if": "conditional",
-            "case": "conditional", "optimization_barrier": "opt-barrier"}  # fmt: skip
+            "case": "conditional", "optimization_barrier": "opt-barrier", "top_k": "topk"}  # fmt: skip
 _CONTROL = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _SHOWN_ELEMENTS = 16
 

@@ -101,6 +101,7 @@ from lamina.dialects.builders.others import (
     optimization_barrier,
     rng,
     rng_bit_generator,
+    top_k,
     triangular_solve,
 )
 from lamina.dialects.builders.reductions import (
@@ -199,6 +200,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "transpose",
     "triangular_solve",
     "while_",

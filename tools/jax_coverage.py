@@ -32,7 +32,7 @@ _OTHERWISE = {
     "functions over other primitives": (
         "approx_top_k composite cumlogsumexp device_put mulhi platform_index ragged_dot_general "
         "random_gamma scaled_dot scaled_matmul scatter-sub select_and_gather_add select_and_scatter "
-        "select_and_scatter_add stack tile top_k unstack"
+        "select_and_scatter_add stack tile unstack"
     ),
     "keys are pytrees of words, handled by functions": (
         "random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap"

@@ -1,6 +1,6 @@
 """Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
 LAPACK's routines (lapack.py), Fourier transforms and scans as code generated for their shapes,
-sorts, Python callbacks and collectives as calls of the runtime.
+sorts, the greatest elements of rows, Python callbacks and collectives as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -26,7 +26,7 @@ from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.small_matrices import LIBRARY as SMALL_MATRICES
-from lamina.passes.stablehlo.sort_order import SortOrder
+from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _TASK_FLOPS = 200_000  # the least work worth a task of its own
@@ -258,17 +258,39 @@ def _sort(
         raise CompileError.at(sort, "not a sort by the order of numbers")
     pointers = _Pointers.of(function, sort)
     keys = [(key.operand, key.kind, int(key.descending)) for key in order.keys]
-    words = [
+    plan = _words(
         order.outer, order.length, order.inner, len(order.widths), len(keys), *order.widths,
         *(word for key in keys for word in key),
-    ]  # fmt: skip
-    plan = f"[{len(words)} x i64] [{', '.join(f'i64 {word}' for word in words)}]"
+    )  # fmt: skip
     return (
         f"declare void @lamina_sort(ptr, ptr, ptr)\n@plan = private constant {plan}\n"
         f"define void @{symbol}({pointers.parameters}) {{\n{pointers.arrays()}\n"
         "  call void @lamina_sort(ptr @plan, ptr %operands, ptr %results)\n  ret void\n}\n",
         0,
     )
+
+
+def _top_k(
+    function: ir.Operation, op: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    """The runtime's search for the greatest elements of rows."""
+    top = TopK.of(op) if op.name == "chlo.top_k" else None
+    if top is None:
+        raise CompileError.at(op, "not the greatest of some numbers")
+    pointers = _Pointers.of(function, op)
+    plan = _words(top.rows, top.length, top.count, top.width, top.kind)
+    given = ", ".join(f"ptr {pointer}" for pointer in (*pointers.operands, *pointers.results))
+    return (
+        f"declare void @lamina_top_k(ptr, ptr, ptr, ptr)\n@plan = private constant {plan}\n"
+        f"define void @{symbol}({pointers.parameters}) {{\n"
+        f"  call void @lamina_top_k(ptr @plan, {given})\n  ret void\n}}\n",
+        0,
+    )
+
+
+def _words(*words: int) -> str:
+    """Numbers as a constant array."""
+    return f"[{len(words)} x i64] [{', '.join(f'i64 {word}' for word in words)}]"
 
 
 _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
@@ -280,6 +302,7 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
     ),
     PYTHON_CALLBACK: _python_callback,
     "lamina.sort": _sort,
+    "lamina.top_k": _top_k,
     "lamina.collective": lambda function, op, symbol, target: (
         collective_kernel(function, op, symbol),
         0,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina.dialects.builders.arrays import constant
-from lamina.dialects.builders.creation import Value, create, dims_attribute, i32
+from lamina.dialects.builders.creation import Value, create, dims_attribute, i32, i64, tensor
 from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir, stablehlo_ext
 
@@ -131,3 +131,15 @@ def chlo(
     return create(
         f"chlo.{name}", results=[result_type], operands=list(operands), attributes=attributes
     ).result
+
+
+def top_k(x: Value, k: int) -> list[Value]:
+    """The k greatest elements of the last dimension, the greatest first, and their places."""
+    shape = [*x.type.shape[:-1], k]
+    op = create(
+        "chlo.top_k",
+        results=[tensor(shape, x.type.element_type), tensor_type(shape, np.int32)],
+        operands=[x],
+        attributes={"k": i64(k)},
+    )
+    return list(op.results)

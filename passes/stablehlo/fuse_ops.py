@@ -24,7 +24,7 @@ from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
-from lamina.passes.stablehlo.sort_order import SortOrder
+from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
@@ -228,6 +228,8 @@ def library_of(op: ir.Operation, products: bool = True) -> str | None:
         return op.attributes["call_target_name"].value
     if op.name == "stablehlo.sort":
         return None if SortOrder.of(op) is None else "lamina.sort"
+    if op.name == "chlo.top_k":
+        return None if TopK.of(op) is None else "lamina.top_k"
     if op.name == "stablehlo.reduce_window":
         return None if Scan.of(op) is None else "lamina.scan"
     if op.name in COLLECTIVES:

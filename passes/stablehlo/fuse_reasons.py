@@ -10,7 +10,7 @@ from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import Group
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
-from lamina.passes.stablehlo.sort_order import SortOrder
+from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 _MAX_STOPS = 3
 
@@ -42,6 +42,10 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
             assert order is not None
             rows = f"{order.outer * order.inner} rows of {order.length}"
             return f"{group.library} sorts {rows} by {len(order.keys)} of {len(order.widths)}"
+        if members[0].name == "chlo.top_k":
+            top = TopK.of(members[0])
+            assert top is not None
+            return f"{group.library} finds {top.count} of {top.length} in each of {top.rows} rows"
         routine = Lapack.of(members[0])
         if routine is not None:
             matrix = "x".join(map(str, list(members[0].operands[0].type.shape)[-2:]))

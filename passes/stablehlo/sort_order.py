@@ -2,7 +2,8 @@
 
 Known are `a < b` and `a > b` in any comparison type; what `lax.sort` emits: less, or only the right
 is NaN, and several keys as `less(a0, b0) or (not less(b0, a0) and less(a1, b1))`; and what JAX
-emits: TOTALORDER after zeros and NaNs were made equal among themselves.
+emits: TOTALORDER after zeros and NaNs were made equal among themselves. A `chlo.top_k` is by the
+order of its numbers as it stands.
 """
 
 from __future__ import annotations
@@ -71,6 +72,37 @@ class SortOrder:
             tuple(width for width in widths if width is not None),
             tuple(kept),
         )
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The greatest `count` elements of each dense row, the greatest first, and their places."""
+
+    rows: int
+    length: int
+    count: int
+    width: int
+    kind: int
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> TopK | None:
+        """What a `chlo.top_k` does; None where there is nothing to find, or its numbers are unknown."""
+        of = op.operands[0].type
+        count = ir.IntegerAttr(op.attributes["k"]).value
+        if not of.has_static_shape or 0 in of.shape or not 0 < count <= of.shape[-1] < 1 << 31:
+            return None
+        element = str(of.element_type)
+        kind = TOTAL_ORDER if element in _FLOATS else _kind_of_integers(element)
+        if kind is None:
+            return None
+        *outer, length = of.shape
+        return cls(prod(outer), length, count, _WIDTHS[element], kind)
+
+
+def _kind_of_integers(element: str) -> int | None:
+    if element in _FLOATS or element not in _WIDTHS or element.startswith("complex"):
+        return None
+    return SIGNED if element.startswith("i") and element != "i1" else UNSIGNED
 
 
 def _keys(comparator: ir.Block) -> list[Key] | None:
@@ -149,9 +181,10 @@ class _Comparator:
         if left is None or right is None or left ^ right != 1:
             return None
         if element not in _FLOATS:
-            if element not in _WIDTHS or element.startswith("complex"):
+            whole = _kind_of_integers(element)
+            if whole is None:
                 return None
-            kind = SIGNED if element.startswith("i") and element != "i1" else UNSIGNED
+            kind = whole
         elif element == "bf16":
             kind += BRAIN_FLOAT
         return [(Key(left // 2, kind, direction == "GT"), left)]

@@ -138,7 +138,7 @@ _SPECIAL: dict[str, Callable[[ir.Operation], float]] = {
     "stablehlo.dot_general": _dot,
     "stablehlo.convolution": _convolution,
     "stablehlo.sort": _sort,
-    "chlo.top_k": _sort,
+    "chlo.top_k": lambda op: _size(op.operands[0]) * _COSTLY,
     "stablehlo.cholesky": _cubic,
     "stablehlo.triangular_solve": _cubic,
 }

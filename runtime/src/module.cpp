@@ -21,6 +21,7 @@
 #include "signature.h"
 #include "sort.h"
 #include "threads.h"
+#include "top_k.h"
 
 namespace nb = nanobind;
 
@@ -129,6 +130,7 @@ nb::dict symbols() {
   nb::dict result;
   result["lamina_parallel_for"] = reinterpret_cast<uintptr_t>(&lamina_parallel_for);
   result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
+  result["lamina_top_k"] = reinterpret_cast<uintptr_t>(&lamina_top_k);
   result["lamina_collective"] = reinterpret_cast<uintptr_t>(&lamina_collective);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);

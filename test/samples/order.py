@@ -25,10 +25,11 @@ row("sort", i8(9, low=0, high=3), i32(9), call=lambda lib, x, y: lib.sort_key_va
     note="stable")
 for _spec in (u8(9), b1(9), bf16(9), c64(9)):
     row("sort", _spec, widen=False, smooth=False)
-row("sort", f32(2, 7), call=lambda lib, x: tuple(lib.top_k(x, 3)), note="top_k")
-row("sort", i32(9, low=0, high=3), call=lambda lib, x: tuple(lib.top_k(x, 4)), note="top_k")
-row("sort", f32(values=[3, np.nan, np.inf, 1, np.nan, 3]),
-    call=lambda lib, x: tuple(lib.top_k(x, 4)), note="top_k nan", smooth=False, widen=False)
+row("top_k", f32(2, 7), call=lambda lib, x: tuple(lib.top_k(x, 3)))
+row("top_k", f32(5, 2, 3), call=lambda lib, x: tuple(lib.top_k(x, 2, axis=0)), note="first axis")
+row("top_k", i32(9, low=0, high=3), call=lambda lib, x: tuple(lib.top_k(x, 4)), note="ties")
+row("top_k", f32(values=[3, np.nan, np.inf, 1, np.nan, 3]),
+    call=lambda lib, x: tuple(lib.top_k(x, 4)), note="nan", smooth=False, widen=False)
 
 
 def _generator(name: str) -> Any:

@@ -107,7 +107,8 @@ from lamina.lax.slicing import (
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
     dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
 )  # fmt: skip
-from lamina.lax.sort import approx_max_k, approx_min_k, sort, sort_key_val, sort_p, top_k
+from lamina.lax.sort import sort, sort_key_val, sort_p
+from lamina.lax.top_k import approx_max_k, approx_min_k, top_k, top_k_p
 from lamina.lax.wide_products import mulhi
 from lamina.lax.window_shapes import (
     conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple,

@@ -1,4 +1,4 @@
-"""sort: one or several arrays put in the order of the first; top_k."""
+"""sort: one or several arrays put in the order of the first."""
 
 from __future__ import annotations
 
@@ -32,64 +32,6 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
     """keys in ascending order, and values in the same order."""
     return sort((keys, values), dimension, is_stable)
-
-
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
-    """The k greatest elements along an axis, greatest first, and their indices; of equal elements
-    the first comes first. Floats are in IEEE 754's total order: NaN, inf, ..., 0.0, -0.0, ..., -inf,
-    NaN with the sign bit."""
-    shape = np.shape(operand)
-    axis = canonical_axis("top_k", axis, len(shape))
-    if not 0 <= k <= shape[axis]:
-        raise ValueError(
-            f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}"
-        )
-    if get_aval(operand).dtype.kind == "c":
-        raise ValueError("top_k is not compatible with complex inputs.")
-    index = lax.broadcasted_iota(np.int32, shape, axis)
-    # A stable sort of the reversed arrays, reversed, is descending and still has ties in order.
-    key = _total_order(operand)
-    _, order = sort((lax.rev(key, (axis,)), lax.rev(index, (axis,))), axis)
-    order = lax.slice_in_dim(lax.rev(order, (axis,)), 0, k, 1, axis)
-    return [lax.take_along_axis(operand, order, axis, mode="promise_in_bounds"), order]
-
-
-def _total_order(x: Any) -> Any:
-    """Integers in the order of floats (IEEE 754-2008, 5.10): of negative ones, all bits but the
-    sign are flipped. What is no float is its own key."""
-    dtype = get_aval(x).dtype
-    if not dtypes.is_float(dtype):
-        return x
-    n = dtype.itemsize * 8
-    bits = lax.bitcast_convert_type(lax.stop_gradient(x), np.dtype(f"int{n}"))
-    sign = lax.shift_right_arithmetic(bits, lax.full_like(bits, n - 1))
-    return lax.bitwise_xor(bits, lax.shift_right_logical(sign, lax.full_like(bits, 1)))
-
-
-def approx_max_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list[Any]:
-    """The k greatest elements along an axis and their indices: here all of them are found, whatever
-    recall_target allows to miss."""
-    return top_k(operand, k, axis=reduction_dimension)
-
-
-def approx_min_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list[Any]:
-    """The k least elements along an axis, as approx_max_k."""
-    values, indices = top_k(lax.neg(operand), k, axis=reduction_dimension)
-    return [lax.neg(values), indices]
 
 
 # ---- rules -------------------------------------------------------------------------------------

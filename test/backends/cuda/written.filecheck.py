@@ -68,10 +68,11 @@ def columns_scan(x):
     return lax.cummax(x, axis=0)
 
 
-# CHECK: // kernel fused_sort
+# CHECK: // kernel fused_top_k
 # CHECK: .shared
 # CHECK: bar.sync
 # CHECK: ld.shared.b32
+# CHECK-NOT: // kernel
 @print_ptx("f32[64,1000]")
 def top_k(x):
     return lax.top_k(x, 5)

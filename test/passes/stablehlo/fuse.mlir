@@ -253,3 +253,15 @@ func.func @product(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tens
   %1 = stablehlo.negate %0 : tensor<1024x1024xf32>
   return %1 : tensor<1024x1024xf32>
 }
+
+// -----
+
+// The runtime finds the greatest elements of rows; of nothing there is nothing to find.
+// CHECK-LABEL: func.func @greatest
+// CHECK: func.func private @fused_top_k_0(%{{.*}}: tensor<4x90xbf16>) -> tensor<4x3xi32> attributes {lamina.kind = "library", lamina.library = "lamina.top_k", lamina.reason = "lamina.top_k finds 3 of 90 in each of 4 rows"}
+// CHECK: func.func private @fused_top_k_1(%{{.*}}: tensor<4x0xbf16>) -> tensor<4x0xi32> attributes {lamina.kind = "output"
+func.func @greatest(%x: tensor<4x90xbf16>, %y: tensor<4x0xbf16>) -> (tensor<4x3xi32>, tensor<4x0xi32>) {
+  %v, %i = chlo.top_k(%x, k = 3) : tensor<4x90xbf16> -> (tensor<4x3xbf16>, tensor<4x3xi32>)
+  %w, %j = chlo.top_k(%y, k = 0) : tensor<4x0xbf16> -> (tensor<4x0xbf16>, tensor<4x0xi32>)
+  return %i, %j : tensor<4x3xi32>, tensor<4x0xi32>
+}
