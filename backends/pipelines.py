@@ -83,6 +83,7 @@ _NOT_ON_GPUS = (
 )
 CUDA_FUSE = (
     "stablehlo-widen-unsigned-operands",
+    "stablehlo-outline-attention-gradient{tensor-cores=true}",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import test_cuda
 import test_cuda_attention
+import test_cuda_attention_gradient
 import test_cuda_control
 import test_cuda_ops
 import test_cuda_products
@@ -64,6 +65,8 @@ BENCHMARKS: dict[str, tuple[Callable, tuple]] = {
     "matmul f8": (jnp.matmul, (_of(ml_dtypes.float8_e4m3fn, 4096, 4096),) * 2),
     "matmul f32": (jnp.matmul, (_of(np.float32, 4096, 4096),) * 2),
     "attention": (_attend, (_of(_BF16, 4, 4096, 16, 128),) * 3),
+    "attention gradient": (test_cuda_attention_gradient.gradient(_attend),
+                           (_of(_BF16, 4, 4096, 16, 128),) * 4),
     "sort": (jnp.sort, (_of(np.float32, 1 << 24),)),
     "cumulative sum": (jnp.cumsum, (_of(np.float32, 1 << 24),)),
 }  # fmt: skip
@@ -81,6 +84,7 @@ def classes() -> list[Class]:
             for name, row in test_cuda_control.PROGRAMS.items()
             if name != "sorted_window"  # which a thread keeps in its local memory
         },
+        "attention gradient": test_cuda_attention_gradient.PROGRAMS,
         "wgmma": {name: row[:2] for name, row in test_cuda_wgmma.PRODUCTS.items()},
         "benchmarks": BENCHMARKS,
     }

@@ -95,7 +95,7 @@ class _Block:
         self.lane, self.warp = modulo(thread, WARP), over(thread, WARP)
 
         self.tiles = tiles
-        operands = Operands(job, kernel, shape, self.batch, tiles.threads)
+        operands = Operands(job, kernel, shape.extents, self.batch, tiles.threads)
         arena, places = tiles.arena(kernel), tiles.offsets
         keys, width = tiles.keys, tiles.width
         self.q = operands.tile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from lamina.passes.stablehlo.attention_shape import AttentionShape
 
 _STATIC = 48 << 10  # bytes that every GPU grants without being asked
 _MOST_COLUMNS = 128
-_MOST = 99 << 10  # the least that any GPU from sm_80 on grants a block that asks
+MOST_SHARED = 99 << 10  # the least that any GPU from sm_80 on grants a block that asks
 
 Tile = AsyncCopies | RegisterCopies
 
@@ -42,18 +43,18 @@ class Tiles:
         """64 of each, or as many as shared memory has room for; sums of more than 128 columns of v
         have no room in registers."""
         parts = -(-shape.value_width // _MOST_COLUMNS)
-        value_width = _padded(-(-shape.value_width // parts))
+        value_width = padded(-(-shape.value_width // parts))
         for queries, keys in ((64, 64), (32, 32)):
             found = cls(
-                queries, keys, _padded(shape.width), value_width, parts, element_bytes(element)
+                queries, keys, padded(shape.width), value_width, parts, element_bytes(element)
             )
-            if found.total <= _MOST:
+            if found.total <= MOST_SHARED:
                 break
         return found
 
     def columns(self, shape: AttentionShape) -> int:
         """How many of v a block does, a multiple of 16: beyond those are zeros."""
-        return _whole(-(-shape.value_width // self.parts))
+        return whole(-(-shape.value_width // self.parts))
 
     @property
     def offsets(self) -> tuple[int, int, int]:
@@ -72,71 +73,75 @@ class Tiles:
 
     def arena(self, kernel: Kernel) -> Arena:
         """A block's shared memory."""
-        return Arena(kernel, self.total, dynamic=self.total > _STATIC)
+        return arena_of(kernel, self.total)
+
+
+def arena_of(kernel: Kernel, size: int) -> Arena:
+    """Shared memory of so many bytes, which is asked for where not every GPU grants them."""
+    return Arena(kernel, size, dynamic=size > _STATIC)
 
 
 @dataclass(frozen=True)
 class Operands:
-    """Makes tiles of a block's operands, at the block's place in the batch."""
+    """Makes tiles of a block's operands, at the block's place in the batch. `extents` are those of
+    the scores; the number behind their dimensions' stands for a width."""
 
     job: Job
     kernel: Kernel
-    shape: AttentionShape
+    extents: Sequence[int]
     batch: Mapping[int, ir.Value]
     threads: int
 
     def tile(
         self, value: ir.Value, dims: Mapping[int, int], rows: Sequence[int], width: int,
-        size: tuple[int, int], arena: Arena, offset: int,
+        size: tuple[int, int], arena: Arena, offset: int, stages: int = 1,
     ) -> Tile:  # fmt: skip
         """Rows of an operand by its width, in a tile of `size`; the tile of a left or right factor
         of the scores. `dims`: where its dimensions are among those of scores."""
-        count = _count(self.shape, rows)
+        count = math.prod(self.extents[d] for d in rows)
         bounds = Bounds(count, width, bool(count % size[0]), width != size[1])
-        return self._of(value, dims, tuple(rows), self.shape.rank, width, bounds, size, arena, offset)
+        reduced = len(self.extents)
+        return self._of(
+            value, dims, tuple(rows), reduced, width, bounds, size, arena, offset, stages
+        )
 
     def turned(
         self, value: ir.Value, dims: Mapping[int, int], rows: int, width: int,
         size: tuple[int, int], arena: Arena, offset: int,
     ) -> Tile:  # fmt: skip
         """The same the other way round: `size` is of the width by rows, which are summed over."""
-        count = self.shape.extents[rows]
+        count = self.extents[rows]
         bounds = Bounds(width, count, bool(width % size[0]), bool(count % size[1]))
-        return self._of(value, dims, (self.shape.rank,), rows, width, bounds, size, arena, offset)
+        along = (len(self.extents),)
+        return self._of(value, dims, along, rows, width, bounds, size, arena, offset, 1)
 
     def _of(
         self, value: ir.Value, dims: Mapping[int, int], along: tuple[int, ...], reduced: int, width: int,
-        bounds: Bounds, size: tuple[int, int], arena: Arena, offset: int,
+        bounds: Bounds, size: tuple[int, int], arena: Arena, offset: int, stages: int,
     ) -> Tile:  # fmt: skip
-        array, rank = self.job.array(self.kernel, value), self.shape.rank
+        array, rank = self.job.array(self.kernel, value), len(self.extents)
         places = [ir.AffineDimExpr.get(dims[d]) for d in range(len(dims))]
         map_ = ir.AffineMap.get(rank + 1, 0, places)
         reductions = tuple(d == reduced for d in range(rank + 1))
-        extents = (*self.shape.extents, width)
+        extents = (*self.extents, width)
         generic = Generic(None, (), (), (map_,), (), reductions, extents)  # type: ignore[arg-type]
         factor = Factor(0, array.buffer, map_, (), array.buffer, along)
         product = Product(
-            generic, factor, factor, None, None, self.shape.batch, (reduced,)  # type: ignore[arg-type]
+            generic, factor, factor, None, None, tuple(self.batch), (reduced,)  # type: ignore[arg-type]
         )  # fmt: skip
         one_by_one = reduced != rank and element_bytes(array.element) == 4
         tile_shape = TileShape.of(product, factor, *size, array.element, (), one_by_one)
-        buffer = arena.view(offset, [1, *tile_shape.shape], array.element)
+        buffer = arena.view(offset, [stages, *tile_shape.shape], array.element)
         copies = AsyncCopies if tile_shape.copied else RegisterCopies
         operand = Operand(product, factor, {}, self.batch, index(0), bounds, ())
         return copies(operand, tile_shape, buffer, self.threads)
 
 
-def _count(shape: AttentionShape, rows: Sequence[int]) -> int:
-    count = 1
-    for d in rows:
-        count *= shape.extents[d]
-    return count
-
-
-def _whole(width: int) -> int:
+def whole(width: int) -> int:
+    """The least multiple of 16 that holds a width."""
     return -(-width // 16) * 16
 
 
-def _padded(width: int) -> int:
+def padded(width: int) -> int:
     """The least power of two that holds a width, and 16 at least."""
     return max(16, 1 << (width - 1).bit_length())

@@ -26,7 +26,10 @@ class Job:
     """The kernels of one op. `launch` adds kernels; in them `array` gives an operand's, a result's
     or a part of scratch memory's elements."""
 
-    def __init__(self, module: ir.Module, function: ir.Operation, op: ir.Operation) -> None:
+    def __init__(
+        self, module: ir.Module, function: ir.Operation, op: ir.Operation, *, whole: bool = False
+    ) -> None:
+        """`whole`: results may be those of other ops, too."""
         self.op, self._module, self._old = op, module, function
         block = function.regions[0].blocks[0]
         returned = [_root(v) for v in block.operations[len(block.operations) - 1].operands]
@@ -35,7 +38,7 @@ class Job:
         inout = _inout(function)
         self._constants: dict[ir.Value, Constant] = {}
         for number, value in enumerate(returned):
-            if value.owner != op:
+            if value.owner != op and not whole:
                 raise CompileError.at(op, "the CUDA backend needs a kernel of this op's results")
             if number in inout:
                 self._places[value] = inout[number]

@@ -22,6 +22,7 @@ from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _AT_ONCE = 32  # copies, or elements in registers, of a thread
+_TOGETHER = 8  # elements in registers where there are many others
 _CHUNK = 16  # bytes that keep together in shared memory
 
 
@@ -264,17 +265,15 @@ class RegisterCopies:
 
     def fill(self, stage: ir.Value, first_depth: ir.Value) -> None:
         """`read` and `put`, not more elements at a time than there are registers for."""
-        if self.places:
-            self.put(stage, self.read(stage, first_depth))
-            return
+        together = min(self.count, _TOGETHER)
 
         def some(first: ir.Value) -> None:
-            places = [self.place(plus(first, n)) for n in range(_AT_ONCE)]
+            places = [self.place(plus(first, n)) for n in range(together)]
             values = [self.operand.element(row, plus(k, first_depth)) for row, k in places]
             for (row, k), value in zip(places, values, strict=True):
                 self._put(stage, row, k, value)
 
-        _repeat(index(0), index(self.count), _AT_ONCE, some)
+        _repeat(index(0), index(self.count), together, some)
 
     def _put(self, stage: ir.Value, row: ir.Value, k: ir.Value, value: ir.Value) -> None:
         at = (k, row) if self.shape.by_depth else (row, k)

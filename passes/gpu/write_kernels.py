@@ -4,7 +4,7 @@
         ->  gpu.module @f_gpu { gpu.func @f_0(%x, %y, %scratch) kernel { ... } ... }
 A function of one such op becomes kernels as `gpu-map-to-threads` makes them; constants and reshapes
 may stand around the op. The op's regions are inlined as StableHLO on scalars, which later passes
-lower. A function of kind attention becomes one kernel. All other functions are left alone.
+lower. A function of kind attention becomes one kernel, its gradient two. All other functions are left alone.
 
 example: test/passes/gpu/write_kernels.mlir
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.gpu.attention import write_attention
+from lamina.passes.gpu.attention_gradient import write_attention_gradient
 from lamina.passes.gpu.factorisations import (
     write_hessenberg,
     write_lu,
@@ -43,6 +44,7 @@ from lamina.passes.gpu.solvers import (
 from lamina.passes.gpu.sort import write_sort, write_top_k
 from lamina.passes.stablehlo.lapack import routine_of
 from lamina.passes.stablehlo.outline_attention import KIND as ATTENTION
+from lamina.passes.stablehlo.outline_attention_gradient import KIND as GRADIENT
 from lamina.passes.stablehlo.scan_order import Scan
 
 WRITERS: dict[str, Callable[[Job], None]] = {
@@ -85,10 +87,13 @@ class WriteKernels(Pass):
         for view in list(module.body.operations):
             op = written_op(view.operation)
             if op is not None:
+                kind = _kind(view.operation)
                 with view.operation.location:
-                    job = Job(module, view.operation, op)
-                    if is_attention(view.operation):
+                    job = Job(module, view.operation, op, whole=kind == GRADIENT)
+                    if kind == ATTENTION:
                         write_attention(job, self.arch)
+                    elif kind == GRADIENT:
+                        write_attention_gradient(job)
                     else:
                         write = _writer(op)
                         assert write is not None
@@ -115,14 +120,18 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
 
 
 def is_attention(function: ir.Operation) -> bool:
-    """Whether `stablehlo-outline-attention` made a function."""
+    """Whether a function is attention that was outlined, or its gradient."""
+    return _kind(function) in (ATTENTION, GRADIENT)
+
+
+def _kind(function: ir.Operation) -> str | None:
     attributes = function.attributes
-    return "lamina.kind" in attributes and attributes["lamina.kind"].value == ATTENTION
+    return attributes["lamina.kind"].value if "lamina.kind" in attributes else None
 
 
 def is_exact(function: ir.Operation) -> bool:
-    """Whether an attention is f32, which every GPU can do by threads."""
-    return "f32" == str(function.regions[0].blocks[0].arguments[0].type.element_type)
+    """Whether it is attention on f32, which every GPU can do by threads."""
+    return _kind(function) == ATTENTION and "f32" == str(function.regions[0].blocks[0].arguments[0].type.element_type)
 
 
 def _writer(op: ir.Operation) -> Callable[[Job], None] | None:

@@ -15,7 +15,8 @@ result is made before the gradient with respect to it, its ops stay, and nobody 
 
 Only where all that is made of scores is used up by products: a gradient with respect to a bias is
 made of scores, too. Only for f32, exactly, and for floats of 16 bits, whose scores are f32 in the
-kernel; for widths of at most `max-width`, and no fewer queries and keys than `least`.
+kernel; for widths of at most `max-width`, and no fewer queries and keys than `least`. With `tensor-cores`
+for two products of scores whose types those multiply instead (`score_types.py`), which stay what they are.
 
 example: test/passes/stablehlo/outline_attention_gradient.mlir
 """
@@ -40,6 +41,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in
+from lamina.passes.stablehlo.score_types import suits_tensor_cores
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 KIND = "attention_gradient"
@@ -58,6 +60,7 @@ class OutlineAttentionGradient(Pass):
 
     max_width: int = 256
     least: int = 16
+    tensor_cores: bool = False
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -66,7 +69,7 @@ class OutlineAttentionGradient(Pass):
                 continue
             tried: set[ir.Operation] = set()
             while (found := self._next(block, tried)) is not None:
-                _outline(found, kernels)
+                _outline(found, kernels, wide=not self.tensor_cores)
         self.count("kernels", len(kernels))
 
     def _next(self, block: ir.Block, tried: set[ir.Operation]) -> ScoreRegion | None:
@@ -94,6 +97,9 @@ class OutlineAttentionGradient(Pass):
             return False
         if len(region.sides) > _MOST_SIDES:
             return False
+        if self.tensor_cores:
+            widest = max(operand.width for operand in region.operands())
+            return suits_tensor_cores(region) and len(region.products) == 2 and widest <= self.max_width
         products = [*(p.op for p in region.products), *(s.op for s in region.sinks)]
         if any(map(asks_for_tf32, products)):
             return False
@@ -127,7 +133,8 @@ def _reaches_exponential(value: ir.Value) -> bool:
     return False
 
 
-def _outline(region: ScoreRegion, kernels: Kernels) -> None:
+def _outline(region: ScoreRegion, kernels: Kernels, *, wide: bool) -> None:
+    """`wide`: scores are f32 in the kernel."""
     arguments = arguments_of(region)
     results = [sink.result for sink in region.sinks]
     first = region.sinks[0].op
@@ -146,12 +153,12 @@ def _outline(region: ScoreRegion, kernels: Kernels) -> None:
         inside = {*region.ops, *region.sides, *products, *ends}
         before = [op for op in region.sides if op.block != first.block]  # constants
         for op in [*before, *(inner.operation for inner in first.block.operations)]:
-            if op in products:
+            if op in products and wide:
                 copies.product(op)
-            elif op in ends:
+            elif op in ends or op in products:
                 copies.same(op)
             elif op in inside and not _divides_by_row(op, region):
-                copies.other(op)
+                (copies.other if wide else copies.same)(op)
             elif op in inside:
                 _multiply_by_inverse(op, copies)
         hlo.return_([copies.known[v] for v in results])

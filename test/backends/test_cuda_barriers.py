@@ -20,7 +20,7 @@ _FEW = (
     "ops: eigh", "ops: scan", "ops: look_back_reverse",
     "products: odd", "products: f16_transposed", "products: f16_odd",
     "control: recurrent", "attention: causal", "attention: f32_causal", "attention: f32_wide", "attention: tf32_causal",
-    "attention: wide_odd",
+    "attention: wide_odd", "attention gradient: tf32", "attention gradient: wide",
 )  # fmt: skip
 # `test_cuda_wgmma.py` does wgmma's, which have more than barriers and waits; benchmarks are too large.
 _ALL = [one for one in classes() if not one.name.startswith(("wgmma", "benchmarks"))]
