@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.gpu.padding import Padding
+from lamina.passes.gpu.padding import place_in_source
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_operand import (
     Operand,
@@ -18,6 +18,7 @@ from lamina.passes.gpu.product_operand import (
     times,
 )
 from lamina.passes.gpu.threads import gpu_id, strided, when, zero_of
+from lamina.passes.linalg.padding import Padding
 from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -198,7 +199,7 @@ class AsyncCopies:
             row, plus(k, first_depth), shape.copied if shape.by_depth else 1
         )
         if operand.padding is not None:
-            places, inside = operand.padding.place(places)
+            places, inside = place_in_source(operand.padding, places)
             there = inside if there is None else arith.AndIOp(there, inside).result
         operands = [self.buffer, stage, *shape.place(line, at), operand.buffer, *places]
         segments = [1, 3, 1, len(places), 0]

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.gpu.padding import Padding, find_padding
+from lamina.passes.gpu.padding import load_padded
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.threads import below, positions, replace_operands, zero_of
 from lamina.passes.linalg.affine_indices import indices
+from lamina.passes.linalg.padding import Padding, find_padding
 from lamina.passes.loops import index, load
 
 
@@ -97,7 +98,7 @@ class Operand:
         places, there = self.position(row, k)
         if self.padding is None:
             return load(self.buffer, places), there
-        value = self.padding.load(self.buffer, places, self.replaced, self.narrow)
+        value = load_padded(self.padding, self.buffer, places, self.replaced, self.narrow)
         return value, there
 
     def element(self, row: ir.Value, k: ir.Value) -> ir.Value:

@@ -9,7 +9,7 @@ add to what c holds; so do parts of the sums of a matrix product. Rows of that f
 from each other are fetched ahead, which processors only do within a page. An element-wise op that
 follows, and alone reads c, is done block by block, or, after parts of sums, on all rows of a task.
 
-Blocks are tasks when there is work for several cores. For f32 and f64; others stay `linalg.generic`
+Blocks are tasks when there is work for several cores and no task around. For f32 and f64; others stay `linalg.generic`
 and so does what is too small, see `contraction`.
 
 example: test/passes/linalg/block_contractions.mlir
@@ -29,7 +29,7 @@ from lamina.passes.linalg.contraction import (
     read_contraction,
     rows_of_block,
 )
-from lamina.passes.linalg.epilogue import Epilogue, find_epilogue, part_of
+from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import (
     Block,
@@ -41,9 +41,11 @@ from lamina.passes.linalg.register_blocks import (
     store_vector,
 )
 from lamina.passes.linalg.structure import (
+    PART,
     coefficient,
     generics_on_buffers,
     make_generic,
+    part_of,
     read_generic,
     sole_fill,
     stride_along,
@@ -82,21 +84,31 @@ class BlockContractions(Pass):
         found = [
             read_contraction(read_generic(op))
             for op in generics_on_buffers(module)
-            if op.parent.name == "func.func"
+            if op.parent.name == "func.func" or PART in op.attributes
         ]
         for contraction in found:
             if contraction is None:
                 continue
             op = contraction.generic.op
-            with ir.InsertionPoint(op), op.location:
-                if contraction.packs:
+            if contraction.packs:
+                with ir.InsertionPoint(_outermost(op, contraction.b.buffer)), op.location:
                     contraction = _packed(contraction)
-                _Emitter(contraction, self).emit()
+            emitter = _Emitter(contraction, self)
+            with ir.InsertionPoint(emitter.last), op.location:
+                emitter.emit()
             temporary = contraction.c.buffer
             op.erase()
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
                 temporary.owner.erase()
             self.count("blocked")
+
+
+def _outermost(op: ir.Operation, value: ir.Value) -> ir.Operation:
+    """The op farthest out around this one, or itself, in front of which a value is known."""
+    known = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    while op.block != known and op.parent.name != "func.func":
+        op = op.parent
+    return op
 
 
 def _packed(contraction: Contraction) -> Contraction:
@@ -131,7 +143,8 @@ class _Emitter:
 
     def __init__(self, contraction: Contraction, options: BlockContractions) -> None:
         self._contraction = contraction
-        self._options = options
+        self._is_in_task = PART in contraction.generic.op.attributes
+        self._options = replace(options, parallel_cost=math.inf) if self._is_in_task else options
         self._extents = contraction.generic.extents
         self._tiling = choose_tiling(contraction, options.vector_bits)
         self._outer, self._inner = self._split_reduced()
@@ -147,6 +160,13 @@ class _Emitter:
             fill.erase()
         if self._depth and self._epilogue is not None:
             self._sum_in_place(self._epilogue)
+
+    @property
+    def last(self) -> ir.Operation:
+        """The op in front of which to emit all: what follows the contraction, or itself."""
+        if self._epilogue is None:
+            return self._contraction.generic.op
+        return self._epilogue.generic.op
 
     def _choose_depth(self) -> int:
         """How many terms of the sums to add at a time; 0 for all."""
@@ -211,7 +231,8 @@ class _Emitter:
         extent, most = self._extents[self._contraction.row], self._tiling.most_rows
         if self._outer or extent <= most:
             return 0
-        if math.prod(self._extents[d] for d in self._contraction.around) >= _ENOUGH_TASKS:
+        tasks = math.prod(self._extents[d] for d in self._contraction.around)
+        if tasks >= _ENOUGH_TASKS or self._is_in_task:
             return extent
         counts = (n for n in range(_FEW_TASKS, _ENOUGH_TASKS + 1, 2) if extent % n == 0)
         chunks = [extent // n for n in counts if extent // n >= most // 2]
@@ -341,7 +362,7 @@ class _Emitter:
             contraction = self._contraction
             row, column = contraction.row, contraction.column
             at, sizes = {**position, column: index(0)}, {row: rows, column: self._extents[column]}
-            sums = part_of(contraction.c.buffer, [row, column], at, sizes)
+            sums = part_of(contraction.c.buffer, contraction.c.map, at, sizes)
             self._epilogue.emit(sums, (row, column), at, sizes)
 
     def _serial(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir, memref
+from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import (
+    HARMLESS,
     Generic,
+    is_buffer,
     is_generic_on_buffers,
     loaded_buffers,
+    outputs_of,
+    part_of,
     read_generic,
+    root_buffer,
 )
 
 
@@ -47,10 +52,8 @@ class Epilogue:
         ):
             if number == self.operand:
                 value, map_ = tile, ir.AffineMap.get(generic.rank, 0, [row, column])
-            elif isinstance(value.type, ir.MemRefType):
-                dimensions = _dimensions_of(map_)
-                assert dimensions is not None, "find_epilogue takes no other map"
-                value = part_of(value, dimensions, at, size)
+            else:
+                value = part_of(value, map_, at, size)
             operands.append(value)
             maps.append(ir.AffineMapAttr.get(map_))
         part = generic.op.clone().operation
@@ -78,10 +81,13 @@ def find_epilogue(contraction: Generic, fill: ir.Operation) -> Epilogue | None:
     if loaded_buffers(generic):
         return None
     maps = (*generic.input_maps, *generic.output_maps)
-    if any(_dimensions_of(map_) is None for map_ in maps):
+    plain = ir.AffineDimExpr | ir.AffineConstantExpr
+    if not all(isinstance(expression, plain) for map_ in maps for expression in map_.results):
         return None
     reads = [number for number, value in enumerate(generic.inputs) if value == buffer]
     if len(reads) != 1:
+        return None
+    if not can_be_done_together([contraction.op, op], op):
         return None
     own = _dimensions_of(generic.input_maps[reads[0]])
     theirs = _dimensions_of(contraction.output_maps[0])
@@ -90,33 +96,29 @@ def find_epilogue(contraction: Generic, fill: ir.Operation) -> Epilogue | None:
     return Epilogue(generic, reads[0], dict(zip(theirs, own, strict=True)))
 
 
+def can_be_done_together(own: Collection[ir.Operation], last: ir.Operation) -> bool:
+    """Whether ops of one block can be done where the last of them is: no other op between them
+    touches what they write, or writes what they read."""
+    touched = {root_buffer(v) for op in own for v in op.operands if is_buffer(v)}
+    written = {root_buffer(v) for op in own for v in outputs_of(op)}
+    is_between = False
+    for op in (view.operation for view in last.block.operations):
+        is_between = is_between or op in own
+        if op == last:
+            return True
+        if not is_between or op in own or op.name.startswith(HARMLESS):
+            continue
+        if not is_generic_on_buffers(op):
+            return False
+        outputs = {root_buffer(v) for v in outputs_of(op)}
+        inputs = (*op.operands, *loaded_buffers(read_generic(op)))
+        if outputs & touched or written & {root_buffer(v) for v in inputs if is_buffer(v)}:
+            return False
+    return False
+
+
 def _dimensions_of(map_: ir.AffineMap) -> list[int] | None:
     """The dimension of each index, if all are just that."""
     if not all(isinstance(expression, ir.AffineDimExpr) for expression in map_.results):
         return None
     return [ir.AffineDimExpr(expression).position for expression in map_.results]
-
-
-def part_of(
-    buffer: ir.Value,
-    dimensions: list[int],
-    at: Mapping[int, ir.Value],
-    size: Mapping[int, int],
-) -> ir.Value:
-    """The part of a buffer from a position on."""
-    type_ = ir.MemRefType(buffer.type)
-    strides, _ = type_.get_strides_and_offset()
-    sizes = [size[d] for d in dimensions]
-    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-    layout = ir.StridedLayoutAttr.get(dynamic if dimensions else 0, list(strides))
-    rank = len(sizes)
-    return memref.SubViewOp(
-        ir.MemRefType.get(sizes, type_.element_type, layout),
-        buffer,
-        [at[d] for d in dimensions],
-        [],
-        [],
-        [dynamic] * rank,
-        sizes,
-        [1] * rank,
-    ).result

@@ -21,7 +21,7 @@ from lamina.passes.linalg.group_units import (
     store_at,
 )
 from lamina.passes.linalg.narrow_products import NarrowFactor
-from lamina.passes.linalg.structure import make_generic, stride_along
+from lamina.passes.linalg.structure import make_generic, stride_along, subview
 from lamina.passes.loops import for_range, for_steps, index
 
 Position = Mapping[int, ir.Value]
@@ -114,7 +114,7 @@ def copied_rows(
     target = buffer
     if pads:
         _fill_with_zero(buffer)
-        target = _leading_part(buffer, shape)
+        target = subview(buffer, [0] * len(shape), shape)
     places = {d: ir.AffineDimExpr.get(place) for place, d in enumerate(order)}
     unused = ir.AffineConstantExpr.get(0)
     rank = len(order)
@@ -148,17 +148,6 @@ def _fill_with_zero(buffer: ir.Value) -> None:
     block = fill.regions[0].blocks.append(element, element)
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
-
-
-def _leading_part(buffer: ir.Value, shape: Sequence[int]) -> ir.Value:
-    type_ = ir.MemRefType(buffer.type)
-    strides, _ = type_.get_strides_and_offset()
-    layout = ir.StridedLayoutAttr.get(0, list(strides))
-    part = ir.MemRefType.get(list(shape), type_.element_type, layout)
-    rank = len(shape)
-    return memref.SubViewOp(
-        part, buffer, [], [], [], [0] * rank, list(shape), [1] * rank
-    ).result
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,9 @@ class GroupProducts(Pass):
             if product is None or unit is None:
                 continue
             op, temporary = product.roles.generic.op, product.roles.c.buffer
-            with ir.InsertionPoint(op), op.location:
-                _Emitter(product, unit, self).emit()
+            emitter = _Emitter(product, unit, self)
+            with ir.InsertionPoint(emitter.last), op.location:
+                emitter.emit()
             op.erase()
             widenings |= {f.widening for f in (product.a, product.b) if f.widening is not None}
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
@@ -137,6 +138,11 @@ class _Emitter:
             assert fill is not None
             self._epilogue = find_epilogue(roles.generic, fill)
             fill.erase()
+
+    @property
+    def last(self) -> ir.Operation:
+        """The op in front of which to emit all: what follows the product, or itself."""
+        return self._roles.generic.op if self._epilogue is None else self._epilogue.generic.op
 
     def emit(self) -> None:
         roles, columns = self._roles, self._extents[self._roles.column]

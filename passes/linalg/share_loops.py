@@ -11,13 +11,15 @@ inside a block as before: a softmax over the first axis keeps a block of columns
 
 Members get `lamina.shared = array<i64: group, loops>`; their tasks are chosen anew, together.
 Groups end at anything between their ops that could touch memory. Ops inside other loops share
-nothing, nor does what begins with loops over blocks of several dimensions.
+nothing, but for those of a part (`linalg-pad-in-parts`), nor does what begins with loops over blocks
+of several dimensions.
 
 example: test/passes/linalg/share_loops.mlir
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from lamina.dialects.vendors import ir
@@ -25,9 +27,12 @@ from lamina.passes.base import Pass
 from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest, write_nest, write_shared
 from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.structure import (
+    HARMLESS,
+    PART,
     Access,
     Generic,
     accesses,
+    generics_on_buffers,
     is_generic_on_buffers,
     loaded_buffers,
     read_generic,
@@ -35,9 +40,6 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 
-_HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
-             "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",
-             "memref.subview", "memref.view")  # fmt: skip
 _LEAST_ITERATIONS = 4  # of the shared loops, where there is work for tasks
 
 
@@ -51,9 +53,15 @@ class ShareLoops(Pass):
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:
             if function.operation.name == "func.func" and function.regions[0].blocks:
-                for number, group in enumerate(self._groups(function.regions[0].blocks[0])):
-                    self._record(number, group)
-                    self.count("sharing", len(group.members))
+                self._share(function.regions[0].blocks[0])
+        parts = {op.block for op in generics_on_buffers(module) if PART in op.attributes}
+        for block in parts:
+            replace(self, parallel_cost=math.inf)._share(block)
+
+    def _share(self, block: ir.Block) -> None:
+        for number, group in enumerate(self._groups(block)):
+            self._record(number, group)
+            self.count("sharing", len(group.members))
 
     def _groups(self, block: ir.Block) -> list[_Group]:
         operations = [op.operation for op in block.operations]
@@ -64,7 +72,7 @@ class ShareLoops(Pass):
         open_group: _Group | None = None
         for op in operations:
             generic = found.get(op)
-            if op in absorbed or (generic is None and op.name.startswith(_HARMLESS)):
+            if op in absorbed or (generic is None and op.name.startswith(HARMLESS)):
                 continue
             if generic is None or 0 in generic.extents:
                 open_group = None

@@ -3,10 +3,19 @@ extents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, memref
+
+HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
+            "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",
+            "memref.subview", "memref.view")  # fmt: skip
+"""How ops begin that touch no memory."""
+
+PART = "lamina.part"
+"""An attribute of an op that does a part of what was one op, in a task: what it reads from outside
+of that is the same in all tasks."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,14 @@ def make_generic(
     )
 
 
+def clone_on(op: ir.Operation, operands: Sequence[ir.Value]) -> ir.Operation:
+    """The same op on other operands."""
+    copy = op.clone().operation
+    for number, operand in enumerate(operands):
+        copy.operands[number] = operand
+    return copy
+
+
 def make_copy(value: ir.Value, into: ir.Value) -> ir.Operation:
     """`linalg.copy`, or `linalg.fill` of a scalar, on tensors or on buffers."""
     on_tensors = isinstance(into.type, ir.RankedTensorType)
@@ -84,6 +101,46 @@ def make_copy(value: ir.Value, into: ir.Value) -> ir.Operation:
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
     return op
+
+
+def subview(
+    buffer: ir.Value, offsets: Sequence[ir.Value | int], sizes: Sequence[int]
+) -> ir.Value:
+    """The part of a buffer that begins at these indices."""
+    type_ = ir.MemRefType(buffer.type)
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    static = [dynamic if isinstance(at, ir.Value) else at for at in offsets]
+    if dynamic in (offset, *static):
+        offset = dynamic
+    else:
+        offset += sum(at * stride for at, stride in zip(static, strides, strict=True))
+    layout = ir.StridedLayoutAttr.get(offset, list(strides))
+    return memref.SubViewOp(
+        ir.MemRefType.get(list(sizes), type_.element_type, layout),
+        buffer, [at for at in offsets if isinstance(at, ir.Value)], [], [],
+        static, list(sizes), [1] * len(sizes),
+    ).result  # fmt: skip
+
+
+def part_of(
+    value: ir.Value,
+    map_: ir.AffineMap,
+    at: Mapping[int, ir.Value],
+    size: Mapping[int, int],
+) -> ir.Value:
+    """What a part of an op's iteration space, which begins at and has these sizes (dimensions not
+    named are whole), reaches of an operand that is indexed by dimensions and constants."""
+    if not is_buffer(value):
+        return value
+    offsets: list[ir.Value | int] = []
+    sizes = []
+    for expression, extent in zip(map_.results, ir.MemRefType(value.type).shape, strict=True):
+        d = expression.position if isinstance(expression, ir.AffineDimExpr) else -1
+        offsets.append(at.get(d, 0))
+        sizes.append(size.get(d, extent))
+    is_whole = not any(isinstance(offset, ir.Value) for offset in offsets)
+    return value if is_whole else subview(value, offsets, sizes)
 
 
 @dataclass(frozen=True)
@@ -108,7 +165,7 @@ def accesses(generic: Generic) -> list[Access]:
     """The buffers among a generic's operands."""
     reads = zip(generic.inputs, generic.input_maps, strict=True)
     writes = zip(generic.outputs, generic.output_maps, strict=True)
-    found = [Access(value, map_, False) for value, map_ in reads if _is_buffer(value)]
+    found = [Access(value, map_, False) for value, map_ in reads if is_buffer(value)]
     return found + [Access(value, map_, True) for value, map_ in writes]
 
 
@@ -131,7 +188,7 @@ def root_buffer(value: ir.Value) -> ir.Value:
         op = value.owner.operation
         if op.name in ("memref.alloc", "memref.alloca", "memref.get_global"):
             break
-        if not len(op.operands) or not _is_buffer(op.operands[0]):
+        if not len(op.operands) or not is_buffer(op.operands[0]):
             break
         value = op.operands[0]
     return value
@@ -153,6 +210,12 @@ def generics_together(module: ir.Module) -> list[ir.Operation]:
 def is_generic_on_buffers(op: ir.Operation) -> bool:
     """Whether an op is a bufferised `linalg.generic`."""
     return op.name == "linalg.generic" and not len(op.results)
+
+
+def outputs_of(op: ir.Operation) -> list[ir.Value]:
+    """What a `linalg.generic` writes."""
+    inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    return list(op.operands)[inputs:]
 
 
 def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
@@ -204,7 +267,7 @@ def sole_fill(
         for user in users
         if user.operation.block == generic.op.operation.block and is_fill(user)
     ]
-    if len(fills) != 1 or any(len(user.results) and _is_buffer(user.results[0]) for user in users):
+    if len(fills) != 1 or any(len(user.results) and is_buffer(user.results[0]) for user in users):
         return None  # none or several, or a view may reach the same memory
     seen_fill = False
     for op in generic.op.operation.block.operations:
@@ -229,7 +292,7 @@ def filled_value(op: ir.Operation) -> ir.Value | None:
     value = block.operations[0].operation.operands[0]
     if inputs == 0 and value != block.arguments[0]:
         return value
-    if inputs == 1 and value == block.arguments[0] and not _is_buffer(op.operands[0]):
+    if inputs == 1 and value == block.arguments[0] and not is_buffer(op.operands[0]):
         return op.operands[0]
     return None
 
@@ -241,7 +304,7 @@ def _is_fill_of_input(op: ir.Operation) -> bool:
         return False
     block = op.regions[0].blocks[0]
     return (
-        not _is_buffer(op.operands[0])
+        not is_buffer(op.operands[0])
         and len(block.operations) == 1
         and block.operations[0].operands[0] == block.arguments[0]
     )
@@ -270,6 +333,17 @@ def coefficient(expression: ir.AffineExpr, dimension: int) -> int:
     return 0
 
 
+def is_linear(expression: ir.AffineExpr) -> bool:
+    """Whether an index is a sum of multiples of dimensions, all of which `coefficient` knows."""
+    if isinstance(expression, ir.AffineAddExpr):
+        parts = ir.AffineAddExpr(expression)
+        return is_linear(parts.lhs) and is_linear(parts.rhs)
+    if isinstance(expression, ir.AffineMulExpr):
+        parts = ir.AffineMulExpr(expression)
+        return {type(parts.lhs), type(parts.rhs)} == {ir.AffineDimExpr, ir.AffineConstantExpr}
+    return isinstance(expression, ir.AffineDimExpr)
+
+
 def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
     while op is not None:
         if op == ancestor:
@@ -278,5 +352,6 @@ def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
     return False
 
 
-def _is_buffer(value: ir.Value) -> bool:
+def is_buffer(value: ir.Value) -> bool:
+    """Whether a value is memory, not a scalar."""
     return isinstance(value.type, ir.MemRefType)

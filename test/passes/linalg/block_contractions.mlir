@@ -7,6 +7,7 @@
 #ij = affine_map<(i, j) -> (i, j)>
 #j = affine_map<(i, j) -> (j)>
 #no = affine_map<(i, j) -> ()>
+#row = affine_map<(i, j) -> (0, j)>
 
 // Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once.
 // CHECK-LABEL: func.func @product
@@ -100,6 +101,87 @@ func.func @parts(%a: memref<18x600xf32>, %b: memref<600x512xf32>, %c: memref<18x
     %0 = arith.mulf %x, %y : f32
     %1 = arith.addf %z, %0 : f32
     linalg.yield %1 : f32
+  }
+  return
+}
+
+// A part of a product is done in the task it is in. A factor from outside is laid out outside.
+// CHECK-LABEL: func.func @part
+// CHECK: %[[B:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK: linalg.generic {{.*}} outs(%[[B]] : memref<64x32xf32>)
+// CHECK: scf.forall
+// CHECK-NOT: scf.forall
+// CHECK: vector.load %[[B]]
+// CHECK-COUNT-28: vector.fma
+// CHECK: lamina.grain
+func.func @part(%a: memref<1120x64xf32>, %b: memref<32x64xf32>, %c: memref<1120x32xf32>) {
+  scf.forall (%i) = (0) to (1120) step (560) {
+    %rows = memref.subview %a[%i, 0] [560, 64] [1, 1] : memref<1120x64xf32> to memref<560x64xf32, strided<[64, 1], offset: ?>>
+    %sums = memref.subview %c[%i, 0] [560, 32] [1, 1] : memref<1120x32xf32> to memref<560x32xf32, strided<[32, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"], lamina.part} ins(%rows, %b : memref<560x64xf32, strided<[64, 1], offset: ?>>, memref<32x64xf32>) outs(%sums : memref<560x32xf32, strided<[32, 1], offset: ?>>) {
+    ^bb0(%x: f32, %y: f32, %z: f32):
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %z, %0 : f32
+      linalg.yield %1 : f32
+    }
+  } {lamina.grain = 1 : i64}
+  return
+}
+
+// What follows may see its other operands by a view made after the product, at a constant place.
+// CHECK-LABEL: func.func @view_behind
+// CHECK: vector.fma
+// CHECK: %[[TILE:.*]] = memref.alloc() : memref<9x32xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[TILE]], %{{.*}} : memref<9x32xf32>, memref<1x32xf32, strided<[32, 1], offset: ?>>)
+// CHECK-NOT: linalg.generic
+func.func @view_behind(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %bias: memref<4x32xf32>, %d: memref<18x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<18x32xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<64x32xf32>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  %row = memref.subview %bias[2, 0] [1, 32] [1, 1] : memref<4x32xf32> to memref<1x32xf32, strided<[32, 1], offset: 64>>
+  linalg.generic {indexing_maps = [#ij, #row, #ij], iterator_types = ["parallel", "parallel"]} ins(%c, %row : memref<18x32xf32>, memref<1x32xf32, strided<[32, 1], offset: 64>>) outs(%d : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.addf %x, %y : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Not what follows an op that writes what the product reads: it would be done too early or too late.
+// CHECK-LABEL: func.func @written_between
+// CHECK: vector.fma
+// CHECK: linalg.generic {{.*}} outs(%arg1
+// CHECK: linalg.generic {{.*}} outs(%arg2
+func.func @written_between(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %d: memref<18x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<18x32xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<64x32xf32>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%b : memref<64x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c : memref<18x32xf32>) outs(%d : memref<18x32xf32>) {
+  ^bb0(%x: f32, %z: f32):
+    %0 = arith.addf %x, %x : f32
+    linalg.yield %0 : f32
   }
   return
 }

@@ -132,3 +132,24 @@ func.func @columns(%x: memref<512x1024xf32>, %s: memref<1024xf32>, %y: memref<51
   }
   return
 }
+
+// In a part of a larger op, too, and serially: that is a task already.
+// CHECK-LABEL: func.func @part
+// CHECK: linalg.generic {{.*}} attrs = {lamina.loops = array<i64: 0, 1, 1, 1>, lamina.part, lamina.shared = array<i64: 0, 1>}
+// CHECK: linalg.generic {{.*}} lamina.shared = array<i64: 0, 1>}
+func.func @part(%x: memref<64x4096xf32>, %y: memref<64xf32>) {
+  scf.forall (%t) = (0) to (1) step (1) {
+    %s = memref.alloc() : memref<64xf32>
+    linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : memref<64x4096xf32>) outs(%s : memref<64xf32>) attrs = {lamina.loops = array<i64: 0, 1, 1, 1>, lamina.part} {
+    ^bb0(%a: f32, %b: f32):
+      %0 = arith.addf %a, %b : f32
+      linalg.yield %0 : f32
+    }
+    linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%s : memref<64xf32>) outs(%y : memref<64xf32>) attrs = {lamina.loops = array<i64: 0, 1>} {
+    ^bb0(%a: f32, %b: f32):
+      %0 = arith.mulf %a, %a : f32
+      linalg.yield %0 : f32
+    }
+  }
+  return
+}
