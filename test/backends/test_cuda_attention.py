@@ -49,7 +49,7 @@ def _some_see_nothing(q, k, v):
 
 
 def _some_see_nothing_at_first(q, k, v):
-    scores = (q @ k.T).astype(np.float32)
+    scores = jnp.matmul(q, k.T, preferred_element_type=np.float32)
     i, j = jnp.arange(q.shape[0])[:, None], jnp.arange(k.shape[0])
     return lamina.nn.softmax(jnp.where(j >= i, scores, -np.inf)).astype(q.dtype) @ v
 
