@@ -140,6 +140,7 @@ def _last_word(attribute: ir.Attribute) -> str:
 
 
 _WRITERS: dict[str, Callable[[ir.Operation], list[str]]] = {
+    "chlo.top_k": lambda op: [f"k={op.attributes['k'].value}", "largest=true"],
     "stablehlo.broadcast_in_dim": lambda op: [
         f"dimensions={braces(op.attributes['broadcast_dimensions'])}"
     ],
