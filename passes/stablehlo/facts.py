@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -114,6 +114,15 @@ def made_by(value: ir.Value, name: str) -> ir.Operation | None:
     """The op a value is a result of, if it has this name."""
     op = defining(value)
     return op if op is not None and op.name == name else None
+
+
+def in_order(ops: Iterable[ir.Operation]) -> list[ir.Operation]:
+    """A few ops of one block in its order, without reading the block."""
+
+    def compare(first: ir.Operation, second: ir.Operation) -> int:
+        return -1 if first.is_before_in_block(second) else int(first != second)
+
+    return sorted(ops, key=functools.cmp_to_key(compare))
 
 
 def has_one_use(value: ir.Value) -> bool:

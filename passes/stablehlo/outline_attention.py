@@ -27,7 +27,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
-from lamina.passes.stablehlo.facts import DotNumbers, defining
+from lamina.passes.stablehlo.facts import DotNumbers, defining, in_order
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
@@ -91,7 +91,7 @@ class OutlineAttention(Pass):
 def _outline(found: Attention, kernels: Kernels, *, wide: bool) -> None:
     values = _last(found.values)
     inside = {found.product, found.values, values, *found.ops}
-    order = [op.operation for op in values.block.operations if op.operation in inside]
+    order = in_order(inside)
     outside = dict.fromkeys(
         operand for op in order for operand in op.operands if defining(operand) not in inside
     )

@@ -33,6 +33,7 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
+    in_order,
     ints,
     is_unused,
     made_by,
@@ -152,22 +153,23 @@ def _outline(region: ScoreRegion, kernels: Kernels, *, wide: bool) -> None:
         ends = {defining(v) for s in region.sinks for v in (s.op.results[0], s.result)}
         inside = {*region.ops, *region.sides, *products, *ends}
         before = [op for op in region.sides if op.block != first.block]  # constants
-        for op in [*before, *(inner.operation for inner in first.block.operations)]:
+        ordered = in_order(op for op in inside if op is not None and op.block == first.block)
+        for op in [*before, *ordered]:
             if op in products and wide:
                 copies.product(op)
             elif op in ends or op in products:
                 copies.same(op)
-            elif op in inside and not _divides_by_row(op, region):
+            elif not _divides_by_row(op, region):
                 (copies.other if wide else copies.same)(op)
-            elif op in inside:
+            else:
                 _multiply_by_inverse(op, copies)
         hlo.return_([copies.known[v] for v in results])
     callee = kernels.add(function, KIND)
     with ir.InsertionPoint(first), first.location:
         for old, new in zip(results, hlo.call(callee, arguments, types), strict=True):
             old.replace_all_uses_with(new)
-    for op in reversed([inner.operation for inner in first.block.operations]):
-        if op in inside and is_unused(op):
+    for op in reversed(ordered):
+        if is_unused(op):
             op.erase()
 
 
