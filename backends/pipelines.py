@@ -55,7 +55,7 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
-    "stablehlo-outline-attention-gradient",  # what it leaves of attention is nobody else's
+    "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-keep-products-small",

@@ -15,7 +15,9 @@ result is made before the gradient with respect to it, its ops stay, and nobody 
 
 Only where all that is made of scores is used up by products: a gradient with respect to a bias is
 made of scores, too. Only for f32, exactly, and for floats of 16 bits, whose scores are f32 in the
-kernel; for widths of at most `max-width`, and no fewer queries and keys than `least`. With `tensor-cores`
+kernel; for widths of at most `max-width`, no fewer queries and keys than `least`,
+and no fewer scores than `least-scores`: a matrix that stays in cache costs less than to compute it anew,
+and the kernel takes long to compile. With `tensor-cores`
 for two products of scores whose types those multiply instead (`score_types.py`), which stay what they are.
 
 example: test/passes/stablehlo/outline_attention_gradient.mlir
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import prod
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, element_name
@@ -61,6 +64,7 @@ class OutlineAttentionGradient(Pass):
 
     max_width: int = 256
     least: int = 16
+    least_scores: int = 0
     tensor_cores: bool = False
 
     def run(self, module: ir.Module) -> None:
@@ -112,6 +116,8 @@ class OutlineAttentionGradient(Pass):
         for operand in region.operands():
             if operand.width > self.max_width:
                 return False
+        if prod(region.extents) < self.least_scores:
+            return False
         return min(region.extents[region.keys], region.extents[region.rows[-1]]) >= self.least
 
 

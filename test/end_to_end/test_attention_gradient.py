@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import lamina
+from lamina.backends import stages
 
 _R = np.random.default_rng(0)
 
@@ -108,6 +109,15 @@ def _gradient(m: Any, way: Any) -> Any:
         return m.numpy.sum(m.numpy.sin(way(m, q, k, v, *others)))
 
     return m.jit(m.grad(loss, (0, 1, 2)))
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few scores be worth a kernel of their gradient."""
+    name = next(stage for stage in stages.STABLEHLO_FUSE if "attention-gradient" in stage)
+    bare = name.split("{")[0]
+    fuse = tuple(bare if stage == name else stage for stage in stages.STABLEHLO_FUSE)
+    monkeypatch.setattr(stages, "STABLEHLO_FUSE", fuse)
 
 
 @pytest.mark.parametrize(("way", "arguments"), _WAYS)
@@ -223,7 +233,7 @@ def test_steps_of_a_loop() -> None:
             seen = m.numpy.arange(40)[:, None] >= m.numpy.arange(70)
 
             def loss(q: Any) -> Any:
-                scores = m.numpy.where(seen, q @ m.numpy.swapaxes(k, 1, 2), -1e30)
+                scores = m.numpy.where(seen, q @ m.numpy.swapaxes(k, 1, 2) / 4, -1e30)
                 return m.numpy.sum((m.nn.softmax(scores, -1) @ v) ** 2)
 
             def step(q: Any, _: Any) -> Any:
@@ -280,3 +290,24 @@ def test_same_bits_with_any_number_of_threads() -> None:
             np.testing.assert_array_equal(a, b)
     finally:
         lamina.set_num_threads(before)
+
+
+def test_few_scores_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix that is in cache anyway: the kernel would take longer to compile, and to run."""
+    monkeypatch.undo()
+    q, k, v = (_normal(1, 2, 64, 16) for _ in range(3))
+    fused = _gradient(lamina, _einsum).lower(q, k, v).compile().as_text("fused")
+    assert "attention" not in fused.replace("jit_attention", "")
+
+
+def test_long_chains_of_products_are_no_attention() -> None:
+    """Each looked at only so far: such programs had overrun Python's stack."""
+
+    def loss(w: Any, x: Any) -> Any:
+        for _ in range(150):
+            x = lamina.numpy.exp(-((x @ w) ** 2)) / (1 + x.sum())
+        return x.sum()
+
+    w = np.eye(8, dtype=np.float32)
+    fused = lamina.jit(lamina.grad(loss)).lower(w, w).compile().as_text("fused")
+    assert "attention" not in fused
