@@ -82,7 +82,8 @@ class Selection {
       }
     }
     Item floor = sample[std::min(high, kSample - 1)];
-    if (kept > size_ - size_ / 4) {  // the sample was no fair one
+    // The sample was no fair one, or the list has no room for a block.
+    if (kept > size_ - size_ / 4 || kept + kBlock > capacity_) {
       std::copy(items_, items_ + size_, spare_);
       std::nth_element(spare_, spare_ + (count_ - 1), spare_ + size_, before<Key>);
       floor = spare_[count_ - 1].bits - 1;

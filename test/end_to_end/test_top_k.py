@@ -57,6 +57,9 @@ ORDERS = {
     "falling": lambda rng, n: -np.arange(n),
     "with ties": lambda rng, n: rng.integers(0, 3, n),
     "all equal": lambda rng, n: np.zeros(n),
+    "unlike what a sample of every eighth shows": lambda rng, n: np.where(
+        (np.arange(n) < 256) & ((np.arange(n) % 8 == 0) | (np.arange(n) % 8 > 5)), 0, np.arange(n)
+    ),
     "in waves": lambda rng, n: np.arange(n) % 97,
     "the greatest everywhere": lambda rng, n: np.where(np.arange(n) % 3, -1, 0),
 }
