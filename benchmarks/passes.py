@@ -42,7 +42,7 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
         yield
         times[name] = time.process_time() - begin
 
-    watch = instrumentation.Instrumentation(timing=True)
+    watch = instrumentation.Instrumentation(timing=True, clock=time.process_time)
     target = Target.host()
     with garbage.held_off(), instrumentation.use(watch):
         with phase("trace"):

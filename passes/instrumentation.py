@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -66,6 +66,7 @@ class Instrumentation:
     timing: bool = False
     stream: TextIO | None = None
     debug_info: bool = False
+    clock: Callable[[], float] = time.perf_counter
     records: list[Record] = field(default_factory=list)
 
     @property
@@ -84,10 +85,10 @@ class Instrumentation:
         wants_change = "changed" in (self.dump_passes, self.print_after)
         before = self._text(module) if wants_change else None
         token = _counts.set(Counter())
-        begin = time.perf_counter()
+        begin = self.clock()
         try:
             yield
-            seconds = time.perf_counter() - begin
+            seconds = self.clock() - begin
             counts = _counts.get() or Counter()
         finally:
             _counts.reset(token)
