@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
+from lamina.passes.gpu.attention_mask import Bounds, tile_bounds
 from lamina.passes.gpu.attention_tiles import Operands, Tile, arena_of, padded, whole
 from lamina.passes.gpu.fragments import (
     Groups,
@@ -26,6 +27,7 @@ from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.product_copies import AsyncCopies, TileShape
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
 from lamina.passes.gpu.scalars import Scalar
+from lamina.passes.gpu.score_mask import blind_queries, keys_in_sight, mask_of
 from lamina.passes.gpu.score_plan import Plan, Share
 from lamina.passes.gpu.threads import (
     WARP,
@@ -56,6 +58,9 @@ class ScoreTiles:
         batches = [extents[d] for d in self.region.batch]
         self.number, tile = positions(gpu_id("block_id"), [math.prod(batches), count])
         self.batch = dict(zip(self.region.batch, positions(self.number, batches)))
+        self.mask = mask_of(self.region)
+        if self.mask is not None and plan.by_rows:  # the last queries see most: they begin first
+            tile = arith.SubIOp(index(count - 1), tile).result
         self.first = times(tile, plan.size)
         thread = gpu_id("thread_id")
         self.lane, self.warp = modulo(thread, WARP), over(thread, WARP)
@@ -71,24 +76,44 @@ class ScoreTiles:
         self.moving = [self.tiles[o] for o, (_, _, n) in plan.tiles.items() if n == plan.stages and
                        plan.tiles[o][0] == plan.moving]  # fmt: skip
         self.sweeps = 0
+        self.steps = -(-plan.extent(plan.moving) // plan.step)
+        self.low, self.high = self._in_sight()
+
+    def _in_sight(self) -> tuple[ir.Value, ir.Value]:
+        """The first step in which a mask shows anything, and the one after the last."""
+        plan, region, steps = self.plan, self.region, self.steps
+        if self.mask is None or steps == 1:
+            return index(0), index(steps)
+        at = {d: (Scalar(value), Scalar(value)) for d, value in self.batch.items()}
+
+        def bounds(dims: Sequence[int], first: Scalar, size: int) -> dict[int, Bounds]:
+            extents = [region.extents[d] for d in dims]
+            return dict(zip(dims, tile_bounds(first, size, extents)))
+
+        at |= bounds(plan.lead, Scalar(self.first), plan.size)
+        if plan.by_rows:
+            return index(0), keys_in_sight(self.mask, at, region, plan.step).value
+        low = blind_queries(
+            self.mask, at, steps, region, lambda n: bounds(plan.moving, n * plan.step, plan.step)
+        )
+        return low.value, index(steps)
 
     # ---- the loop over the other side ------------------------------------------------------------
     def sweep(self, carried: Sequence[ir.Value], body: Carried) -> list[ir.Value]:
         """What `body(first of the other side, stage, carried)` gives, over all of the other side."""
         plan, groups = self.plan, Groups()
-        steps = -(-plan.extent(plan.moving) // plan.step)
         if self.sweeps == 0:
             for operand, (dims, _, _) in plan.tiles.items():
                 if dims == plan.lead:
                     self._fill(self.tiles[operand], index(0), self.first)
-        elif plan.stages > 1 and steps % plan.stages:
+        elif plan.stages > 1 and (self.mask is not None or self.steps % plan.stages):
             barrier()  # the last step may still be read where the first one goes
         self.sweeps += 1
         for tile in self.tiles.values():
             if isinstance(tile, AsyncCopies) and tile.token is not None:
                 groups.token = groups.token or tile.token
         if plan.stages > 1:
-            self._fill_moving(groups, index(0), index(0))
+            self._fill_moving(groups, modulo(self.low, plan.stages), times(self.low, plan.step))
             groups.commit()
 
         def step(number: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
@@ -98,7 +123,7 @@ class ScoreTiles:
                 groups.wait(0)
                 barrier()
                 when(
-                    below(following, steps),
+                    arith.CmpIOp(arith.CmpIPredicate.ult, following, self.high).result,
                     lambda: self._fill_moving(
                         groups, modulo(following, plan.stages), times(following, plan.step)
                     ),
@@ -112,7 +137,7 @@ class ScoreTiles:
                 barrier()
             return body(first, stage, carried)
 
-        return strided(index(0), steps, 1, list(carried), step)
+        return strided(self.low, self.high, 1, list(carried), step)
 
     def _fill_moving(self, groups: Groups, stage: ir.Value, first: ir.Value) -> None:
         for tile in self.moving:

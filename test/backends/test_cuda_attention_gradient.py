@@ -60,7 +60,7 @@ def _of(queries: int, keys: int, width: int, values: int, dtype: Any) -> tuple[n
 
 # name -> (function, arguments)
 PROGRAMS: dict[str, tuple[Callable, tuple]] = {
-    "causal": (_attention(is_causal=True), tuple(_x(1, 130, 1, 24) for _ in range(4))),
+    "causal": (_attention(is_causal=True), tuple(_x(1, 130, 2, 24) for _ in range(4))),
     "groups_bias": (_attention(scale=0.3), (_x(2, 20, 4, 24), _x(2, 20, 4, 24), _x(2, 70, 2, 24),
                                             _x(2, 70, 2, 24), _x(1, 4, 20, 70))),
     "f16_odd": (gradient(_plain), _of(33, 65, 21, 39, np.float16)),
@@ -120,3 +120,17 @@ def test_otherwise_products_do_it(dtype: Any, arch: str) -> None:
     arrays = [lamina.ShapeDtypeStruct(x.shape, dtype) for x in _of(32, 64, 16, 16, dtype)]
     program = Program(gradient(_plain), *arrays, arch=arch)
     assert not any("mma" in kernel.ptx for kernel in program.kernels.values())
+
+
+def test_scores_that_a_mask_hides_are_left_out() -> None:
+    """Zero times NaN would be NaN."""
+    function, (g, q, k, v) = PROGRAMS["causal"]
+    k, v = k.copy(), v.copy()
+    k[:, 128:] = v[:, 128:] = np.nan
+    dq, dk, dv = (np.asarray(x, _F32)[0, :, 0] for x in Program(function, g, q, k, v).run())
+    assert np.isfinite(dq[:128]).all() and np.isnan(dq[128:]).all()
+    g, q = g.copy(), q.copy()
+    g[:, :64] = q[:, :64] = np.nan
+    k[:, 128:] = v[:, 128:] = 0
+    dq, dk, dv = (np.asarray(x, _F32)[0, :, 0] for x in Program(function, g, q, k, v).run())
+    assert np.isnan(dk[:64]).all() and np.isfinite(dk[64:]).all() and np.isfinite(dv[64:]).all()
