@@ -36,6 +36,7 @@ from lamina.passes.gpu.product_operand import modulo, over, plus, times
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.scalar_ops import element_at
 from lamina.passes.gpu.scalars import Scalar
+from lamina.passes.gpu.score_tiles import converted
 from lamina.passes.gpu.threads import (
     WARP,
     barrier,
@@ -218,11 +219,11 @@ class _Block:
         if inside is not None:
             key = arith.MinUIOp(key, index(shape.keys - 1)).result
         product = self.attention.product.results[0]
-        raw = _converted(raw, product.type.element_type)
+        raw = converted(raw, product.type.element_type)
         where = {**at, shape.keys_dim: key}
         places = [where[d] for d in range(shape.rank)]
         found = element_at(self.job, self.kernel, self.attention.scores, places, {product: raw})
-        found = _converted(found, ir.F32Type.get())
+        found = converted(found, ir.F32Type.get())
         if inside is None:
             return found
         return arith.SelectOp(inside, found, _constant(-math.inf)).result
@@ -307,7 +308,7 @@ class _Block:
                         within = plus(times(modulo(self.lane, 4), 2), 8 * n + j)
                         column = arith.AddIOp(self.first_column, within).result
                         value = vector.ExtractOp(values, [], [i, j]).result
-                        value = _converted(
+                        value = converted(
                             arith.DivFOp(value, total).result, result.type.element_type
                         )
                         where = {**at, shape.rank: column}
@@ -333,13 +334,6 @@ def _is_below(a: ir.Value, b: ir.Value) -> ir.Value:
 
 def _constant(value: float) -> ir.Value:
     return arith.ConstantOp(ir.F32Type.get(), value).result
-
-
-def _converted(value: ir.Value, type_: ir.Type) -> ir.Value:
-    if value.type == type_:
-        return value
-    wider = ir.FloatType(type_).width > ir.FloatType(value.type).width
-    return (arith.ExtFOp if wider else arith.TruncFOp)(type_, value).result
 
 
 def _sum(powers: list[list[ir.Value]]) -> ir.Value:
