@@ -60,8 +60,8 @@ class RecomputeResiduals(Pass):
         all_ = [sizes[v.type] for op in block.operations for v in op.operation.results]
         if sum(size for size in all_ if size >= self.least_bytes) < self.least_peak:
             return
+        lives = _Lives(block, sizes)
         for _ in range(_ROUNDS):
-            lives = _Lives(block, sizes)
             at, peak = lives.peak()
             if peak < self.least_peak:
                 return
@@ -109,7 +109,7 @@ class RecomputeResiduals(Pass):
         return sorted(members)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Use:
     """An operand that is a value or a view of it; `position` is that of the op of the block around it."""
 
