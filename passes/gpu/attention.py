@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.dialects.vendors import math as math_
-from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.gpu.attention_simt import write_attention_simt
 from lamina.passes.gpu.attention_tiles import Operands, Tile, Tiles
 from lamina.passes.gpu.fragments import (
@@ -35,7 +34,6 @@ from lamina.passes.gpu.product_copies import AsyncCopies
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.scalar_ops import element_at
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.gpu.score_tiles import converted
 from lamina.passes.gpu.threads import (
     WARP,
@@ -48,7 +46,9 @@ from lamina.passes.gpu.threads import (
     when,
     zero_of,
 )
+from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.loops import index, store
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32

@@ -21,11 +21,11 @@ from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Scratch
 from lamina.passes.gpu.product_operand import modulo, plus, times
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.gpu.score_plan import Plan, Share
 from lamina.passes.gpu.score_tiles import RowOf, ScoreTiles, converted
 from lamina.passes.gpu.threads import below, equals, shuffle_xor, when, zero_of
 from lamina.passes.loops import store
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.facts import defining, reducer_of
 from lamina.passes.stablehlo.score_region import Product, ScoreRegion, positions_in
 from lamina.passes.stablehlo.score_sweeps import Sweeps

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
-from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalar_ops import element_at
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.thread_numbers import block, of_lane, synchronize, thread
+from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight, tile_bounds
+from lamina.passes.scalars import (
     Array,
     Scalar,
-    block,
     choose,
     constant,
     fold,
@@ -30,8 +30,6 @@ from lamina.passes.gpu.scalars import (
     select,
     smaller,
     split,
-    synchronize,
-    thread,
     when,
 )
 from lamina.passes.stablehlo.attention import Attention
@@ -235,7 +233,7 @@ class _Block:
         """Combined over the threads that share queries."""
         offset = 1
         while offset < _LANES:
-            value = combine(value, value.of_lane(offset))
+            value = combine(value, of_lane(value, offset))
             offset *= 2
         return value
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lamina.passes.gpu.scalars import Array, Scalar, choose, synchronize, thread, when
+from lamina.passes.gpu.thread_numbers import of_lane, synchronize, thread
 from lamina.passes.gpu.threads import WARP
+from lamina.passes.scalars import Array, Scalar, choose, when
 
 
 def over_block(
@@ -18,7 +19,7 @@ def over_block(
     before, total = neutral, value
     offset = 1
     while offset < WARP:
-        theirs = total.of_lane(offset)
+        theirs = of_lane(total, offset)
         is_upper = (lane & offset).differs(0)
         before = choose(is_upper, combine(theirs, before), before)
         total = combine(theirs, total)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.copies import copied
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.gpu.steps import Steps, keep_space
 from lamina.passes.gpu.threads import (
@@ -14,7 +15,6 @@ from lamina.passes.gpu.threads import (
     equals,
     gpu_id,
     positions,
-    replace_operands,
     strided,
     when,
 )
@@ -266,14 +266,12 @@ class BlockSteps(Steps):
             if op.name in _IDS:
                 known[op.results[0]] = value_of(op)
             elif op.name != "gpu.return":
-                copy = op.clone().operation
-                replace_operands(copy, known, {})
+                copy = copied(op, known)
                 for inner in find_ops(copy, *_IDS) if len(copy.regions) else ():
                     with ir.InsertionPoint(inner):
                         inner.results[0].replace_all_uses_with(value_of(inner))
                     inner.erase()
                 copy.walk(keep_space, ir.WalkOrder.PRE_ORDER)
-                known |= dict(zip(op.results, copy.results, strict=True))
 
     def _global(self, callee: str, op: ir.Operation) -> ir.Value:
         name, of = op.attributes["name"].value, ir.MemRefType(op.results[0].type)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
+from lamina.passes.copies import read_instead
 from lamina.passes.gpu.kernels import Kernel, Kernels
 from lamina.passes.gpu.shapes import vector_length
 from lamina.passes.gpu.threads import (
@@ -17,7 +18,6 @@ from lamina.passes.gpu.threads import (
     equals,
     gpu_id,
     positions,
-    replace_operands,
     strided,
     when,
 )
@@ -232,7 +232,7 @@ def emit_scalar(kernels: Kernels, op: ir.Operation) -> None:
     def emit(kernel: Kernel) -> None:
         def write() -> None:
             kernel.prepare([op])
-            replace_operands(op.clone().operation, kernel.replaced, {})
+            read_instead(op.clone().operation, kernel.replaced)
 
         when(equals(gpu_id("thread_id"), 0), write)
 

@@ -14,20 +14,6 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
-    Array,
-    Scalar,
-    block,
-    choose,
-    complex_of,
-    constant,
-    fold,
-    loop,
-    split,
-    synchronize,
-    thread,
-    when,
-)
 from lamina.passes.gpu.solvers import (
     Matrix,
     complex_number,
@@ -35,6 +21,18 @@ from lamina.passes.gpu.solvers import (
     share,
     size,
     threads_for,
+)
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import (
+    Array,
+    Scalar,
+    choose,
+    complex_of,
+    constant,
+    fold,
+    loop,
+    split,
+    when,
 )
 
 SEARCHERS = 32  # threads that look for a pivot or add up a column

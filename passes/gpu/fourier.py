@@ -18,19 +18,8 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.job import Constant, Job
 from lamina.passes.gpu.kernels import Kernel, Scratch
-from lamina.passes.gpu.scalars import (
-    Array,
-    Scalar,
-    block,
-    complex_of,
-    constant,
-    loop,
-    split,
-    synchronize,
-    thread,
-    true,
-    when,
-)
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import Array, Scalar, complex_of, constant, loop, split, true, when
 from lamina.passes.stablehlo.fourier import is_smooth
 
 _SHARED_BYTES = 40 << 10

@@ -19,10 +19,11 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.solvers import Matrix, complex_number, share, threads_for
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import (
     Array,
     Scalar,
-    block,
     choose,
     complex_of,
     constant,
@@ -32,11 +33,8 @@ from lamina.passes.gpu.scalars import (
     repeat_while,
     select,
     split,
-    synchronize,
-    thread,
     when,
 )
-from lamina.passes.gpu.solvers import Matrix, complex_number, share, threads_for
 
 _MOST_SWEEPS = 40  # quadratic convergence takes 6 to 10
 

@@ -12,10 +12,11 @@ from lamina.dialects.constants import array_of, dense, is_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.copies import copied
 from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch
-from lamina.passes.gpu.scalars import Array, Scalar, block, constant, loop, thread
-from lamina.passes.gpu.threads import replace_operands
+from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.loops import cast, extract, scalar_tensor
+from lamina.passes.scalars import Array, Scalar, constant, loop
 
 _INOUT = "lamina.inout"
 _THREADS = 256
@@ -136,9 +137,7 @@ class Job:
             known[argument] = scalar_tensor(cast(scalar.value, element))
         *operations, end = [op.operation for op in block.operations]
         for op in operations:
-            copy = op.clone().operation
-            replace_operands(copy, known, {})
-            known |= dict(zip(op.results, copy.results, strict=True))
+            copied(op, known)
         values = [extract(known.get(v, v), []) for v in end.operands]
         return [Scalar(cast(v, signless(v.type))) for v in values]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.gpu.threads import SHARED_SPACE, replace_operands
+from lamina.passes.copies import copied
+from lamina.passes.gpu.threads import SHARED_SPACE
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -233,10 +234,7 @@ class Kernel:
                 dense = ir.MemRefType.get(type_.shape, type_.element_type)
                 self.replaced[value] = self.view(Scratch(self.kernels.offset_of(value), dense))
         for op in reversed(wanted):
-            copy = op.clone().operation
-            replace_operands(copy, self.replaced, {})
-            for old, new in zip(op.results, copy.results, strict=True):
-                self.replaced[old] = new
+            copied(op, self.replaced)
 
     def view(self, part: Scratch) -> ir.Value:
         """A part of scratch memory as a buffer."""

@@ -20,20 +20,10 @@ from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.block_scan import over_block
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
-    Array,
-    Scalar,
-    choose,
-    constant,
-    index,
-    repeat_while,
-    split,
-    synchronize,
-    thread,
-    when,
-)
 from lamina.passes.gpu.scan_elements import EACH, RowElements, Scanning
+from lamina.passes.gpu.thread_numbers import synchronize, thread
 from lamina.passes.gpu.threads import WARP
+from lamina.passes.scalars import Array, Scalar, choose, constant, index, repeat_while, split, when
 from lamina.passes.stablehlo.scan_order import Scan
 
 _THREADS, _CHUNKS = 256, 4

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.copies import copied
 from lamina.passes.gpu.padding import load_padded
 from lamina.passes.gpu.product import Factor, Product
-from lamina.passes.gpu.threads import below, positions, replace_operands, zero_of
+from lamina.passes.gpu.threads import below, positions, zero_of
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.padding import Padding, find_padding
 from lamina.passes.loops import index, load
@@ -116,9 +117,7 @@ class Operand:
         argument = self.product.generic.body.arguments[self.factor.number]
         known = {**self.replaced, argument: value}
         for op in self.ops:
-            copy = op.clone().operation
-            replace_operands(copy, known, {})
-            known[op.results[0]] = value = copy.results[0]
+            value = copied(op, known).results[0]
         return value
 
 

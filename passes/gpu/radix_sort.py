@@ -18,10 +18,12 @@ from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.block_scan import over_block
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel, Scratch
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.gpu.threads import WARP
+from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.scalars import (
     Array,
     Scalar,
-    block,
     choose,
     constant,
     fold,
@@ -29,12 +31,8 @@ from lamina.passes.gpu.scalars import (
     loop,
     smaller,
     split,
-    synchronize,
-    thread,
     when,
 )
-from lamina.passes.gpu.threads import WARP
-from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.sort_order import BRAIN_FLOAT, FLOAT, UNSIGNED, Key
 
 _THREADS, _EACH = 256, 16

@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import complex as complex_
+from lamina.passes.copies import copied
 from lamina.passes.gpu.threads import (
     WARP,
     Body,
     barrier,
     below,
     equals,
-    replace_operands,
+    place_indices,
     shuffle_xor,
     when,
 )
@@ -292,9 +293,7 @@ def _computed(
         if op.name == "linalg.index":
             known[op.results[0]] = at[ir.IntegerAttr(op.attributes["dim"]).value]
             continue
-        copy = op.clone().operation
-        replace_operands(copy, known, at)
-        known |= dict(zip(op.results, copy.results, strict=True))
+        place_indices(copied(op, known), at)
     return [known.get(value, value) for value in wanted]
 
 

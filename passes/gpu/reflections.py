@@ -11,21 +11,9 @@ from lamina.passes.gpu.factorisations import SEARCHERS, apply_left, apply_right,
 from lamina.passes.gpu.jacobi import real_type
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
-    Scalar,
-    block,
-    choose,
-    constant,
-    fold,
-    index,
-    loop,
-    select,
-    split,
-    synchronize,
-    thread,
-    when,
-)
 from lamina.passes.gpu.solvers import Matrix, complex_number, copy_matrix, share, threads_for
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import Scalar, choose, constant, fold, index, loop, select, split, when
 
 
 def write_pivoted_qr(job: Job) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.loops import cast
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.elements import element_of
 
 

@@ -16,19 +16,10 @@ from lamina.passes.gpu.block_scan import over_block
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.look_back import LookBack, looks_back
-from lamina.passes.gpu.scalars import (
-    Array,
-    Scalar,
-    block,
-    fold,
-    index,
-    smaller,
-    split,
-    thread,
-    when,
-)
 from lamina.passes.gpu.scan_elements import EACH, RowElements, Scanning
+from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.gpu.threads import WARP
+from lamina.passes.scalars import Array, Scalar, fold, index, smaller, split, when
 from lamina.passes.stablehlo.scan_order import Scan
 
 _MOST_THREADS = 256

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.job import Job, signless
-from lamina.passes.gpu.scalars import Array, Scalar, constant, select, when
+from lamina.passes.scalars import Array, Scalar, constant, select, when
 from lamina.passes.stablehlo.scan_order import Scan, identity
 
 EACH = 4  # neighbours that a thread takes

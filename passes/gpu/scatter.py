@@ -20,7 +20,8 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel, Scratch
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.sort import sort_rows
+from lamina.passes.scalars import (
     Array,
     Scalar,
     choose,
@@ -32,7 +33,6 @@ from lamina.passes.gpu.scalars import (
     split,
     when,
 )
-from lamina.passes.gpu.sort import sort_rows
 from lamina.passes.stablehlo.lower_scatter import Scatter
 from lamina.passes.stablehlo.sort_order import SIGNED, Key
 

@@ -18,10 +18,11 @@ from lamina.passes.gpu.factorisations import SEARCHERS, apply_left, apply_right,
 from lamina.passes.gpu.jacobi import absolute, epsilon, largest, real_type, scaled
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel, Scratch
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.solvers import Matrix, complex_number, share, threads_for
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import (
     Array,
     Scalar,
-    block,
     choose,
     complex_of,
     constant,
@@ -32,11 +33,8 @@ from lamina.passes.gpu.scalars import (
     select,
     smaller,
     split,
-    synchronize,
-    thread,
     when,
 )
-from lamina.passes.gpu.solvers import Matrix, complex_number, share, threads_for
 
 _STEPS = 30  # for each eigenvalue; 2 or 3 are usual
 _UNUSUAL = 10  # so many steps without one ending: other shifts

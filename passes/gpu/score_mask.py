@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu.attention_mask import Bounds, Mask, blocks_in_sight
-from lamina.passes.gpu.scalars import Scalar, index, repeat_while
+from lamina.passes.linalg.attention_mask import Bounds, Mask, blocks_in_sight
+from lamina.passes.scalars import Scalar, index, repeat_while
 from lamina.passes.stablehlo.facts import defining, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.score_region import ScoreRegion
 

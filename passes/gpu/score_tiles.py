@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
-from lamina.passes.gpu.attention_mask import Bounds, tile_bounds
 from lamina.passes.gpu.attention_tiles import Operands, Tile, arena_of, padded, whole
 from lamina.passes.gpu.fragments import (
     Groups,
@@ -26,7 +25,6 @@ from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.product_copies import AsyncCopies, TileShape
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.gpu.score_mask import blind_queries, keys_in_sight, mask_of
 from lamina.passes.gpu.score_plan import Plan, Share
 from lamina.passes.gpu.threads import (
@@ -39,7 +37,9 @@ from lamina.passes.gpu.threads import (
     when,
     zero_of,
 )
+from lamina.passes.linalg.attention_mask import Bounds, tile_bounds
 from lamina.passes.loops import cast, index
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.elements import element_of
 from lamina.passes.stablehlo.score_region import Operand, Product
 

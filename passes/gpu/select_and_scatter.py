@@ -9,16 +9,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
-    Scalar,
-    choose,
-    constant,
-    flat,
-    fold,
-    index,
-    select,
-    split,
-)
+from lamina.passes.scalars import Scalar, choose, constant, flat, fold, index, select, split
 from lamina.passes.stablehlo.lower_select_and_scatter import numbers, padding
 
 

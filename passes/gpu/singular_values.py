@@ -28,20 +28,9 @@ from lamina.passes.gpu.jacobi import (
 )
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
-    Scalar,
-    block,
-    choose,
-    constant,
-    fold,
-    index,
-    loop,
-    split,
-    synchronize,
-    thread,
-    when,
-)
 from lamina.passes.gpu.solvers import Matrix, share, threads_for
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import Scalar, choose, constant, fold, index, loop, split, when
 
 
 class _Adjoint(Matrix):

@@ -14,10 +14,10 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.scalars import (
     Array,
     Scalar,
-    block,
     choose,
     complex_of,
     constant,
@@ -26,8 +26,6 @@ from lamina.passes.gpu.scalars import (
     loop,
     select,
     split,
-    synchronize,
-    thread,
     when,
 )
 

@@ -19,9 +19,10 @@ from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel, Scratch
 from lamina.passes.gpu.radix_sort import Load, Store, is_faster, radix_sort_rows
-from lamina.passes.gpu.scalars import (
+from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.scalars import (
     Scalar,
-    block,
     choose,
     constant,
     greater,
@@ -30,11 +31,8 @@ from lamina.passes.gpu.scalars import (
     repeat_while,
     smaller,
     split,
-    synchronize,
-    thread,
     when,
 )
-from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.sort_order import SIGNED, TOTAL_ORDER, UNSIGNED, Key, SortOrder
 
 _SHARED_BYTES = 32 << 10

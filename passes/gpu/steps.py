@@ -9,10 +9,10 @@ from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.constants import array_in
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import CompileError
+from lamina.passes.copies import copied
 from lamina.passes.gpu.kernels import Kernel, Kernels
-from lamina.passes.gpu.scalars import constant
-from lamina.passes.gpu.threads import replace_operands
 from lamina.passes.loops import find_ops, index, load
+from lamina.passes.scalars import constant
 
 STEPS = "lamina.steps"
 _CALLEES = ("func.func", "gpu.module")
@@ -95,10 +95,8 @@ class Steps:
             if op.name == "memref.alloc":
                 known[op.results[0]] = self.on_stack(ir.MemRefType(op.results[0].type))
             elif op.name not in ("func.return", "memref.dealloc"):
-                copy = op.clone().operation
-                replace_operands(copy, known, {})
+                copy = copied(op, known)
                 copy.walk(keep_space, ir.WalkOrder.PRE_ORDER)
-                known |= dict(zip(op.results, copy.results, strict=True))
                 for inner in find_ops(copy, "memref.alloc", "memref.dealloc") if op.regions else ():
                     if inner.name == "memref.alloc":
                         made = self.on_stack(ir.MemRefType(inner.results[0].type))

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf
+from lamina.passes.copies import copied
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import for_range, index, load, store
+from lamina.passes.loops import find_ops, for_range, index, load, store
 
 WARP = 32
 SHARED_SPACE = 3
@@ -127,10 +128,7 @@ class Body:
             if op.name == "linalg.index":
                 known[op.results[0]] = at[ir.IntegerAttr(op.attributes["dim"]).value]
                 continue
-            copy = op.clone()
-            replace_operands(copy.operation, known, at)
-            for old, new in zip(op.results, copy.operation.results, strict=True):
-                known[old] = new
+            place_indices(copied(op, known), at)
         return [known.get(value, value) for value in operations[-1].operands]
 
     def store_at(self, at: Mapping[int, ir.Value], inputs: Sequence[ir.Value | None]) -> None:
@@ -146,23 +144,11 @@ class Body:
             store(value, output, place)
 
 
-def replace_operands(
-    op: ir.Operation, known: Mapping[ir.Value, ir.Value], at: Mapping[int, ir.Value]
-) -> None:
-    """Replace known operands of an op and of those in it, and its `linalg.index`es by positions."""
-    for place, operand in enumerate(op.operands):
-        if operand in known:
-            op.operands[place] = known[operand]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in list(block.operations):
-                if inner.operation.name == "linalg.index":
-                    inner.operation.results[0].replace_all_uses_with(
-                        at[ir.IntegerAttr(inner.operation.attributes["dim"]).value]
-                    )
-                    inner.operation.erase()
-                else:
-                    replace_operands(inner.operation, known, at)
+def place_indices(op: ir.Operation, at: Mapping[int, ir.Value]) -> None:
+    """Replace each `linalg.index` in an op by the position there."""
+    for inner in find_ops(op, "linalg.index"):
+        inner.results[0].replace_all_uses_with(at[ir.IntegerAttr(inner.attributes["dim"]).value])
+        inner.erase()
 
 
 def shuffle_xor(value: ir.Value, offset: int) -> ir.Value:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
     Position,
@@ -23,8 +21,10 @@ from lamina.passes.linalg.attention_blocks import (
     plus,
     zeros,
 )
+from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight
 from lamina.passes.linalg.register_blocks import Factor, load_vector
 from lamina.passes.loops import for_steps, index, load, store
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.elements import element_of
 from lamina.passes.stablehlo.facts import reducer_of
 from lamina.passes.stablehlo.score_region import Operand, ScoreRegion, Sink

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
 from lamina.passes.base import Pass
-from lamina.passes.gpu.attention_mask import Mask, blocks_in_sight
-from lamina.passes.gpu.scalars import Scalar
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
@@ -42,9 +40,11 @@ from lamina.passes.linalg.attention_blocks import (
     plus,
     zeros,
 )
+from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import Factor, load_vector, repeat
 from lamina.passes.loops import for_steps, for_tasks, index, load, store
+from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
 from lamina.passes.stablehlo.elements import element_of
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
-from lamina.passes.gpu.attention_mask import Mask
 from lamina.passes.linalg.attention_blocks import (
     Blocks,
     Position,
@@ -41,6 +40,7 @@ from lamina.passes.linalg.attention_blocks import (
     plus,
 )
 from lamina.passes.linalg.attention_gradient_block import Layout, QueryBlock
+from lamina.passes.linalg.attention_mask import Mask
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.loops import for_steps, for_tasks, index, load, store

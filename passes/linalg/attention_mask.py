@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu.scalars import Scalar, choose, constant, index, repeat_while, smaller, true
+from lamina.passes.scalars import Scalar, choose, constant, index, repeat_while, smaller, true
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
 

@@ -17,7 +17,6 @@ from typing import Any
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.dialects.vendors import complex as complex_
 from lamina.dialects.vendors import math as math_
-from lamina.passes.gpu.threads import barrier, gpu_id, shuffle_xor
 from lamina.passes.loops import for_range, if_else, load, store
 
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL, _EQUAL, _NOT_EQUAL = range(6)
@@ -138,10 +137,6 @@ class Scalar:
     def shifted(self, count: Any) -> Scalar:
         """An integer shifted to the left."""
         return self._with(count, arith.ShLIOp)
-
-    def of_lane(self, offset: int) -> Scalar:
-        """The value in the lane whose number differs in the bits of `offset`."""
-        return Scalar(shuffle_xor(self.value, offset))
 
     @property
     def real(self) -> Scalar:
@@ -340,17 +335,3 @@ def repeat_while(
     with ir.InsertionPoint(blocks[1]):
         scf.YieldOp([scalar.value for scalar in body(*carried[1])])
     return [Scalar(v) for v in op.results]
-
-
-# ---- threads -------------------------------------------------------------------------------------
-def thread(dimension: str = "x") -> Scalar:
-    return Scalar(gpu_id("thread_id", dimension))
-
-
-def block(dimension: str = "x") -> Scalar:
-    return Scalar(gpu_id("block_id", dimension))
-
-
-def synchronize() -> None:
-    """All threads of the block wait for each other."""
-    barrier()
