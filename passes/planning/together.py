@@ -33,9 +33,11 @@ _FARTHEST = 256  # ops from the first kernel of a team to the last
 def form_teams(program: Program) -> None:
     """Reorder each block of `program` in place, and number the teams of its calls."""
     teams = 0
+    given = enumerate(program.body.arguments)
+    kept = {value for position, value in given if position not in program.donated}
     for block, carries in blocks_with_carries(program):
         if sum(map(_is_long, block.ops)) > 1:
-            teams = _form_in_block(block, carries, teams)
+            teams = _form_in_block(block, _Former(block, carries, kept), teams)
 
 
 def _is_long(op: Op) -> bool:
@@ -57,11 +59,13 @@ class _Touched:
 
 
 class _Former:
-    """Forms the teams of one block."""
+    """Forms the teams of one block. What is `kept` is the caller's: who would overwrite it gets a
+    copy."""
 
-    def __init__(self, block: Block, carries: dict[int, int]) -> None:
+    def __init__(self, block: Block, carries: dict[int, int], kept: set[int]) -> None:
         self._ops = block.ops
         self._carries = carries
+        self._kept = kept
         self._viewed: dict[int, int] = {}
         for op in block.ops:
             if isinstance(op, View):
@@ -74,7 +78,7 @@ class _Former:
         return _Touched(
             set(op.results),
             set(map(self._root, values_read(op))),
-            set(map(self._root, overwritten(op, self._carries))),
+            set(map(self._root, overwritten(op, self._carries))) - self._kept,
         )
 
     def team_from(self, start: int) -> tuple[list[Op], list[Op], list[Op]]:
@@ -103,8 +107,7 @@ class _Former:
         return found
 
 
-def _form_in_block(block: Block, carries: dict[int, int], teams: int) -> int:
-    former = _Former(block, carries)
+def _form_in_block(block: Block, former: _Former, teams: int) -> int:
     position = 0
     while position < len(block.ops):
         if _is_long(block.ops[position]):

@@ -168,6 +168,12 @@ def test_what_there_is_not(k, axis):
         lax.top_k(np.zeros(5, np.float32), k, axis=axis)
 
 
+@pytest.mark.parametrize("k", [2.5, "2", None])
+def test_k_is_an_integer(k):
+    with pytest.raises(TypeError, match="top_k.*integer"):
+        lax.top_k(np.zeros(5, np.float32), k)
+
+
 def test_complex_numbers_have_no_order():
     with pytest.raises(ValueError, match="complex"):
         lax.top_k(np.zeros(5, np.complex64), 1)

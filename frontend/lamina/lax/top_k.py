@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,25 @@ from lamina.lax.checks import canonical_axis
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The k greatest elements along an axis, greatest first, and their indices; of equal elements
     the first comes first. Floats are in IEEE 754's total order: NaN, inf, ..., 0.0, -0.0, ..., -inf,
-    NaN with the sign bit."""
+    NaN with the sign bit.
+
+    `operand` has one dimension or more; both results have its shape with `k` in the place of the
+    axis' size, the indices as int32. Raises TypeError where k is no concrete integer, ValueError
+    where it is not between 0 and the axis' size, for an axis that is not there, and for complex
+    numbers."""
     shape = np.shape(operand)
     axis = canonical_axis("top_k", axis, len(shape))
+    try:
+        k = operator.index(k)
+    except TypeError:
+        raise TypeError(f"[top_k] k must be a concrete integer, got {k!r}") from None
     if not 0 <= k <= shape[axis]:
         raise ValueError(
             f"[top_k] k={k} must be between 0 and the size of axis {axis}, {shape[axis]}"
         )
     if get_aval(operand).dtype.kind == "c":
         raise ValueError("top_k is not compatible with complex inputs.")
-    return list(top_k_p.bind(operand, k=int(k), axis=axis))
+    return list(top_k_p.bind(operand, k=k, axis=axis))
 
 
 def approx_max_k(

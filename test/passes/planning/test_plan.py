@@ -409,6 +409,14 @@ def test_what_a_team_reads_is_overwritten_by_none_of_it() -> None:
     assert not any(step.in_place for step in plan.steps)
 
 
+def test_loops_that_begin_with_a_callers_array_are_a_team() -> None:
+    loop = {"alone_ns": 100_000}
+    ops = [Call(f"loop{i}", [0], [1 + i], {0: 0}, **loop) for i in range(3)]
+    plan = check(Program(Block([0], ops, [1, 2, 3]), dict.fromkeys(range(4), 64)))
+    assert [step.call.team for step in plan.steps if isinstance(step, CallStep)] == [1, 1, 1]
+    assert [isinstance(step, CopyStep) for step in plan.steps] == [True] * 3 + [False] * 3
+
+
 def test_a_swap_takes_one_temporary() -> None:
     body = Block([4, 5], [], [5, 4])
     main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [6, 7])
