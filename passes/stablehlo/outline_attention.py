@@ -11,7 +11,7 @@ compile it as it is. A transpose of the result is part of it. What masks are mad
 comparisons) goes in, arrays become arguments.
 
 Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits or of
-f32 and widths of at most `max-width` (`any-type` lifts the types).
+f32 and widths of at most `max-width`.
 With `whole`, the kernel's scores are of f32; widths are multiples of that, and so are numbers of queries
 below 32, keys are as many or more, and rows of v lie together in memory.
 
@@ -41,7 +41,6 @@ class OutlineAttention(Pass):
     """See the module's docstring."""
 
     max_width: int = 256
-    any_type: bool = False
     whole: int = 1
 
     def run(self, module: ir.Module) -> None:
@@ -64,7 +63,7 @@ class OutlineAttention(Pass):
             made = {str(v.type.element_type) for v in (found.scores, found.values.results[0])}
             if not made <= {"f32", *types}:
                 return False
-        if not self.any_type and not (len(types) == 1 and types <= set(_TYPES)):
+        if len(types) > 1 or not types <= set(_TYPES):
             return False
         if not all(value.type.has_static_shape and 0 not in value.type.shape for value in (q, k, v)):
             return False
