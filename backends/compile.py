@@ -7,7 +7,6 @@ compiler's version; each kernel is looked up there by its own content as well.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from lamina.backends.versions import versions
 from lamina.dialects.context import parse
 from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_bytecode, to_text
-from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.types import byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
@@ -186,7 +185,7 @@ def _memory(planned: ir.Module, signature: _Signature, built: BuiltProgram) -> d
     main = main_of(planned)
     arena = main.attributes["lamina.arena_bytes"].value + built.scratch_bytes
     types = main.attributes["function_type"].value.inputs
-    sizes = [math.prod(of.shape) * dtype_of(of).itemsize for of in list(types)[:-1]]
+    sizes = list(map(byte_size, list(types)[:-1]))
     count = len(signature.inputs)
     aliased = 0
     for position, given in enumerate(main.attributes["arg_attrs"]):

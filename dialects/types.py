@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,3 +106,9 @@ def element_name(of: ir.Type) -> str:
 def shape_of(of: ir.Type) -> tuple[int, ...]:
     """The dimensions of a ranked tensor type, `DYNAMIC` where not known."""
     return tuple(of.shape)
+
+
+def byte_size(of: ir.Type) -> int:
+    """The bytes that an array of this type, of known shape, takes in memory; elements narrower than
+    a byte take one."""
+    return math.prod(of.shape) * dtype_of(of).itemsize

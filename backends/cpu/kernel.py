@@ -17,8 +17,8 @@ from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import FAST, OF_VECTORS, CodegenOptions, Machine, emit
 from lamina.backends.target import Target
+from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.planning.from_mlir import byte_size
 
 _CONVOLUTION = "stablehlo.convolution"
 _CONTRACTIONS = ("stablehlo.dot_general", _CONVOLUTION)

@@ -7,7 +7,6 @@ a loop that is one kernel (`control`) say it differently.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from lamina.backends.cpu.scalar_text import ScalarText
 from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
@@ -141,7 +140,7 @@ class ProgramText:
     def _view(self, op: ir.Operation) -> None:
         offset = self.offsets[op.results[0]] = self.offsets[op.operands[1]]
         if offset < self.stack:
-            size = _bytes(op.results[0].type)
+            size = byte_size(op.results[0].type)
             self.stack_sizes[offset] = max(size, self.stack_sizes.get(offset, 1))
 
     # Addresses are computed where they are used: they are one instruction, and names that live
@@ -213,7 +212,7 @@ class ProgramText:
     def _copy(self, op: ir.Operation) -> None:
         source, target = op.operands
         of = source.type
-        size = _bytes(of)
+        size = byte_size(of)
         if size == 0:
             return
         name = self.global_of.get(source)
@@ -342,9 +341,6 @@ def _tasks_text(name: str, cases: list[tuple[str, list[int]]]) -> str:
     lines += ["again:", "  %next = add i64 %i, 1", "  br label %more", "end:", "  ret void", "}"]
     return "\n".join(lines)
 
-
-def _bytes(of: ir.Type) -> int:
-    return math.prod(of.shape) * dtype_of(of).itemsize
 
 
 def _blocks(region: ir.Region) -> Iterator[ir.Block]:

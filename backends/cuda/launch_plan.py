@@ -23,7 +23,6 @@ can be a call of cuBLASLt instead: which it is, is decided when the program is l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.planned import Constants, kernels_of, main_of
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
@@ -117,7 +116,7 @@ class _Writer:
                     steps.append({"if": where, "then": then, "else": otherwise})
                 case "scf.index_switch":
                     default, *cases = self._branches(op)
-                    size = _bytes(self.scalars[op.operands[0]].type)
+                    size = byte_size(self.scalars[op.operands[0]].type)
                     steps.append({"switch": self._decider(op), "bytes": size, "cases": cases,
                                   "default": default})  # fmt: skip
                 case "scf.yield" | "scf.condition" | "func.return":
@@ -143,16 +142,16 @@ class _Writer:
         given = dict(zip([*block.arguments, *end.operands], op.operands, strict=True))
         return {
             "call": ir.DictAttr(call.attributes["backend_config"])["index"].value,
-            "inputs": [[self._place(given[v]), _bytes(v.type)] for v in call.operands],
+            "inputs": [[self._place(given[v]), byte_size(v.type)] for v in call.operands],
             "outputs": [
-                [self._place(given[v]) if v in given else None, _bytes(v.type)]
+                [self._place(given[v]) if v in given else None, byte_size(v.type)]
                 for v in call.results
             ],
         } | _at(op)
 
     def _copy(self, op: ir.Operation) -> list[Step]:
         source, target = op.operands
-        size = _bytes(source.type)
+        size = byte_size(source.type)
         if not size:
             return []
         space, name = self.places[source]
@@ -213,7 +212,3 @@ def is_callback(kernel: ir.Operation) -> bool:
 def _at(op: ir.Operation) -> Step:
     frames = source_frames(op.location)
     return {"at": str(frames[0])} if frames else {}
-
-
-def _bytes(of: ir.Type) -> int:
-    return math.prod(of.shape) * dtype_of(of).itemsize

@@ -18,6 +18,7 @@ from lamina.passes.planning.program import (
     Op,
     Program,
     View,
+    Views,
     blocks_of,
     values_read,
 )
@@ -76,22 +77,18 @@ class _Lives:
 
     def __init__(self, block: Block, sizes: dict[int, int]) -> None:
         self._sizes: dict[int, int] = {}  # of the values that the arena holds
-        self._viewed: dict[int, int] = {}
         self._read: dict[int, set[int]] = {}
         self._last_reader: dict[int, int] = {}
+        views = Views(block)
         for position, op in enumerate(block.ops):
             if isinstance(op, View):
-                self._viewed[op.result] = self._root(op.operand)
                 continue
-            self._read[id(op)] = set(map(self._root, values_read(op)))
+            self._read[id(op)] = views.roots(values_read(op))
             self._last_reader.update(dict.fromkeys(self._read[id(op)], position))
             if not isinstance(op, Constant):
                 self._sizes.update((value, sizes[value]) for value in op.results)
         for value in block.yields:
-            self._sizes.pop(self._root(value), None)
-
-    def _root(self, value: int) -> int:
-        return self._viewed.get(value, value)
+            self._sizes.pop(views.root(value), None)
 
     def read_by(self, op: Op) -> set[int]:
         """What an op reads; views read nothing."""

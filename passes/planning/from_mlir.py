@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from lamina.dialects import constants
-from lamina.dialects.types import DYNAMIC, dtype_of
+from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
@@ -14,11 +13,6 @@ from lamina.passes.stablehlo.facts import TERMINATORS, is_pure
 
 # A splat constant above this size is filled into the buffer that needs it; below, it is data.
 _FILL_ABOVE = 4096
-
-
-def byte_size(of: ir.Type) -> int:
-    """The bytes that a tensor takes in memory, where elements narrower than a byte take one."""
-    return math.prod(of.shape) * dtype_of(of).itemsize
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Values are small integers, in SSA form: defined once, by an argument, an operati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -130,6 +130,24 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for inner in blocks_of(op):
             yield from walk(inner)
+
+
+class Views:
+    """Of the views in a block, whose bytes they are."""
+
+    def __init__(self, block: Block) -> None:
+        self._viewed: dict[int, int] = {}
+        for op in block.ops:
+            if isinstance(op, View):
+                self._viewed[op.result] = self.root(op.operand)
+
+    def root(self, value: int) -> int:
+        """What a view views, through other views; any other value itself."""
+        return self._viewed.get(value, value)
+
+    def roots(self, values: Iterable[int]) -> set[int]:
+        """The same for several values."""
+        return set(map(self.root, values))
 
 
 def teams_of(ops: list[Op]) -> Iterator[list[Op]]:

@@ -20,7 +20,7 @@ from lamina.passes.planning.program import (
     Call,
     Op,
     Program,
-    View,
+    Views,
     While,
     values_read,
 )
@@ -66,19 +66,13 @@ class _Former:
         self._ops = block.ops
         self._carries = carries
         self._kept = kept
-        self._viewed: dict[int, int] = {}
-        for op in block.ops:
-            if isinstance(op, View):
-                self._viewed[op.result] = self._root(op.operand)
-
-    def _root(self, value: int) -> int:
-        return self._viewed.get(value, value)
+        self._views = Views(block)
 
     def _touched(self, op: Op) -> _Touched:
         return _Touched(
             set(op.results),
-            set(map(self._root, values_read(op))),
-            set(map(self._root, overwritten(op, self._carries))) - self._kept,
+            self._views.roots(values_read(op)),
+            self._views.roots(overwritten(op, self._carries)) - self._kept,
         )
 
     def team_from(self, start: int) -> tuple[list[Op], list[Op], list[Op]]:

@@ -17,12 +17,11 @@ example: test/passes/stablehlo/chunk_attention.mlir
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
@@ -62,7 +61,7 @@ class ChunkAttention(Pass):
             return
         dim = _queries_dim(found)
         count = scores.shape[dim]
-        bytes_ = prod(scores.shape) * dtype_of(scores).itemsize
+        bytes_ = byte_size(scores)
         rows = count
         while rows % 2 == 0 and bytes_ * rows > self.chunk_bytes * count:
             rows //= 2

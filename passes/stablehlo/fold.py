@@ -21,7 +21,7 @@ import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, is_splat
-from lamina.dialects.types import DYNAMIC, dtype_of, shape_of
+from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo import fold_evaluate
@@ -96,13 +96,13 @@ class Folder:
         return hlo.constant(np.ascontiguousarray(value).reshape(shape_of(of)))
 
     def _is_worth_storing(self, op: ir.Operation, constants: list[ir.Operation]) -> bool:
-        size = _bytes(op.result.type)
+        size = byte_size(op.result.type)
         if size > self.options.max_bytes:
             return False
         work = sum(size_of(constant.result.type) for constant in constants)
         if work > self.options.max_bytes:
             return False
-        stored = sum(_bytes(c.result.type) for c in constants if not is_splat(c))
+        stored = sum(byte_size(c.result.type) for c in constants if not is_splat(c))
         # An iota is cheaper computed in a kernel than read; only the smallest help others fold.
         return size <= stored or size_of(op.result.type) <= (_SMALL if constants else _TINY)
 
@@ -129,7 +129,3 @@ def _has_dtype(of: ir.Type) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _bytes(of: ir.Type) -> int:
-    return size_of(of) * dtype_of(of).itemsize

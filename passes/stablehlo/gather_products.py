@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of, tensor_type
+from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.loops import find_ops
@@ -69,7 +69,7 @@ class GatherProducts(Pass):
                     continue
                 if size_of(op.operands[0].type) > self.most_rows * _terms(op):
                     continue
-                if loop.steps * _bytes(op.results[0]) <= self.most_bytes:
+                if loop.steps * byte_size(op.results[0].type) <= self.most_bytes:
                     _do_before(loop, op, part)
                     count += 1
         return count
@@ -113,7 +113,7 @@ class GatherProducts(Pass):
         index = next((part.index for part in slices if part is not None), loop.counter)
         slices = [part if part is not None and part.index == index else None for part in slices]
         kept = [v for v, part in zip(dot.operands, slices, strict=True) if part is None]
-        if sum(loop.steps * _bytes(v) for v in kept) > self.most_bytes:
+        if sum(loop.steps * byte_size(v.type) for v in kept) > self.most_bytes:
             return None
         return _Sum(number, add, dot, slices, index)
 
@@ -250,7 +250,3 @@ def _terms(dot: ir.Operation) -> int:
     """How many products each of a result's elements is the sum of."""
     shape = dot.operands[0].type.shape
     return prod(shape[d] for d in DotNumbers.of(dot).lhs_contracting)
-
-
-def _bytes(value: ir.Value) -> int:
-    return size_of(value.type) * dtype_of(value.type).itemsize

@@ -21,10 +21,9 @@ from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 from operator import attrgetter
 
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
@@ -230,5 +229,5 @@ class _Sizes(dict[ir.Type, int]):
 
     def __missing__(self, of: ir.Type) -> int:
         is_known = isinstance(of, ir.RankedTensorType) and of.has_static_shape
-        self[of] = size = prod(of.shape) * dtype_of(of).itemsize if is_known else 0
+        self[of] = size = byte_size(of) if is_known else 0
         return size
