@@ -21,6 +21,8 @@ from lamina.passes import instrumentation
 from lamina.runtime.store import Store
 
 _KIND = "kernel"
+_AHEAD = 2
+"""Kernels that wait for LLVM or are in its hands while another is lowered."""
 
 
 def compiled_kernels(
@@ -58,6 +60,8 @@ def compiled_kernels(
         made: dict[str, Future[KernelObject]] = {}
         while (mine := batch.take()) is not None:
             made[mine] = codegen.submit(emit_kernel, lowered(mine), target)
+            if len(made) > _AHEAD:  # what LLVM is far from is better left to workers
+                list(made.values())[-1 - _AHEAD].exception()
         for symbol in missing:
             found = None if symbol in made else batch.result(symbol)
             if found is not None:
