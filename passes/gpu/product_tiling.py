@@ -20,7 +20,7 @@ _BLOCK = 1500  # of a block's start and end
 _LAUNCH = 5000
 _MOST_SPLITS = 32
 _MOST_STAGES = 6
-_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
+MOST_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _candidates(
     k = sizes[3]
     if unit.is_warpgroup:
         for columns in (64, 128, 256):
-            stages = min(_MOST_STAGES, _DYNAMIC_SHARED // ((128 + columns) * 128))
+            stages = min(_MOST_STAGES, MOST_DYNAMIC_SHARED // ((128 + columns) * 128))
             splits = 1
             while splits <= _MOST_SPLITS and (splits == 1 or k * unit.bytes >= splits * 128 * 4):
                 yield Tiling(unit, 128, columns, 128 // unit.bytes, stages, splits)
