@@ -25,7 +25,7 @@ from typing import IO
 from lamina.backends.target import Target
 
 LEAST_KERNELS = 8
-"""Fewer are compiled before a worker has started."""
+"""Fewer are compiled before a worker has started, if none is there."""
 LEAST_TEXT = 50_000
 """Characters of a program for which workers are started before it is known how many kernels it has."""
 _MOST_WORKERS = 8
@@ -53,14 +53,16 @@ class Batch:
         self, sources: Sequence[tuple[str, str]], target: Target, *, alone: bool = False
     ) -> None:
         """`sources`: symbol and text of each kernel. `alone`: workers get none."""
-        self._is_shared = not alone and len(sources) >= LEAST_KERNELS
+        self._is_shared = not alone and len(sources) > 1
+        self._is_large = len(sources) >= LEAST_KERNELS
         self.target = target
         self._done: dict[str, Future[bytes | None]] = {}
         self._waiting = deque(sorted(sources, key=lambda source: -len(source[1])))
 
     def __enter__(self) -> Batch:
         if self._is_shared:
-            prepare()
+            if self._is_large:
+                prepare()
             with _lock:
                 _batches.append(self)
                 _lock.notify_all()
