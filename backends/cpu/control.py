@@ -13,6 +13,7 @@ from lamina.backends.control_program import LANES, as_program, bound_by_argument
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import ProgramText
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.lowering import run_pipeline
 from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
 from lamina.backends.planned import is_scalar, kernels_of
@@ -71,16 +72,11 @@ def _lanes_in_tasks(symbol: str, parameters: list[str], inputs: int, count: int,
     low, high = f"%p{inputs - 2}", f"%p{inputs - 1}"
     buffers = [p for p in parameters if p not in (low, high)]
     given = [*buffers, "%arena"]
-    pack, unpack = [], []
-    for number, name in enumerate(given):
-        slot = f"getelementptr ptr, ptr %ctx, i64 {number}"
-        pack += [f"  %slot{number} = {slot}", f"  store ptr {name}, ptr %slot{number}"]
-        unpack += [f"  %slot{number} = {slot}", f"  {name} = load ptr, ptr %slot{number}"]
     lines = "\n".join
     takes = ", ".join(f"ptr {p}" for p in [*parameters, "%arena"])
-    return f"""declare void @lamina_parallel_for(ptr, ptr, i64, i64)
+    return f"""{DECLARATION}
 define internal void @{symbol}_task(ptr %ctx, i64 %first, i64 %end) {{
-{lines(unpack)}
+{lines(unpack(given))}
   {low} = alloca i32
   {high} = alloca i32
   %first32 = trunc i64 %first to i32
@@ -91,9 +87,8 @@ define internal void @{symbol}_task(ptr %ctx, i64 %first, i64 %end) {{
   ret void
 }}
 define void @{symbol}({", ".join(f"ptr {p}" for p in given)}) {{
-  %ctx = alloca [{len(given)} x ptr]
-{lines(pack)}
-  call void @lamina_parallel_for(ptr @{symbol}_task, ptr %ctx, i64 {count}, i64 {grain})
+{lines(pack(given))}
+{run(f"{symbol}_task", count, grain)}
   ret void
 }}
 """

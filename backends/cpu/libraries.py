@@ -18,6 +18,7 @@ from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.cpu.lapack import lapack_kernel
 from lamina.backends.cpu.scan import scan_kernel
 from lamina.backends.cpu.small_matrices import small_matrices_kernel
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
@@ -148,18 +149,11 @@ def _batched(
     flops = 2 * product.m * product.n * product.k
     grain = max(1, -(-_TASK_FLOPS // flops))
     address = _addresses(product, element)
-    stores = "".join(
-        f"  %s{i} = getelementptr ptr, ptr %ctx, i64 {i}\n  store ptr %p{place}, ptr %s{i}\n"
-        for i, place in enumerate(places)
-    )
-    return f"""declare void @lamina_parallel_for(ptr, ptr, i64, i64)
+    lines = "\n".join
+    return f"""{DECLARATION}
 define internal void @task(ptr %ctx, i64 %low, i64 %high) {{
 entry:
-  %sb = getelementptr ptr, ptr %ctx, i64 1
-  %sc = getelementptr ptr, ptr %ctx, i64 2
-  %a0 = load ptr, ptr %ctx
-  %b0 = load ptr, ptr %sb
-  %c0 = load ptr, ptr %sc
+{lines(unpack(("%a0", "%b0", "%c0")))}
   br label %head
 head:
   %i = phi i64 [ %low, %entry ], [ %next, %body ]
@@ -172,8 +166,8 @@ done:
   ret void
 }}
 define void @{symbol}({parameters}) {{
-  %ctx = alloca [3 x ptr]
-{stores}  call void @lamina_parallel_for(ptr @task, ptr %ctx, i64 {batch}, i64 {grain})
+{lines(pack([f"%p{place}" for place in places]))}
+{run("task", batch, grain)}
   ret void
 }}
 """

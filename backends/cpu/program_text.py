@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.cpu.scalar_text import ScalarText
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
@@ -178,25 +179,22 @@ class ProgramText:
         """Calls that run at the same time: tasks of the runtime's, which find their buffers in
         `%team`."""
         given: list[str] = []
-        cases: list[tuple[str, list[int]]] = []
+        cases: list[tuple[str, range]] = []
         for number, call in enumerate(calls):
             first = len(given)
             given += [self._pointer(value) for value in call.operands]
             scratch = f"getelementptr i8, ptr {self.scratch}, i64 {number * self.scratch_bytes}"
             given.append(self._line(scratch))
-            cases.append((self._declared(call), list(range(first, len(given)))))
+            cases.append((self._declared(call), range(first, len(given))))
         name = f"team{team_of(calls[0])}"
-        self.places.append(f"  %{name} = alloca [{len(given)} x ptr], align 8")
-        for position, pointer in enumerate(given):
-            place = self._line(f"getelementptr ptr, ptr %{name}, i64 {position}")
-            self.lines.append(f"  store ptr {pointer}, ptr {place}")
-        if "lamina_parallel_for" not in self.declared:
-            self.declared.add("lamina_parallel_for")
-            self.header.append("declare void @lamina_parallel_for(ptr, ptr, i64, i64)")
+        array, *stores = pack(given, f"%{name}")
+        self.places.append(array)
+        self.lines += stores
+        if DECLARATION not in self.declared:
+            self.declared.add(DECLARATION)
+            self.header.append(DECLARATION)
         self.header.append(_tasks_text(name, cases))
-        self.lines.append(
-            f"  call void @lamina_parallel_for(ptr @{name}, ptr %{name}, i64 {len(calls)}, i64 1)"
-        )
+        self.lines.append(run(name, len(calls), 1, f"%{name}"))
 
     def _leave_if_failed(self) -> None:
         if "lamina_failed" not in self.declared:
@@ -322,7 +320,7 @@ def _call_text(symbol: str, given: list[str]) -> str:
     return f"  call void @{symbol}({', '.join(f'ptr {pointer}' for pointer in given)})"
 
 
-def _tasks_text(name: str, cases: list[tuple[str, list[int]]]) -> str:
+def _tasks_text(name: str, cases: list[tuple[str, range]]) -> str:
     """A function that does some of these calls, whose pointers it finds at places of an array."""
     labels = " ".join(f"i64 {number}, label %c{number}" for number in range(len(cases)))
     lines = [
@@ -333,10 +331,9 @@ def _tasks_text(name: str, cases: list[tuple[str, list[int]]]) -> str:
     ]  # fmt: skip
     for number, (symbol, places) in enumerate(cases):
         lines.append(f"c{number}:")
-        for place in places:
-            lines.append(f"  %at{place} = getelementptr ptr, ptr %given, i64 {place}")
-            lines.append(f"  %p{place} = load ptr, ptr %at{place}")
-        lines.append(_call_text(symbol, [f"%p{place}" for place in places]))
+        pointers = [f"%p{place}" for place in places]
+        lines += unpack(pointers, "%given", places[0])
+        lines.append(_call_text(symbol, pointers))
         lines.append("  br label %again")
     lines += ["again:", "  %next = add i64 %i, 1", "  br label %more", "end:", "  ret void", "}"]
     return "\n".join(lines)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamina.backends.cpu.llvm_text import Integer, Text
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.passes.stablehlo.scan_order import Scan, identity
 
 _CHUNK_BYTES = 65536  # of a long row: what stays in the second-level cache between its two readings
@@ -105,15 +106,13 @@ class _Writer:
         else:
             tasks, scratch = [self._rows_task()], 0
         bodies, calls = zip(*tasks)
-        declared = ["declare void @lamina_parallel_for(ptr, ptr, i64, i64)", *sorted(self.intrinsics)]
+        declared = [DECLARATION, *sorted(self.intrinsics)]
         attributes = f'attributes #0 = {{ "prefer-vector-width"="{self.bits}" }}'
-        slots = "".join(
-            f"  %slot{i} = getelementptr ptr, ptr %ctx, i64 {i}\n  store ptr %{name}, ptr %slot{i}\n"
-            for i, name in enumerate(("operand", "result", "scratch"))
-        )
+        steps = [*pack(("%operand", "%result", "%scratch")), *calls]
         entry = (
             f"define void @{symbol}(ptr %operand, ptr %initial, ptr %result, ptr %scratch) #0 {{\n"
-            f"  %ctx = alloca [3 x ptr]\n{slots}" + "\n".join(calls) + "\n  ret void\n}"
+            + "\n".join(steps)
+            + "\n  ret void\n}"
         )
         return "\n".join([*declared, *bodies, entry, attributes]) + "\n", scratch
 
@@ -126,16 +125,13 @@ class _Writer:
 
     def _start(self) -> Text:
         t = Text("float", self.lanes)
-        t.do("%in = load ptr, ptr %ctx")
-        for i, name in ((1, "out"), (2, "totals")):
-            t.do(f"%{name}_slot = getelementptr ptr, ptr %ctx, i64 {i}")
-            t.do(f"%{name} = load ptr, ptr %{name}_slot")
+        t.lines += unpack(("%in", "%out", "%totals"))
         return t
 
     @staticmethod
     def _call(name: str, count: int, elements: int) -> str:
         grain = max(1, _TASK_ELEMENTS // elements)
-        return f"  call void @lamina_parallel_for(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})"
+        return run(name, count, grain)
 
     # ---- rows, each whole
     def _rows_task(self) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from math import prod
 
 from lamina.backends.cpu import lane_factorisations as lanes_of
 from lamina.backends.cpu.lanes import Lanes, Matrix
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
@@ -75,27 +76,22 @@ class _Kernel:
         """The task and the function that runs it."""
         count = len(self._block.arguments) + len(self._returned)
         t = self._t
-        for i in range(count):
-            t.do(f"%slot{i} = getelementptr ptr, ptr %ctx, i64 {i}")
-            t.do(f"%p{i} = load ptr, ptr %slot{i}")
+        pointers = [f"%p{i}" for i in range(count)]
+        t.lines += unpack(pointers)
         with t.loop("%high", "%low") as block:
             self._do_block(t, block)
         body = "\n".join([*t.stack, *t.lines])
         parameters = ", ".join(f"ptr %p{i}" for i in range(count + 1))
-        stores = "".join(
-            f"  %s{i} = getelementptr ptr, ptr %ctx, i64 {i}\n  store ptr %p{i}, ptr %s{i}\n"
-            for i in range(count)
-        )
         blocks = -(-self._batch // self._lanes)
         grain = max(1, _TASK_WORK // self._work())
         return (
-            "declare void @lamina_parallel_for(ptr, ptr, i64, i64)\n"
+            f"{DECLARATION}\n"
             f"{self._declarations()}{''.join(self._functions.values())}"
             f"define internal void @task(ptr noalias %ctx, i64 %low, i64 %high) #0 {{\n"
             f"entry:\n{body}\n  ret void\n}}\n"
-            f"define void @{self._symbol}({parameters}) {{\n  %ctx = alloca [{count} x ptr]\n{stores}"
-            f"  call void @lamina_parallel_for(ptr @task, ptr %ctx, i64 {blocks}, i64 {grain})\n"
-            "  ret void\n}\n"
+            f"define void @{self._symbol}({parameters}) {{\n"
+            + "\n".join([*pack(pointers), run("task", blocks, grain)])
+            + "\n  ret void\n}\n"
             f'attributes #0 = {{ "prefer-vector-width"="{self._bits}" }}\n'
             f'attributes #1 = {{ noinline "prefer-vector-width"="{self._bits}" }}\n'
         )

@@ -98,8 +98,8 @@ class _Writer:
         if kind is np.ndarray:
             return f"{value.dtype.name}{value.shape}{value.tobytes().hex()}"
         text = param_text(value)
-        if " at 0x" in text or kind.__repr__ is object.__repr__:
-            raise _NoText  # says where it is, not what
+        if " at 0x" in text or "..." in text or kind.__repr__ is object.__repr__:
+            raise _NoText  # says where it is or only a part, not what it is
         return f"{kind.__name__} {text}"
 
     def _const(self, value: Any) -> str:
