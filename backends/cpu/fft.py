@@ -10,6 +10,9 @@ in each lane (fft_lanes.py), and blocks are the tasks of a parallel loop.
   by roots of unity and written transposed, and a step over columns of [b, a]. This is also how long
   transforms stay in cache (Bailey, FFTs in external or hierarchical memory, 1990).
 
+The first step goes from the operand to the result, all others are done where they are: a block is
+read whole before any of it is written.
+
 The last lanes of a block that is not full do the same as the last one that has work.
 """
 
@@ -62,9 +65,9 @@ class _Step:
     scale: float = 1.0
 
 
-def fft_kernel(op: ir.Operation, symbol: str, vector_bits: int) -> tuple[str, int]:
-    """LLVM IR of `void @symbol(ptr operand, ptr result, ptr scratch)` for a stablehlo.fft, and the
-    bytes of scratch it needs. Raises CompileError for what stablehlo-expand-fft would expand."""
+def fft_kernel(op: ir.Operation, symbol: str, vector_bits: int) -> str:
+    """LLVM IR of `void @symbol(ptr operand, ptr result, ptr scratch)` for a stablehlo.fft; it needs
+    no scratch. Raises CompileError for what stablehlo-expand-fft would expand."""
     of = op.operands[0].type
     kind = str(op.attributes["fft_type"])
     lengths = list(ir.DenseI64ArrayAttr(op.attributes["fft_length"]))
@@ -123,29 +126,23 @@ def _kernel(
     inverse: bool,
     size: int,
     vector_bits: int,
-) -> tuple[str, int]:
+) -> str:
     total = size * 2 * numbers.bytes
     parts = [
         "declare void @lamina_parallel_for(ptr, ptr, i64, i64)",
         "declare i64 @llvm.smin.i64(i64, i64)",
     ]
-    calls: list[str] = []
-    scratch = 0
-    where = "%operand"
+    calls: list[str] = ["  store ptr %operand, ptr %ctx", "  store ptr %result, ptr %to"]
     for number, steps in enumerate(chain):
         for position, step in enumerate(steps):
-            to = "%scratch" if position + 1 < len(steps) else "%result"
-            scratch = max(scratch, total if to == "%scratch" else 0)
             task = _Task(f"step{number}_{position}", step, numbers, inverse)
             parts.append(task.text())
             grain = max(1, _TASK_POINTS // (step.length * numbers.lanes))
             calls += [
-                f"  store ptr {where}, ptr %ctx",
-                f"  store ptr {to}, ptr %to",
                 f"  call void @lamina_parallel_for(ptr @{task.name}, ptr %ctx, "
                 f"i64 {task.blocks * step.outer}, i64 {grain})",
+                "  store ptr %result, ptr %ctx",
             ]
-            where = to
     if not chain:
         parts.append("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         calls.append(
@@ -158,7 +155,7 @@ def _kernel(
         f"  %to = getelementptr ptr, ptr %ctx, i64 1\n{body}\n  ret void\n}}"
     )
     parts.append(f'attributes #0 = {{ "prefer-vector-width"="{vector_bits}" }}')
-    return "\n".join(parts) + "\n", scratch
+    return "\n".join(parts) + "\n"
 
 
 @dataclass(frozen=True)
