@@ -7,8 +7,9 @@ one object in the store. Editing one layer of a model compiles the kernels of th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 
 from lamina.backends.cpu.kernel import KernelObject, LoweredKernel, emit_kernel, lower_kernel
 from lamina.backends.kernel_source import symbol_of, text_without_name
@@ -25,38 +26,46 @@ _AHEAD = 2
 """Kernels that wait for LLVM or are in its hands while another is lowered."""
 
 
-def compiled_kernels(
-    kernels: Mapping[str, ir.Operation], target: Target, store: Store | None
-) -> dict[str, KernelObject]:
-    """Name -> object for each kernel function that is code of its own, from the store where it is
-    there.
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function, the symbol of its code and the text that decides it."""
 
-    Raises CompileError naming the op that can't be compiled.
-    """
-    sources = {
-        name: text_without_name(kernel)
-        for name, kernel in kernels.items()
-        if not is_scalar(kernel)
+    function: ir.Operation
+    symbol: str
+    source: str
+
+
+def distinct_kernels(functions: Mapping[str, ir.Operation], target: Target) -> dict[str, Kernel]:
+    """Name -> kernel for each function that is code of its own."""
+    return {
+        name: Kernel(function, symbol_of(function, target), text_without_name(function))
+        for name, function in functions.items()
+        if not is_scalar(function)
     }
-    symbols = {name: symbol_of(kernels[name], target) for name in sources}
-    distinct = {symbol: name for name, symbol in symbols.items()}
+
+
+def compiled_kernels(
+    kernels: Iterable[Kernel], target: Target, store: Store | None, codegen: Executor
+) -> dict[str, KernelObject]:
+    """Symbol -> object for each of these, from the store where it is there.
+
+    MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one kernel
+    in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that can't be
+    compiled.
+    """
+    distinct = {kernel.symbol: kernel for kernel in kernels}
     objects = {symbol: _stored(store, symbol) for symbol in distinct}
     missing = [symbol for symbol, found in objects.items() if found is None]
 
     def lowered(symbol: str) -> LoweredKernel:
-        name = distinct[symbol]
-        return lower_kernel(kernels[name], symbol, sources[name], target)
+        kernel = distinct[symbol]
+        return lower_kernel(kernel.function, symbol, kernel.source, target)
 
-    # MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
-    # kernel in the second thread, this one lowers the next.
-    with (
-        ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen,
-        Batch(
-            [(symbol, sources[distinct[symbol]]) for symbol in missing],
-            target,
-            alone=instrumentation.current("kernels").wants_every_pass,  # in this process
-        ) as batch,
-    ):
+    with Batch(
+        [(symbol, distinct[symbol].source) for symbol in missing],
+        target,
+        alone=instrumentation.current("kernels").wants_every_pass,  # in this process
+    ) as batch:
         made: dict[str, Future[KernelObject]] = {}
         while (mine := batch.take()) is not None:
             made[mine] = codegen.submit(emit_kernel, lowered(mine), target)
@@ -73,7 +82,7 @@ def compiled_kernels(
     if store is not None:
         for symbol in missing:
             store.put(_KIND, _key(symbol), to_bytes(objects[symbol]))  # type: ignore[arg-type]
-    return {name: objects[symbol] for name, symbol in symbols.items()}  # type: ignore[misc]
+    return objects  # type: ignore[return-value]
 
 
 def _stored(store: Store | None, symbol: str) -> KernelObject | None:

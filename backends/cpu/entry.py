@@ -20,15 +20,12 @@ ENTRY_SYMBOL = "lamina_entry"
 _FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results are not there
 
 
-def build_entry(
-    planned: ir.Module, symbols: Mapping[str, str], target: Target, scratch_bytes: int
-) -> bytes:
-    """The object file of the entry of a planned module; `symbols` maps its kernels to theirs, of
-    which none needs more than `scratch_bytes`."""
+def emit_entry(text: str, target: Target) -> bytes:
+    """The object file of an entry function."""
     machine = Machine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands.
     options = CodegenOptions(level=0, passes=())
-    return emit(entry_text(planned, symbols, scratch_bytes), machine, options).object
+    return emit(text, machine, options).object
 
 
 def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
@@ -39,7 +36,8 @@ def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
 
 
 def entry_text(planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: int) -> str:
-    """The entry function as LLVM text."""
+    """The entry function of a planned module as LLVM text; `symbols` maps its kernels to theirs.
+    Where calls run at the same time, no kernel needs more than `scratch_bytes`."""
     program = ProgramText(planned, symbols, scratch_bytes)
     count = program.main.attributes["lamina.arguments"].value
     buffers = len(program.main.regions[0].blocks[0].arguments) - 1

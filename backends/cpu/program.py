@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+
 from lamina.backends.built import BuiltProgram
-from lamina.backends.cpu.entry import ENTRY_SYMBOL, build_entry, entry_imports
-from lamina.backends.kernels import compiled_kernels
+from lamina.backends.cpu.entry import ENTRY_SYMBOL, emit_entry, entry_imports, entry_text
+from lamina.backends.kernels import compiled_kernels, distinct_kernels
 from lamina.backends.planned import kernels_of, largest_team
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
@@ -14,14 +16,23 @@ from lamina.runtime.store import Store
 def build_program(planned: ir.Module, target: Target, store: Store | None) -> BuiltProgram:
     """Machine code for a planned module. Raises CompileError naming the op that can't be
     compiled."""
-    kernels = compiled_kernels(kernels_of(planned), target, store)
-    symbols = {function: kernel.symbol for function, kernel in kernels.items()}
-    scratch_bytes = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
-    entry = build_entry(planned, symbols, target, scratch_bytes)
+    kernels = distinct_kernels(kernels_of(planned), target)
+    symbols = {name: kernel.symbol for name, kernel in kernels.items()}
     team = largest_team(planned)
-    objects = {f"{kernel.symbol}.o": kernel.object for kernel in kernels.values()}
-    objects[f"{ENTRY_SYMBOL}.o"] = entry
-    imports = {symbol for kernel in kernels.values() for symbol in kernel.imports}
+    with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
+
+        def entry(scratch_bytes: int) -> Future[bytes]:
+            return codegen.submit(emit_entry, entry_text(planned, symbols, scratch_bytes), target)
+
+        # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while
+        # the first of them is lowered.
+        early = entry(0) if team == 1 else None
+        compiled = compiled_kernels(kernels.values(), target, store, codegen).values()
+        scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
+        code = (early or entry(scratch_bytes)).result()
+    objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}
+    objects[f"{ENTRY_SYMBOL}.o"] = code
+    imports = {symbol for kernel in compiled for symbol in kernel.imports}
     return BuiltProgram(
         objects,
         symbols,

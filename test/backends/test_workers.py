@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lamina.backends import workers
-from lamina.backends.kernels import compiled_kernels
+from lamina.backends.cpu.kernel import KernelObject
+from lamina.backends.kernels import Kernel, compiled_kernels, distinct_kernels
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
@@ -34,6 +36,11 @@ def planned() -> ir.Module:
     return module
 
 
+def compiled(kernels: list[Kernel]) -> dict[str, KernelObject]:
+    with ThreadPoolExecutor(1) as codegen:
+        return compiled_kernels(kernels, Target.host(), None, codegen)
+
+
 @pytest.fixture
 def one_worker(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "1")
@@ -50,11 +57,11 @@ def one_worker(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None:
-    module, target = planned(), Target.host()
-    functions = kernels_of(module)
+    module = planned()
+    kernels = list(distinct_kernels(kernels_of(module), Target.host()).values())
     with monkeypatch.context() as without:
-        without.setattr(workers, "LEAST_KERNELS", COUNT + 1)
-        alone = compiled_kernels(functions, target, None)
+        without.setattr(workers.Batch, "hand_out", lambda batch: None)
+        alone = compiled(kernels)
 
     # With this process waiting, the worker does all but the first.
     taken: list[str] = []
@@ -74,7 +81,7 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
 
     monkeypatch.setattr(workers.Batch, "take", one_only)
     monkeypatch.setattr(workers.Batch, "result", seen)
-    assert compiled_kernels(functions, target, None) == alone
+    assert compiled(kernels) == alone
     assert answered == [True] * (COUNT - 1)
 
     # One that is killed with a kernel in hand leaves it to this process.
@@ -90,14 +97,18 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
         return job
 
     monkeypatch.setattr(workers.Batch, "hand_out", deadly)
-    assert compiled_kernels(functions, target, None) == alone
+    assert compiled(kernels) == alone
     assert True not in answered
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")  # JAX, imported by other tests, warns
-def test_no_workers_for_small_programs_nor_in_forks(one_worker) -> None:
-    with workers.Batch([("k", "")] * (workers.LEAST_KERNELS - 1), Target.host()) as batch:
-        assert batch not in workers._batches
+def test_no_workers_for_small_programs_nor_in_forks(one_worker, monkeypatch) -> None:
+    monkeypatch.setattr(workers, "prepare", lambda: pytest.fail("workers are started"))
+    for few, is_shared in ((1, False), (workers.LEAST_KERNELS - 1, True)):
+        batch = workers.Batch([(f"k{n}", "") for n in range(few)], Target.host())
+        monkeypatch.setattr(batch, "hand_out", lambda: None)
+        with batch:
+            assert (batch in workers._batches) is is_shared  # with those that are there
     child = os.fork()
     if not child:
         os._exit(len(workers._workers))
