@@ -37,6 +37,7 @@ def scan(shape, axis, combiner, element, reverse=False):
 CASES = [
     ((100,), 0, "add", "f32", np.float32),
     ((3, 50), 1, "add", "bf16", ml_dtypes.bfloat16),
+    ((2, 1130), 1, "add", "f32", np.float32),  # staged blocks, vectors and a rest
     ((40,), 0, "maximum", "ui8", np.uint8),
     ((70000,), 0, "add", "f32", np.float32),  # chunks, the last not full
     ((2, 20000), 1, "add", "f64", np.float64),
