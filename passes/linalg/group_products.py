@@ -23,13 +23,8 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
-from lamina.passes.linalg.group_packing import (
-    Packer,
-    Rows,
-    copied_rows,
-    offset,
-    rows_in_place,
-)
+from lamina.passes.linalg.group_factors import Rows, first_factor, offset, second_factor
+from lamina.passes.linalg.group_packing import Packer
 from lamina.passes.linalg.group_units import (
     TILE_BYTES,
     TILE_ROWS,
@@ -47,13 +42,11 @@ from lamina.passes.linalg.group_units import (
     word_vectors,
 )
 from lamina.passes.linalg.narrow_products import (
-    NarrowFactor,
     NarrowProduct,
     erase_unread,
     read_narrow_product,
 )
 from lamina.passes.linalg.parallel import split
-from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     generics_on_buffers,
     read_generic,
@@ -64,8 +57,9 @@ from lamina.passes.loops import for_range, for_steps, for_tasks, index
 
 _TILE_NANOSECONDS, _VECTOR_NANOSECONDS = 0.0008, 0.004  # of a multiplication and addition
 _PACKED_BYTE_NANOSECONDS = 0.08
-_ROW_TASKS, _COLUMN_TASKS = 8, 4
+_ROW_TASKS, _COLUMN_TASKS, _OWN_TASKS = 8, 4, 8
 _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each block of columns
+_OWN_BYTES = 1 << 15  # of panels that a task packs for itself
 
 Position = dict[int, ir.Value]
 Kind = tuple[int, int, int, tuple[int, ...]]
@@ -148,15 +142,20 @@ class _Emitter:
         roles, columns = self._roles, self._extents[self._roles.column]
         unit = self._unit
         lanes = TILE_ROWS if isinstance(unit, str) else unit.lanes
-        self._a = self._first_factor()
-        b = self._second_factor()
+        self._a = first_factor(self._product, unit)
+        b = second_factor(self._product, unit)
         mended = unit if isinstance(unit, Vectors) and unit.flip else None
         around = dict(enumerate(self._extents))
-        packer = Packer(b, around, columns, self._depth, lanes, mended)
-        self._pack(packer, list(b.around), math.ceil(columns / lanes))
-        self._b = packer.panels
+        panels = math.ceil(columns / lanes)
         row_kinds, column_kinds = self._kinds()
-        rows, width = self._chunks(row_kinds, column_kinds)
+        own = self._own_columns(b, column_kinds[0][2])
+        if own:
+            rows, width = self._extents[roles.row], own
+        else:
+            packer = Packer(b, around, columns, self._depth, lanes, mended)
+            self._pack(packer, list(b.around), panels)
+            self._b = packer.panels
+            rows, width = self._chunks(row_kinds, column_kinds)
         bounds = [self._extents[d] for d in roles.around]
         counts = [math.ceil(self._extents[roles.row] / rows), math.ceil(columns / width)]
         tasks, grain = split(
@@ -167,75 +166,18 @@ class _Emitter:
             position = dict(zip(roles.around, values, strict=False))
             first, left = values[-2:]
             starts = [arith.MulIOp(v, index(n)).result for v, n in ((first, rows), (left, width))]
+            if own:
+                own_packer = Packer(b, around, columns, self._depth, lanes, mended, (starts[1], own))
+                panel = arith.MulIOp(left, index(own // lanes)).result
+                end = _moved(panel, own // lanes)
+                end = arith.MinSIOp(end, index(panels)).result
+                for_steps(panel, end, 1, lambda number: own_packer.pack(position, number))
+                self._b = own_packer.panels
             self._task(position, starts, (rows, width), row_kinds, column_kinds)
 
         for_tasks([*bounds, *counts], tasks, grain, task)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
-
-    def _first_factor(self) -> Rows:
-        """The rows of a, in groups: whole tiles or whole vectors."""
-        roles, factor, unit = self._roles, self._product.a, self._unit
-        arguments = (factor, roles.row, roles.around, roles.reduced, self._extents)
-        multiple = TILE_BYTES if isinstance(unit, str) else 4
-        found = rows_in_place(*arguments)
-        words = isinstance(unit, Vectors) and unit.group == 2
-        flip = isinstance(unit, Vectors) and bool(unit.flip)
-        if found is not None and found.depth == found.element_bytes and not (words or flip):
-            if self._depth * found.element_bytes % multiple == 0:
-                return found
-        return self._copied(factor, roles.row, multiple, 16 if words else 0, flip)
-
-    def _second_factor(self) -> Rows:
-        roles, factor, unit = self._roles, self._product.b, self._unit
-        found = rows_in_place(factor, roles.column, roles.around, roles.reduced, self._extents)
-        words = isinstance(unit, Vectors) and unit.group == 2
-        if found is not None and not words:
-            if found.element_bytes in (found.depth, found.free):
-                return found
-        return self._copied(factor, roles.column, 1, 16 if words else 0, False)
-
-    def _copied(
-        self, factor: NarrowFactor, free: int, multiple: int, bits: int, flip: bool
-    ) -> Rows:
-        roles, extents = self._roles, self._extents
-        inner = [d for d in roles.reduced if extents[d] > 1]
-        if len(inner) < 2:
-            return copied_rows(
-                factor, free, roles.around, roles.reduced, extents, multiple, bits, flip
-            )
-        one = copied_rows(factor, free, roles.around, roles.reduced, extents, 1, bits, flip)
-        if one.free % multiple == 0:
-            return one
-        return self._padded(one, free, factor, multiple)
-
-    def _padded(self, rows: Rows, free: int, factor: NarrowFactor, multiple: int) -> Rows:
-        """A copy of rows that lie densely, as a factor with one dimension in its sum."""
-        shape = list(ir.MemRefType(rows.buffer.type).shape)
-        outer = len(rows.around) + 1
-        groups = [[i] for i in range(outer)] + [list(range(outer, len(shape)))]
-        type_ = ir.MemRefType(rows.buffer.type)
-        flat_type = ir.MemRefType.get([*shape[:outer], self._depth], type_.element_type)
-        i64 = ir.IntegerType.get_signless(64)
-        flat = ir.Operation.create(
-            "memref.collapse_shape",
-            results=[flat_type],
-            operands=[rows.buffer],
-            attributes={
-                "reassociation": ir.ArrayAttr.get(
-                    [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, i) for i in g]) for g in groups]
-                )
-            },
-        ).result
-        order = [d for d in self._roles.around if d in rows.around]
-        rank = len(self._extents)
-        depth = rank  # one more dimension than the product has
-        map_ = ir.AffineMap.get(
-            rank + 1, 0, [ir.AffineDimExpr.get(d) for d in (*order, free, depth)]
-        )
-        extents = (*self._extents, self._depth)
-        whole = NarrowFactor(Factor(flat, map_), factor.signed, None)
-        return copied_rows(whole, free, self._roles.around, (depth,), extents, multiple)
 
     def _pack(self, packer: Packer, around: list[int], panels: int) -> None:
         counts = [*(self._extents[d] for d in around), panels]
@@ -247,6 +189,21 @@ class _Emitter:
             packer.pack(dict(zip(around, values, strict=False)), values[-1])
 
         for_tasks(counts, tasks, grain, panel)
+
+    def _own_columns(self, b: Rows, step: int) -> int:
+        """How many columns a task packs for itself, on its stack; 0 where panels are packed before.
+
+        Such a task does all rows of its columns: they have to stay in cache, and be no more than the
+        columns, since results are written in stripes."""
+        roles, extents = self._roles, self._extents
+        rows, columns = extents[roles.row], extents[roles.column]
+        repeated = any(extents[d] > 1 and d not in b.around for d in roles.around)
+        if repeated or rows > columns or rows * (self._a.free or 1) > _CACHED_BYTES:
+            return 0
+        steps = math.ceil(columns / step)
+        step_bytes = step * math.ceil(self._depth * b.element_bytes / TILE_BYTES) * TILE_BYTES
+        tasks = steps * math.prod(extents[d] for d in roles.around)
+        return min(_OWN_BYTES // step_bytes, tasks // _OWN_TASKS, steps) * step
 
     def _kinds(self) -> tuple[list[Kind], list[Kind]]:
         """The blocks of rows and of columns: whole ones, and what is left."""

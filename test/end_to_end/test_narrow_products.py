@@ -43,6 +43,10 @@ _CASES: dict[str, tuple[tuple[int, ...], Any, tuple[int, ...], Any, Any, Any]] =
     "batched": ((3, 20, 66), _S, (3, 66, 33), _S, _BATCHED, np.int32),
     "two sums": ((24, 6, 9), _S, (6, 9, 50), _S, _TWO_SUMS, np.int32),
     "wrapping": ((40, 64), _S, (64, 32), _S, _NN, np.int8),
+    # Tasks that pack their own columns, the last of which has fewer.
+    "wide": ((70, 130), _S, (130, 500), _S, _NN, np.int32),
+    "wide, turned": ((50, 67), _S, (500, 67), _U, _NT, np.int32),
+    "wide, batched": ((4, 40, 66), _U, (4, 66, 100), _S, _BATCHED, np.int32),
     "bf16": ((37, 75), ml_dtypes.bfloat16, (75, 41), ml_dtypes.bfloat16, _NN, np.float32),
 }
 

@@ -46,6 +46,26 @@ func.func @bytes(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi3
   return
 }
 
+// Of a wide second factor each task packs the columns that it multiplies.
+// CHECK-LABEL: func.func @wide
+// TILES-NOT: memref.alloc
+// TILES: scf.for
+// BYTES: scf.forall
+// WORDS: scf.forall
+// CHECK: memref.alloc() : memref<32768xi8>
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbuud"
+func.func @wide(%a: memref<64x512xi8>, %b: memref<512x512xi8>, %c: memref<64x512xi32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<64x512xi8>, memref<512x512xi8>) outs(%c : memref<64x512xi32>) {
+  ^bb0(%x: i8, %y: i8, %z: i32):
+    %0 = arith.extui %x : i8 to i32
+    %1 = arith.extui %y : i8 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.addi %z, %2 : i32
+    linalg.yield %3 : i32
+  }
+  return
+}
+
 // A copy that was widened in front is not needed; a second factor with its sum innermost is turned.
 // What follows reads blocks.
 // CHECK-LABEL: func.func @widened_before
