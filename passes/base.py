@@ -24,6 +24,9 @@ class Pass:
     """
 
     name: ClassVar[str] = ""
+    only_with: ClassVar[frozenset[str]] = frozenset()
+    """Ops by name: a pipeline leaves the pass out for a module that has none of them, since it would
+    find nothing to do. Empty where that can't be said."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -56,15 +56,16 @@ class Pipeline:
         watch = instrumentation.current(_name_of(module))
         before = module.operation.clone()
         done = 0
+        names = _OpNames(module)
         with module.context, ir.Location.unknown():
             try:
                 for batch in self._alone if watch.wants_every_pass else self._together:
                     done += len(batch)
                     if watch.wants_every_pass:
                         with watch.around(_text_of(batch), module):
-                            _run_batch(batch, module, verify == "each")
+                            _run_batch(batch, names, verify == "each")
                     else:
-                        _run_batch(batch, module, verify == "each")
+                        _run_batch(batch, names, verify == "each")
                 if verify == "end":
                     module.operation.verify()
             except (Exception, RecursionError) as error:
@@ -111,7 +112,7 @@ class Pipeline:
             for stage in self.stages[:done]:
                 text = again.operation.get_asm(enable_debug_info=True)
                 try:
-                    _run_batch([stage], again, verify != "never")
+                    _run_batch([stage], _OpNames(again), verify != "never")
                 except (Exception, RecursionError):
                     found = stage
                     again = ir.Module.parse(text)
@@ -124,7 +125,42 @@ class Pipeline:
         return explained
 
 
-def _run_batch(batch: Sequence[Stage], module: ir.Module, verify: bool) -> None:
+class _OpNames:
+    """The names of the ops in a module, looked up when asked for and until a pass has run."""
+
+    def __init__(self, module: ir.Module) -> None:
+        self.module = module
+        self._names: set[str] | None = None
+
+    def has_any(self, names: frozenset[str]) -> bool:
+        if self._names is None:
+            self._names = set()
+            self._add(self.module.operation, set())
+        return not names.isdisjoint(self._names)
+
+    def _add(self, op: ir.Operation, holders: set[str]) -> None:
+        """Add the names of the ops in an op. `holders`: those of ops with regions, which an op has or
+        has not by its name."""
+        names = self._names
+        assert names is not None
+        for region in op.regions:
+            for block in region.blocks:
+                for view in block.operations:
+                    inner = view.operation
+                    name = inner.name
+                    if name not in names:
+                        names.add(name)
+                        if len(inner.regions):
+                            holders.add(name)
+                    if name in holders:
+                        self._add(inner, holders)
+
+    def forget(self) -> None:
+        self._names = None
+
+
+def _run_batch(batch: Sequence[Stage], names: _OpNames, verify: bool) -> None:
+    module = names.module
     upstream: list[str] = []
     for stage in [*batch, None]:
         if isinstance(stage, str):
@@ -132,9 +168,11 @@ def _run_batch(batch: Sequence[Stage], module: ir.Module, verify: bool) -> None:
             continue
         if upstream:
             _manager(module.context, ",".join(upstream), verify).run(module.operation)
+            names.forget()
             upstream = []
-        if stage is not None:
+        if stage is not None and (not stage.only_with or names.has_any(stage.only_with)):
             stage.run(module)
+            names.forget()
             if verify:
                 module.operation.verify()
 

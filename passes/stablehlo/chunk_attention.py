@@ -34,6 +34,8 @@ _LEAST_ROWS = 16
 class ChunkAttention(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset(("stablehlo.exponential",))
+
     chunk_bytes: int = 1 << 24
     least_bytes: int = 1 << 25
 

@@ -37,6 +37,8 @@ NAME = "lamina.lanes"
 class ExpandLanes(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset(("stablehlo.composite",))
+
     form: Literal["branch", "select", "threads"] = "branch"
 
     def run(self, module: ir.Module) -> None:

@@ -47,6 +47,8 @@ _VIEWS = ("stablehlo.reshape", "stablehlo.dynamic_slice")
 class GatherProducts(Pass):
     """The pass `stablehlo-gather-products`."""
 
+    only_with = frozenset(("stablehlo.while",))
+
     most_bytes: int = 1 << 25
     most_rows: int = 3
     least_products: int = 256

@@ -34,6 +34,8 @@ _CALLS = frozenset(("stablehlo.custom_call", "func.call"))
 class HoistInvariants(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset(("stablehlo.while",))
+
     def run(self, module: ir.Module) -> None:
         loops: list[ir.Operation] = []
 

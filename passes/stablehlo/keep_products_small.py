@@ -36,6 +36,7 @@ from lamina.passes.stablehlo.facts import (
 )
 
 _BROADCAST = "stablehlo.broadcast_in_dim"
+_REDUCE, _PRODUCT = "stablehlo.reduce", "stablehlo.dot_general"
 _FOLDS = {
     "stablehlo.add": hlo.add, "stablehlo.multiply": hlo.multiply, "stablehlo.maximum": hlo.maximum,
     "stablehlo.minimum": hlo.minimum,
@@ -46,6 +47,8 @@ _FOLDS = {
 class KeepProductsSmall(Pass):
     """The pass `stablehlo-keep-products-small`."""
 
+    only_with = frozenset((_REDUCE, _PRODUCT))
+
     max_terms: int = 8
     min_size: int = 1 << 14
     min_growth: int = 8
@@ -53,8 +56,8 @@ class KeepProductsSmall(Pass):
     def run(self, module: ir.Module) -> None:
         sums: list[ir.Operation] = []
         products: list[ir.Operation] = []
-        for op in find_ops(module, "stablehlo.reduce", "stablehlo.dot_general"):
-            (sums if op.name == "stablehlo.reduce" else products).append(op)
+        for op in find_ops(module, _REDUCE, _PRODUCT):
+            (sums if op.name == _REDUCE else products).append(op)
         for op in sums:
             if self._is_short_sum(op):
                 with ir.InsertionPoint(op), op.location:

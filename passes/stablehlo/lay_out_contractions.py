@@ -18,26 +18,30 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.loops import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers, size_of
 from lamina.passes.stablehlo.gemm import ELEMENT_TYPES, Gemm
+
+_DOT = "stablehlo.dot_general"
 
 
 @dataclass(frozen=True)
 class LayOutContractions(Pass):
     """The pass `stablehlo-lay-out-contractions`."""
 
+    only_with = frozenset((_DOT,))
+
     min_products: int = 65536
 
     def run(self, module: ir.Module) -> None:
-        self._region(module.operation.regions[0])
-
-    def _region(self, region: ir.Region) -> None:
-        for block in region.blocks:
-            for op in [inner.operation for inner in block.operations]:
-                if op.name == "stablehlo.dot_general" and self._is_worth_it(op):
-                    self._lay_out(op)
-                for nested in op.regions:
-                    self._region(nested)
+        worth: dict[tuple[ir.Type, ir.Type, ir.Attribute], bool] = {}  # many are of the same types
+        for dot in find_ops(module, _DOT):
+            lhs, rhs = (operand.type for operand in dot.operands)
+            key = (lhs, rhs, dot.attributes["dot_dimension_numbers"])
+            if key not in worth:
+                worth[key] = self._is_worth_it(dot)
+            if worth[key]:
+                self._lay_out(dot)
 
     def _is_worth_it(self, dot: ir.Operation) -> bool:
         lhs, rhs = (operand.type for operand in dot.operands)

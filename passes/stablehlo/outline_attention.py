@@ -40,6 +40,8 @@ _MANY_QUERIES = 32
 class OutlineAttention(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset(("stablehlo.exponential",))
+
     max_width: int = 256
     whole: int = 1
 

@@ -62,6 +62,8 @@ _TYPES = ("f32", *NARROW)
 class OutlineAttentionGradient(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset((_EXPONENTIAL,))
+
     max_width: int = 256
     least: int = 16
     least_scores: int = 0

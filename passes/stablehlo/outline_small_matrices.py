@@ -38,6 +38,8 @@ _MOST_NUMBERS = 6144  # for each matrix of the batch: what fits the second cache
 class OutlineSmallMatrices(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset(_NAMES)
+
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
         for op in [inner.operation for inner in module.body.operations]:

@@ -32,6 +32,8 @@ _LEAST_RATIO = 8  # elements of the rows to one that is picked
 class PlacePicks(Pass):
     """The pass `stablehlo-place-picks`."""
 
+    only_with = frozenset(("stablehlo.gather", "stablehlo.scatter"))
+
     max_ops: int = 16
 
     def run(self, module: ir.Module) -> None:

@@ -32,12 +32,15 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.reassociation import grouped_dimensions
 
+_LOOKED_AT = frozenset(f"stablehlo.{name}" for name in "reshape slice gather".split())
 _MAX_OPS = 256  # ops above one view that are looked at
 
 
 @dataclass(frozen=True)
 class RaiseViews(Pass):
     """The pass `stablehlo-raise-views`."""
+
+    only_with = _LOOKED_AT
 
     def run(self, module: ir.Module) -> None:
         self._region(module.operation.regions[0])
@@ -240,4 +243,3 @@ _MOVES: dict[str, Callable[[ir.Operation, ir.Value], ir.Value]] = {
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
 }
-_LOOKED_AT = frozenset((*_CHECKS, "stablehlo.gather"))

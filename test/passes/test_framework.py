@@ -6,10 +6,12 @@ from typing import Literal
 
 import pytest
 
+from lamina.dialects import stablehlo as hlo
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, source_frames
+from lamina.passes.loops import find_ops
 from lamina.passes.pipeline import Pipeline
 
 TEXT = """
@@ -202,3 +204,46 @@ def test_an_error_shows_the_users_line(tmp_path):
 
 def test_verification_can_be_switched_off(module):
     Pipeline.of(Spoil()).run(module, verify="never")
+
+
+@dataclass(frozen=True)
+class OnlyWithDivision(Pass):
+    """Counts how often it runs, on modules that have a division."""
+
+    only_with = frozenset(("stablehlo.divide",))
+
+    def run(self, module):
+        runs.append(module)
+
+
+@dataclass(frozen=True)
+class DivideSums(Pass):
+    """Makes a division of the one sum."""
+
+    def run(self, module):
+        (total,) = find_ops(module, "stablehlo.add")
+        with ir.InsertionPoint(total), total.location:
+            total.results[0].replace_all_uses_with(hlo.divide(*total.operands))
+        total.erase()
+
+
+runs: list[ir.Module] = []
+
+
+def test_a_pass_is_left_out_where_its_ops_are_not(module):
+    runs.clear()
+    Pipeline((OnlyWithDivision(),)).run(module)
+    assert not runs
+    Pipeline((OnlyWithDivision(), DivideSums(), OnlyWithDivision())).run(module)
+    assert len(runs) == 1  # names are looked up again after a pass that ran
+
+
+def test_passes_find_nothing_to_do_without_the_ops_that_they_name(module):
+    names = {op.name for op in find_ops(module, "stablehlo.sine", "stablehlo.add")}
+    before = module.operation.get_asm()
+    found = [cls for cls in registry.all_passes().values() if cls.only_with]
+    assert found
+    for cls in found:
+        assert names.isdisjoint(cls.only_with)
+        cls().run(module)
+        assert module.operation.get_asm() == before, cls.name
