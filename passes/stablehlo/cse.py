@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import COMMUTATIVE, CONTROL, is_pure
+from lamina.passes.stablehlo.facts import COMMUTATIVE, CONTROL, is_name_of_pure, is_pure
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 
 Alike = dict[Hashable, ir.Operation]
@@ -31,19 +31,24 @@ class Cse(Pass):
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:
             for region in function.operation.regions:
-                self._region(region, {})
+                self._region(region, None)
 
-    def _region(self, region: ir.Region, known: dict[Hashable, Alike]) -> None:
-        """Replace what `known`, the ops of enclosing regions, or earlier ops here compute. They are
+    def _region(self, region: ir.Region, outer: dict[Hashable, Alike] | None) -> None:
+        """Replace what `outer`, the ops of enclosing regions, or earlier ops here compute. They are
         found by name and operands: few others have the same, so that few are looked at closer."""
         for block in region.blocks:
+            known = {} if outer is None else outer
             added: list[tuple[Hashable, ir.Operation]] = []
             for op in [inner.operation for inner in block.operations]:
                 name = op.name
-                for nested in op.regions:
-                    # A reduction's body must not capture; control flow may.
-                    self._region(nested, known if name in CONTROL else {})
-                if not len(op.results) or not is_pure(op):
+                if len(op.regions):
+                    for nested in op.regions:
+                        # A reduction's body must not capture; control flow may.
+                        self._region(nested, known if name in CONTROL else None)
+                    is_candidate = is_pure(op)
+                else:
+                    is_candidate = is_name_of_pure(name) or is_pure(op)
+                if not is_candidate or not len(op.results):
                     continue
                 operands = tuple(op.operands)
                 if name in COMMUTATIVE and hash(operands[0]) > hash(operands[1]):
@@ -62,12 +67,18 @@ class Cse(Pass):
                     result.replace_all_uses_with(same)
                 op.erase()
                 self.count("replaced")
-            for key, op in added:
-                alike = known[key]
-                if alike.pop(None, None) is None:
-                    del alike[_rest(op)]
-                if not alike:
-                    del known[key]
+            if outer is not None:
+                _forget(added, outer)
+
+
+def _forget(added: list[tuple[Hashable, ir.Operation]], known: dict[Hashable, Alike]) -> None:
+    """Take the ops of a block that ends out of those that later ones may be replaced by."""
+    for key, op in added:
+        alike = known[key]
+        if alike.pop(None, None) is None:
+            del alike[_rest(op)]
+        if not alike:
+            del known[key]
 
 
 def _equal(op: ir.Operation, alike: Alike) -> ir.Operation:

@@ -13,6 +13,8 @@ _PER_ARGUMENT, _PER_RESULT = "arg_attrs", "res_attrs"
 def drop_uncalled(module: ir.Module, counter: Pass) -> None:
     """Erase private functions that nothing public reaches."""
     functions = _functions(module)
+    if not any(map(is_private, functions.values())):
+        return
     reached: set[str] = set()
     work = [name for name, function in functions.items() if not is_private(function)]
     work += [
@@ -37,9 +39,11 @@ def shrink_signatures(module: ir.Module, counter: Pass) -> list[ir.Operation]:
 
     Returns the functions in which something may have become unused.
     """
+    functions = _functions(module)
+    if not any(map(is_private, functions.values())):
+        return []
     calls: defaultdict[str, list[ir.Operation]] = defaultdict(list)
     referenced: set[str] = set()
-    functions = _functions(module)
     for op in module.body.operations:
         _collect_calls(op.operation, calls, referenced)
     touched: dict[ir.Operation, None] = {}

@@ -67,7 +67,7 @@ def is_pure(op: ir.Operation) -> bool:
     An op with regions is as pure as what is in them. Calls are not looked into.
     """
     name = op.name
-    if not _is_name_of_pure(name):
+    if not is_name_of_pure(name):
         return name == "stablehlo.custom_call" and not has_side_effect(op)
     if not len(op.regions):
         return True
@@ -75,7 +75,8 @@ def is_pure(op: ir.Operation) -> bool:
 
 
 @functools.cache
-def _is_name_of_pure(name: str) -> bool:
+def is_name_of_pure(name: str) -> bool:
+    """Whether all ops of this name are pure that have no regions."""
     return name not in _IMPURE and name.startswith(("stablehlo.", "chlo."))
 
 
