@@ -38,7 +38,14 @@ from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.stablehlo import fuse_ops
-from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, defining, is_pure, made_by
+from lamina.passes.stablehlo.facts import (
+    CONSTANT,
+    CONTROL,
+    defining,
+    is_name_of_pure,
+    is_pure,
+    made_by,
+)
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
 from lamina.passes.stablehlo.fuse_rows import join_rows
@@ -94,7 +101,8 @@ def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
                 if name in CONTROL:
                     effect = _find_effects(inner, found)
                 else:
-                    effect = name not in _ORDERLESS and not is_pure(inner)
+                    is_plain = is_name_of_pure(name) and not len(inner.regions)
+                    effect = not is_plain and name not in _ORDERLESS and not is_pure(inner)
                 if effect:
                     found.add(inner)
                     any_found = True

@@ -90,10 +90,16 @@ class Grouping:
             return known
         op = self.seen[position]
         found: Sources = []
-        for number, value in enumerate(op.operands):
-            maker = value.maker
-            inside = None if maker is None else _place_of_operand(op, number, value, place)
-            found.append((value, (maker, inside) if maker is not None and inside else None))
+        if op.elementwise:  # most are
+            for value in op.operands:
+                maker = value.maker
+                inside = place if value.shape == op.shape else _ONCE
+                found.append((value, None if maker is None else (maker, inside)))
+        else:
+            for number, value in enumerate(op.operands):
+                maker = value.maker
+                at = None if maker is None else _place_of_operand(op, number, value, place)
+                found.append((value, (maker, at) if maker is not None and at else None))
         self._operands[key] = found
         return found
 
@@ -102,13 +108,17 @@ class Grouping:
 
         What a group of rows stores, or could, its later ops may read at any index.
         """
+        operands = self._operands.get(member) or self.operands(*member)
+        members = group.members
         found: Sources = []
-        for value, inside in self.operands(*member):
-            if inside is not None and inside not in group.members:
-                inside = None
-            if inside is None and group.kind == "rows":
-                inside = self._stored_in(group, value)
-            found.append((value, inside))
+        for pair in operands:
+            value, inside = pair
+            if inside is not None and inside in members:
+                found.append(pair)
+            elif group.kind == "rows":
+                found.append((value, self._stored_in(group, value)))
+            else:
+                found.append((value, None))
         return found
 
     def captured(self, position: int) -> list[SeenValue]:
@@ -131,10 +141,16 @@ class Grouping:
         op = self.seen[position]
         if op.name == CONSTANT and op.results[0].cloned:
             return
-        readers = {group.find(): None for group in self._readers[position]}
+        readers: dict[Group, None] = {}
+        for group in self._readers[position]:
+            readers[group.find()] = None
         wanted: dict[Group, Places] = {}
         for group, places in self._wanted[position].items():
-            wanted.setdefault(group.find(), {}).update(places)
+            found = group.find()
+            if found in wanted:
+                wanted[found] |= places
+            else:
+                wanted[found] = places
         pure = not self._effects or op.op not in self._effects
         if op.stays_in_main:
             self._stay_in_main(position, [*readers, *wanted], pure)
@@ -194,8 +210,9 @@ class Grouping:
         if not op.joins_loops:
             return "a kernel of its own"
         if op.cheap:
-            if max(need.repeated for need in places.values()) > _MAX_REPEATED:
-                return "too much to do again for each element of a broadcast"
+            for need in places.values():
+                if need.repeated > _MAX_REPEATED:
+                    return "too much to do again for each element of a broadcast"
         elif op.shape:
             if len(places) > 1:
                 return f"needed at {len(places)} places, and costly"
@@ -265,17 +282,25 @@ class Grouping:
             repeated += prod(op.shape or ()) > prod(op.operands[0].shape) > 1
         elif repeated and op.cheap and not op.mapped:
             repeated += 1
-        passed = Need(need.cloned, repeated)
+        passed = need if repeated == need.repeated else Need(need.cloned, repeated)
         for value, inside in self.operands(position, place):
             if inside is None:
-                self._read(value, group)
+                if value.maker is not None:
+                    self._readers[value.maker][group] = None
                 continue
             maker, child = inside
-            places = self._wanted[maker].setdefault(group, {})
+            wanted = self._wanted[maker]
+            places = wanted.get(group)
+            if places is None:
+                wanted[group] = {child: passed}
+                continue
             before = places.get(child, passed)
-            places[child] = Need(
-                max(before.cloned, passed.cloned), max(before.repeated, passed.repeated)
-            )
+            if before is passed:
+                places[child] = passed
+            else:
+                places[child] = Need(
+                    max(before.cloned, passed.cloned), max(before.repeated, passed.repeated)
+                )
 
     def _share(self, position: int, wanted: dict[Group, Places], readers: list[Group]) -> None:
         """Place an op that several groups need, or that is also read from memory."""
@@ -367,7 +392,8 @@ class Grouping:
         for group in self.graph.groups():
             if group.kind not in ("loop", "input") or group.shape is None:
                 continue
-            if any(self.seen[p].name in fuse_ops.REARRANGEMENTS for p, _ in group.members):
+            names = {self.seen[position].name for position, _ in group.members}
+            if not names.isdisjoint(fuse_ops.REARRANGEMENTS):
                 continue
             keys: list[object] = list(self._arrays_read(group))
             if prod(group.shape) <= _TINY and group.kind == "loop":
@@ -392,8 +418,6 @@ class Grouping:
 
 
 def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> Place | None:
-    if op.elementwise:
-        return place if value.shape == op.shape else _ONCE
     if op.mapped:
         if not value.shape:
             return _ONCE

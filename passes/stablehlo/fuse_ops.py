@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterator
+from typing import NamedTuple
 
 from lamina.dialects.constants import is_splat
 from lamina.dialects.types import element_name
@@ -77,13 +79,20 @@ class SeenValues:
     def __init__(self) -> None:
         self._known: dict[ir.Value, SeenValue] = {}
 
-    def of_results(self, op: ir.Operation, position: int) -> tuple[SeenValue, ...]:
-        """The results of the op at this position."""
-        cloned = op.name == CONSTANT and is_clonable_constant(op)
-        found = [SeenValue(v, position, n, cloned) for n, v in enumerate(op.results)]
-        for seen in found:
-            self._known[seen.value] = seen
+    def of_results(self, op: ir.Operation, name: str, position: int) -> tuple[SeenValue, ...]:
+        """The results of the op of this name at this position."""
+        cloned = name == CONSTANT and is_clonable_constant(op)
+        known = self._known
+        found = []
+        for number, value in enumerate(op.results):
+            seen = known[value] = SeenValue(value, position, number, cloned)
+            found.append(seen)
         return tuple(found)
+
+    def of_operands(self, op: ir.Operation) -> tuple[SeenValue, ...]:
+        """The operands of an op, each as `of` gives it."""
+        known = self._known.get
+        return tuple([known(value) or self.of(value) for value in op.operands])
 
     def of(self, value: ir.Value) -> SeenValue:
         """A value that was made before, or outside of the block."""
@@ -94,6 +103,28 @@ class SeenValues:
             number = 0 if op is None else ir.OpResult(value).result_number
             found = self._known[value] = SeenValue(value, None, number, cloned)
         return found
+
+
+class _Kind(NamedTuple):
+    """What an op's name says of it."""
+
+    elementwise: bool
+    """Surely: of others, the op decides."""
+    mapped: bool
+    leaf: bool
+    stays_in_main: bool
+    cheap: bool
+
+
+@functools.cache
+def _kind_of(name: str) -> _Kind:
+    return _Kind(
+        elementwise=name in ELEMENTWISE and name != "stablehlo.bitcast_convert",
+        mapped=name in MAPPED,
+        leaf=name in LEAVES,
+        stays_in_main=name in STAY_IN_MAIN,
+        cheap=is_cheap(name),
+    )
 
 
 class Seen:
@@ -111,17 +142,18 @@ class Seen:
         self.op = op
         self._library_products = library_products
         self.name = name = op.name
-        self.operands = tuple([values.of(value) for value in op.operands])
-        self.results = values.of_results(op, position)
+        self.operands = values.of_operands(op)
+        self.results = results = values.of_results(op, name, position)
         self.shape = None
-        if len(self.results) == 1 and isinstance(self.results[0].type, ir.RankedTensorType):
-            self.shape = self.results[0].shape
-        self.elementwise = is_elementwise(op)
-        self.mapped = name in MAPPED
+        if len(results) == 1 and isinstance(results[0].type, ir.RankedTensorType):
+            self.shape = results[0].shape
+        known = _kind_of(name)
+        self.elementwise = elementwise = known.elementwise or is_elementwise(op)
+        self.mapped = known.mapped
         self.picks = name == "stablehlo.gather" and picks_elements(op)
-        self.joins_loops = self.elementwise or self.mapped or name in LEAVES
-        self.stays_in_main = name in STAY_IN_MAIN
-        self.cheap = is_cheap(name)
+        self.joins_loops = elementwise or known.mapped or known.leaf
+        self.stays_in_main = known.stays_in_main
+        self.cheap = known.cheap
         self._library: list[str | None] = []
         self._key: Hashable = None
         self._map_key: object = None

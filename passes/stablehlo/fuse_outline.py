@@ -140,9 +140,11 @@ class Outliner:
             others = [value for value in values[overwritten:] if not _is_cloned(value, group)]
             return [*values[:overwritten], *dict.fromkeys(others)]
         found: dict[SeenValue, None] = {}
+        sources = self._sources(group)
+        is_library = group.library is not None
         for member in self._members(group):
-            for value, inside in self._sources(group)[member]:
-                if inside is None and not _is_cloned(value, group):
+            for value, inside in sources[member]:
+                if inside is None and (is_library or not value.cloned):
                     found[value] = None
         return list(found)
 
@@ -160,6 +162,9 @@ class Outliner:
         known = self._orders.get(group)
         if known is not None:
             return known
+        if len(group.members) == 1:
+            known = self._orders[group] = list(group.members)
+            return known
         inner = {
             member: [inside for _, inside in operands if inside is not None]
             for member, operands in self._sources(group).items()
@@ -172,14 +177,15 @@ class Outliner:
             work = [(root, iter(inner[root]))]
             while work:
                 member, operands = work[-1]
-                following = next((m for m in operands if m not in order), None)
-                if following is None:
+                for following in operands:
+                    if following not in order:
+                        work.append((following, iter(inner[following])))
+                        break
+                else:
                     order[member] = None
                     work.pop()
-                else:
-                    work.append((following, iter(inner[following])))
-        self._orders[group] = list(order)
-        return self._orders[group]
+        known = self._orders[group] = list(order)
+        return known
 
     def _stored(
         self, groups: list[Group], arguments: dict[Group, list[SeenValue]]
@@ -226,6 +232,9 @@ class Outliner:
 
     def _root(self, group: Group) -> ir.Operation:
         """The op a kernel is named after: its last reduction or contraction, or its last op."""
+        if len(group.members) == 1:
+            ((position, _),) = group.members
+            return self._ops[position]
         positions = {position for position, _ in group.members}
         heavy = [p for p in positions if not self._seen[p].joins_loops]
         return self._ops[max(heavy or positions)]
@@ -247,19 +256,21 @@ class Outliner:
         numbers = {value: number for number, value in enumerate(arguments)}
         index = {member: number for number, member in enumerate(members)}
         overwritten = len(stored) if group.kind == "update" else 0
+        is_library = group.library is not None
         parts: list[Hashable] = []
         for member in members:
-            operands: list[Hashable] = []
+            position, place = member
+            part: list[Hashable] = [self._seen[position].key, place == ON_OUTER]
             for number, (value, inside) in enumerate(sources[member]):
                 if inside is not None:
-                    operands.append((index[inside], value.number))
+                    part.append((index[inside], value.number))
                 elif number < overwritten:
-                    operands.append(number)
-                elif _is_cloned(value, group):
-                    operands.append(value.constant_key)
+                    part.append(number)
+                elif is_library or not value.cloned:
+                    part.append(numbers[value])
                 else:
-                    operands.append(numbers[value])
-            parts.append((self._seen[member[0]].key, member[1] == ON_OUTER, *operands))
+                    part.append(value.constant_key)
+            parts.append(tuple(part))
         results = [(index[_stored_member(group, v)], v.number) for v in stored]
         types = tuple([value.type for value in arguments])
         return (group.kind, group.library, group.shape, types, tuple(parts), tuple(results))
@@ -360,7 +371,7 @@ def _in_order(groups: list[Group]) -> Iterator[Group]:
 
 
 def _sorted(group: Group) -> list[Member]:
-    return sorted(group.members, key=lambda member: (member[0], repr(member[1].domain)))
+    return sorted(group.members, key=lambda member: (member[0], member[1].domain))
 
 
 def _is_cloned(value: SeenValue, group: Group) -> bool:
