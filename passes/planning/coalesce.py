@@ -50,12 +50,15 @@ class Sharing:
     def find(self, value: int) -> int:
         """The group (named by one of its values) that holds `value`."""
         node = self.root.get(value, value)
+        parent = self.parent
+        if node not in parent:
+            return node
         path = []
-        while node in self.parent:
+        while node in parent:
             path.append(node)
-            node = self.parent[node]
+            node = parent[node]
         for passed in path:
-            self.parent[passed] = node
+            parent[passed] = node
         return node
 
     def add_group(self, size: int, interval: Interval) -> int:
@@ -102,7 +105,10 @@ class _Coalescer:
         worth: list[Handover] = []
         calls_of = Counter(call.kernel for call, _ in live.calls)
         for call, point in live.calls:
-            must += _eligible(call, call.inout.items(), point, live)
+            if call.inout:
+                must += _eligible(call, call.inout.items(), point, live)
+            if not call.may_alias:
+                continue
             pairs = ((o, r) for o, results in call.may_alias.items() for r in results)
             least = _WORTH_ALIASING if calls_of[call.kernel] > 1 else _WORTH_ALIASING_ONCE
             eligible = _eligible(call, pairs, point, live)

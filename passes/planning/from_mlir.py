@@ -105,7 +105,16 @@ class Reader:
             signature = self.signatures[kernel] = _signature(self.functions[kernel])
         operands = [self.ids[value] for value in op.operands]
         results = [self._define(value, op) for value in op.results]
-        return Call(kernel, operands, results, **vars(signature), tag=op)
+        return Call(
+            kernel,
+            operands,
+            results,
+            signature.inout,
+            signature.may_alias,
+            signature.has_effect,
+            signature.alone_ns,
+            tag=op,
+        )
 
     def _constant(self, op: ir.Operation) -> Constant:
         number = self._define(op.results[0], op)

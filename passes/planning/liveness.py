@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lamina.passes.planning.program import (
     Block,
@@ -32,8 +33,7 @@ from lamina.passes.planning.program import (
 Interval = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Handover:
+class Handover(NamedTuple):
     """At `point` the storage of `old` may become the storage of `new`."""
 
     old: int

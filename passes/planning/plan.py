@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lamina.passes.planning.advance import advance_last_readers
 from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
@@ -24,12 +24,11 @@ from lamina.passes.planning.program import (
 from lamina.passes.planning.together import form_teams
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """A place in memory: an argument, a result or a constant by its number, or an arena offset."""
 
     space: Literal["argument", "result", "constant", "arena"]
-    index: int
+    number: int
 
 
 @dataclass

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 
@@ -152,8 +151,17 @@ class Views:
 
 def teams_of(ops: list[Op]) -> Iterator[list[Op]]:
     """Operations in order; those that run at the same time together."""
-    for _, team in groupby(ops, key=lambda op: (isinstance(op, Call) and op.team) or id(op)):
-        yield list(team)
+    team: list[Op] = []
+    number = 0
+    for op in ops:
+        of = op.team if isinstance(op, Call) else 0
+        if team and (of != number or not of):
+            yield team
+            team = []
+        number = of
+        team.append(op)
+    if team:
+        yield team
 
 
 def values_read(op: Op) -> set[int]:

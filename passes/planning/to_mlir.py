@@ -36,6 +36,8 @@ class Writer:
         self.plan = plan
         self.memrefs = {of: ir.MemRefType.get(of.shape, of.element_type) for of in reader.sizes}
         self.views: dict[tuple[Slot, ir.Type], ir.Value] = {}
+        self.buffers: dict[int, ir.Value] = {}
+        """The views of values under their own types, as far as they were looked up."""
         self.used: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {}
         self.declared: dict[str, ir.Operation] = {}
         self.declared_data: set[int] = set()
@@ -100,7 +102,7 @@ class Writer:
         arena = block.arguments[len(block.arguments) - 1]
         offsets: dict[int, ir.Value] = {}
         wanted: dict[tuple[Slot, ir.Type], set[tuple[int, int]]] = {}
-        for value, of in self._uses(self.plan.steps):
+        for value, of in dict.fromkeys(self._uses(self.plan.steps)):
             slot = self._slot(value)
             spans = wanted.setdefault((slot, of), set())
             if slot.space == "arena" and isinstance(value, int):
@@ -109,9 +111,9 @@ class Writer:
         for (slot, of), spans in sorted(wanted.items(), key=lambda use: _address(use[0][0])):
             memref = self.memrefs[of]
             if slot.space == "arena":
-                offset = offsets.get(slot.index)
+                offset = offsets.get(slot.number)
                 if offset is None:
-                    offset = offsets[slot.index] = _constant_index(index, slot.index)
+                    offset = offsets[slot.number] = _constant_index(index, slot.number)
                 made = ir.Operation.create(
                     "memref.view",
                     results=[memref],
@@ -119,17 +121,17 @@ class Writer:
                     attributes={"lamina.live": ir.StringAttr.get(_spans(spans))},
                 ).result
             elif slot.space == "constant":
-                if slot.index not in self.declared_data:
-                    self._global(slot.index)
-                name = ir.FlatSymbolRefAttr.get(f"constant_{slot.index}")
-                own = self.memrefs[self.reader.types[slot.index]]
+                if slot.number not in self.declared_data:
+                    self._global(slot.number)
+                name = ir.FlatSymbolRefAttr.get(f"constant_{slot.number}")
+                own = self.memrefs[self.reader.types[slot.number]]
                 read = ir.Operation.create(
                     "memref.get_global", results=[own], attributes={"name": name}
                 )
                 made = reshaped(read.result, memref)
             else:
                 first = 0 if slot.space == "argument" else arguments
-                made = reshaped(block.arguments[first + slot.index], memref)
+                made = reshaped(block.arguments[first + slot.number], memref)
             self.views[slot, of] = made
 
     def _slot(self, value: int | tuple[str, int]) -> Slot:
@@ -158,6 +160,8 @@ class Writer:
     def _buffers(self, step: CallStep) -> list[int]:
         """What the kernel is given: its operands, then the results that are not among them."""
         call = step.call
+        if not step.in_place:
+            return call.operands + call.results
         given = [
             call.results[step.in_place[i]] if i in step.in_place else value
             for i, value in enumerate(call.operands)
@@ -191,7 +195,12 @@ class Writer:
         if extra:
             single = len(call.results) == 1
             name += "_over_" + "_".join(f"{o}" if single else f"{o}to{r}" for o, r in extra)
-        buffers = [self._view(value, types[value]) for value in self._buffers(step)]
+        known, buffers = self.buffers, []
+        for value in self._buffers(step):
+            buffer = known.get(value)
+            if buffer is None:
+                buffer = known[value] = self._view(value, types[value])
+            buffers.append(buffer)
         with call.tag.location:
             self.used.setdefault(name, (call.kernel, extra))
             if name not in self.declared:
@@ -299,7 +308,7 @@ def _as_dict(attributes: ir.DictAttr) -> dict[str, ir.Attribute]:
 
 
 def _address(slot: Slot) -> tuple[int, int]:
-    return ("argument", "result", "constant", "arena").index(slot.space), slot.index
+    return ("argument", "result", "constant", "arena").index(slot.space), slot.number
 
 
 def _spans(spans: set[tuple[int, int]]) -> str:

@@ -212,13 +212,13 @@ class Machine:
         slot = self.plan.slot(value)
         match slot.space:
             case "arena":
-                assert slot.index % ALIGNMENT == 0 and slot.index + size <= self.plan.arena_bytes
-                return self.arena[slot.index : slot.index + size]
+                assert slot.number % ALIGNMENT == 0 and slot.number + size <= self.plan.arena_bytes
+                return self.arena[slot.number : slot.number + size]
             case "argument":
-                return self.arguments[slot.index]
+                return self.arguments[slot.number]
             case "result":
-                return self.results[slot.index]
-        data = np.frombuffer(content(size, "constant", slot.index), np.uint8)
+                return self.results[slot.number]
+        data = np.frombuffer(content(size, "constant", slot.number), np.uint8)
         return data  # read-only: writing raises
 
     def of(self, value: int) -> np.ndarray:
