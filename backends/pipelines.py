@@ -66,6 +66,7 @@ STABLEHLO_FUSE = (
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins
+    "stablehlo-stack-in-place",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse",
@@ -101,7 +102,7 @@ STABLEHLO_PLAN = (
 CPU_CONTROL = (
     "stablehlo-fuse",
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{own-place=4096}",
+    "stablehlo-plan-buffers{own-place=16384}",
 )
 
 # The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.

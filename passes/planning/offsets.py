@@ -12,12 +12,31 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def assign_offsets(buffers: dict[int, tuple[int, int, int]]) -> tuple[dict[int, int], int]:
+_SMALL = 16
+"""What has a 16th of the bytes of the largest buffer, or less, may be kept apart."""
+
+_Buffers = dict[int, tuple[int, int, int]]
+
+
+def assign_offsets(buffers: _Buffers) -> tuple[dict[int, int], int]:
     """Offsets for `buffers` (name -> bytes, first point, last point), and the arena's size.
 
     Buffers whose closed intervals meet never overlap; each offset is a multiple of ALIGNMENT.
-    Best fit in order of the first point, with free neighbours joined: O(n log n) on real programs.
+    Small ones have a place of their own behind the others where that makes the arena smaller: one of
+    them in a gap that a large one left keeps the next large one out.
     """
+    together, size = _best_fit(buffers)
+    most = max((bytes_ for bytes_, _, _ in buffers.values()), default=0)
+    small = {name: buffer for name, buffer in buffers.items() if buffer[0] * _SMALL <= most}
+    large, start = _best_fit({name: b for name, b in buffers.items() if name not in small})
+    behind, rest = _best_fit(small)
+    if start + rest >= size:
+        return together, size
+    return large | {name: start + offset for name, offset in behind.items()}, start + rest
+
+
+def _best_fit(buffers: _Buffers) -> tuple[dict[int, int], int]:
+    """Best fit in order of the first point, with free neighbours joined: O(n log n) on real programs."""
     free = _FreeList()
     offsets: dict[int, int] = {}
     order = sorted(buffers, key=lambda name: (buffers[name][1], -buffers[name][0]))

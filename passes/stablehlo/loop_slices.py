@@ -1,11 +1,11 @@
-"""Arrays of which each step of a counted loop reads its own part."""
+"""Arrays of which each step of a counted loop reads or writes its own part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import defining, ints, made_by, splat_of
+from lamina.passes.stablehlo.facts import defining, has_one_use, ints, made_by, splat_of
 
 TRIP_COUNT = "lamina.trip_count"
 
@@ -61,17 +61,44 @@ class CountedLoop:
         if op is None:
             return None
         source = made_by(op.operands[0], "stablehlo.dynamic_slice")
-        if source is None:
+        found = None if source is None else self.row_read(source)
+        if found is None or list(value.type.shape) != list(found.array.type.shape)[1:]:
             return None
-        array, at, *others = source.operands
-        shape = list(array.type.shape)
-        if ints(source, "slice_sizes") != [1, *shape[1:]] or list(value.type.shape) != shape[1:]:
-            return None
-        if any(splat_of(other) != 0 for other in others) or shape[0] != self.steps:
-            return None
-        if not self.is_outside(array) or not self._runs_over_all(at):
+        return found
+
+    def row_read(self, op: ir.Operation) -> Slice | None:
+        """What a dynamic_slice in the body reads, if that is one position of an array from outside."""
+        array, at, *others = op.operands
+        sizes = ints(op, "slice_sizes")
+        if not self.is_outside(array) or not self._is_row(array, sizes, at, others):
             return None
         return Slice(array, at)
+
+    def row_written(self, number: int) -> ir.Operation | None:
+        """The dynamic_update_slice that is all that the loop does with what it carries at `number`,
+        if it writes another position of it each step, and so all of them."""
+        carried = self.body.arguments[number]
+        value = self.body.operations[len(self.body.operations) - 1].operands[number]
+        op = made_by(value, "stablehlo.dynamic_update_slice")
+        if op is None or op.operands[0] != carried:
+            return None
+        if not has_one_use(value) or not has_one_use(carried):
+            return None
+        if list(self.op.regions[0].blocks[0].arguments[number].uses):
+            return None
+        _, row, at, *others = op.operands
+        return op if self._is_row(carried, list(row.type.shape), at, others) else None
+
+    def _is_row(
+        self, array: ir.Value, sizes: list[int], at: ir.Value, others: list[ir.Value]
+    ) -> bool:
+        shape = list(array.type.shape)
+        return (
+            sizes == [1, *shape[1:]]
+            and shape[0] == self.steps
+            and all(splat_of(other) == 0 for other in others)
+            and self._runs_over_all(at)
+        )
 
     def _runs_over_all(self, index: ir.Value) -> bool:
         if index == self.counter:

@@ -194,6 +194,29 @@ def test_scan_of_bools_ints_and_complex():
     agree(lambda m, x: m.lax.scan(lambda c, v: (c + v, c), np.float16(0), x), X.astype(np.float16))
 
 
+@pytest.mark.parametrize("options", [{}, {"reverse": True}])
+@pytest.mark.parametrize("batch", [(), (300,)])  # a kernel of its own, and one with kernels in it
+def test_rows_that_a_scan_makes_lie_where_those_lay_that_it_has_read(options, batch):
+    rng = np.random.default_rng(0)
+    h, xs, w, u = (rng.uniform(-0.2, 0.2, shape).astype(np.float32)
+                   for shape in ((*batch, 64), (20 if batch else 800, *batch, 64), (64, 64), (64, 64)))  # fmt: skip
+
+    def rnn(m, h, xs, w, u):
+        def step(h, x):
+            new = m.np.tanh(h @ w + x)
+            return new, (new, x * new)
+
+        return m.lax.scan(step, h, m.np.sin(xs @ u), **options)
+
+    check(lambda m: m.jit(lambda *a: rnn(m, *a))(h, xs, w, u), rtol=1e-4, atol=1e-5)
+    total = lambda m, *a: sum(m.np.sum(part**2) for part in rnn(m, *a)[1])  # noqa: E731
+    check(lambda m: m.jit(m.grad(lambda *a: total(m, *a), (0, 1, 2, 3)))(h, xs, w, u), rtol=1e-3, atol=1e-3)
+    # Nothing but what the loop carries, and what it multiplies.
+    rows = lambda *a: lax.scan(lambda h, x: 2 * (jnp.tanh(h @ a[2] + x),), a[0], a[1] @ a[3], **options)  # noqa: E731
+    plan = lamina.jit(rows).lower(h, xs, w, u).compile().memory_analysis()
+    assert plan.temp_size_in_bytes < xs.nbytes // 2 + (1 << 16)
+
+
 def test_scan_under_vmap():
     step = lambda c, v: (c * v + 1, c)  # noqa: E731
     agree(lambda m, c, xs: m.vmap(lambda c, x: m.lax.scan(step, c, x))(c, xs), X, M[:3])

@@ -493,3 +493,11 @@ def test_offsets_never_overlap_while_alive() -> None:
                 if a < b and first <= end and start <= last:
                     below = offsets[a] + size <= offsets[b] or offsets[b] + other <= offsets[a]
                     assert below or not size or not other
+
+
+def test_a_small_buffer_does_not_keep_a_large_one_out() -> None:
+    """The gap that the second leaves would be the small one's, and the last need a place of its own."""
+    buffers = {0: (4096, 0, 9), 1: (4096, 1, 2), 2: (4096, 2, 6), 3: (64, 3, 5), 4: (4096, 5, 9)}
+    offsets, top = assign_offsets(buffers)
+    assert top == 3 * 4096 + 64
+    assert offsets[4] == offsets[1]
