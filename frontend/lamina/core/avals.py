@@ -98,7 +98,8 @@ class ShapedArray(AbstractValue):
 
     def to_tangent_aval(self) -> ShapedArray:
         """The type of derivatives with respect to a value of this type."""
-        return self.update(dtype=dtypes.tangent_dtype(self.dtype))
+        dtype = dtypes.tangent_dtype(self.dtype)
+        return self if dtype is self.dtype else self.update(dtype=dtype)
 
     def str_short(self) -> str:
         """As jaxprs print it: f32[2,3], f32[2]{V:i} for one that varies along the mesh axis i."""

@@ -161,6 +161,20 @@ def current() -> SourceInfo:
     return SourceInfo(tuple(raw), _place.scope)
 
 
+def pin() -> bool:
+    """Makes the caller's place that of all equations until `unpin`, for what makes several; False
+    where it is that of an equation that is being evaluated already."""
+    if _place.info is not None:
+        return False
+    _place.info = current()
+    return True
+
+
+def unpin() -> None:
+    """Ends what `pin` began."""
+    _place.info = None
+
+
 def _resolve(code: CodeType, lasti: int) -> Frame:
     line, column = code.co_firstlineno, 0
     for index, position in enumerate(code.co_positions()):

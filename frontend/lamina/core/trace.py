@@ -173,11 +173,11 @@ def get_aval(x: Any) -> ShapedArray:
 
     Raises TypeError for anything else.
     """
+    if isinstance(x, Tracer):
+        return x.aval
     rule = _aval_rules.get(type(x))
     if rule is not None:
         return rule(x)
-    if isinstance(x, Tracer):
-        return x.aval
     for kind in type(x).__mro__[1:]:
         if kind in _aval_rules:
             rule = _aval_rules[type(x)] = _aval_rules[kind]
@@ -189,9 +189,11 @@ def get_aval(x: Any) -> ShapedArray:
 
 def is_array_like(x: Any) -> bool:
     """Whether get_aval accepts x."""
+    if isinstance(x, Tracer):
+        return True
     if type(x) in _types_alone:
         return False
-    if isinstance(x, Tracer) or type(x) in _aval_rules:
+    if type(x) in _aval_rules:
         if type(x) is np.ndarray or isinstance(x, np.generic):
             return dtypes.is_known(x.dtype)
         return True

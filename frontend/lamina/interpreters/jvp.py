@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.core import dtypes
+from lamina.core import dtypes, source_info
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
 from lamina.core.primitive import LINEAR, NOT_DIFFERENTIABLE, OWED, Primitive
@@ -25,7 +25,8 @@ class GradTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:
-        return get_aval(self.primal)
+        primal = self.primal
+        return primal.aval if isinstance(primal, Tracer) else get_aval(primal)
 
     def concrete(self) -> Any:
         primal = self.primal
@@ -66,6 +67,8 @@ class JVPTrace(Trace):
             tangents.append(t)
             active = active or type(t) is not Zero
         old = swap_trace(self.parent)
+        # All that a rule makes is made at one place; in others than rules of the user's.
+        placed = self.parent is not None and not primitive.multiple_results and source_info.pin()
         try:
             rule = primitive.jvp
             if not active or rule is NOT_DIFFERENTIABLE:
@@ -73,6 +76,8 @@ class JVPTrace(Trace):
             out, out_tangent = _apply_rule(primitive, rule, primals, tangents, params)
         finally:
             swap_trace(old)
+            if placed:
+                source_info.unpin()
         if primitive.multiple_results:
             return [
                 p if type(t) is Zero else GradTracer(self, p, t)

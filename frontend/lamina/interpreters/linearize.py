@@ -73,7 +73,10 @@ class PartialEvalTrace(Trace):
         return x.variable if self.is_unknown(x) else self.record.atom(x)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        if not any(self.is_unknown(x) for x in args):
+        for x in args:
+            if type(x) is UnknownTracer and self.is_unknown(x):
+                break
+        else:
             old = swap_trace(self.parent)
             try:
                 return primitive.bind(*args, **params)
@@ -89,14 +92,17 @@ class PartialEvalTrace(Trace):
 
     def emit(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Records an application whose results are all unknown."""
-        invars = [self.atom(x) for x in args]
+        atom = self.atom
+        invars = [atom(x) for x in args]
         out = primitive.result_types([v.aval for v in invars], params)
         here = source_info.current()
-        avals = out if primitive.multiple_results else [out]
-        outvars = [Var(aval) for aval in avals]
-        self.record.eqns.append(JaxprEqn(invars, outvars, primitive, params, here))
-        tracers = [UnknownTracer(self, v, here) for v in outvars]
-        return tracers if primitive.multiple_results else tracers[0]
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in out]
+            self.record.eqns.append(JaxprEqn(invars, outvars, primitive, params, here))
+            return [UnknownTracer(self, v, here) for v in outvars]
+        var = Var(out)
+        self.record.eqns.append(JaxprEqn(invars, [var], primitive, params, here))
+        return UnknownTracer(self, var, here)
 
     def finish(self, outs: Sequence[Any]) -> ClosedJaxpr:
         """The recorded program giving `outs` (unknown or known), without dead equations or

@@ -47,9 +47,11 @@ def _backward_pass(
 
     backwards: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        if any(type(v) is not Literal and v in linear for v in eqn.invars):
-            linear.update(eqn.outvars)
-            backwards.append(eqn)
+        for v in eqn.invars:
+            if type(v) is not Literal and v in linear:
+                linear.update(eqn.outvars)
+                backwards.append(eqn)
+                break
         else:
             at(eqn.source_info)
             out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
@@ -61,27 +63,36 @@ def _backward_pass(
 
     def write(v: Any, ct: Any) -> None:
         if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
-            ct_env[v] = add_tangents(ct_env.get(v), ct)
+            before = ct_env.get(v)
+            ct_env[v] = ct if before is None else add_tangents(before, ct)
 
     for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
         write(v, ct)
     for eqn in reversed(backwards):
-        cts = [ct_env.pop(v, None) for v in eqn.outvars]
-        if all(ct is None for ct in cts):
-            continue
-        cts = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)]
+        primitive = eqn.primitive
+        given: Any
+        if primitive.multiple_results:
+            cts = [ct_env.pop(v, None) for v in eqn.outvars]
+            if all(ct is None for ct in cts):
+                continue
+            given = [
+                Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)
+            ]
+        else:
+            given = ct_env.pop(eqn.outvars[0], None)
+            if given is None:
+                continue
         operands = [
             UndefinedPrimal(v.aval) if type(v) is not Literal and v in linear else read(v)
             for v in eqn.invars
         ]
-        rule = eqn.primitive.transpose
+        rule = primitive.transpose
         if rule is NOT_LINEAR or rule is OWED:
             raise NotImplementedError(
-                f"Transpose rule (for reverse-mode differentiation) for '{eqn.primitive}' not "
+                f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not "
                 f"implemented, at {eqn.source_info.summary()}"
             )
         at(eqn.source_info)
-        given = cts if eqn.primitive.multiple_results else cts[0]
         try:
             out = rule(given, *operands, **eqn.params)
         except UnknownOperand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -239,6 +240,12 @@ def _free(ndim: int, *used: Axes) -> Axes:
 
 def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, precision: Any,
                    preferred_element_type: np.dtype | None) -> ShapedArray:  # fmt: skip
+    return _product_type(lhs, rhs, dimension_numbers, preferred_element_type)
+
+
+@functools.lru_cache(1024)
+def _product_type(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any,
+                  preferred_element_type: np.dtype | None) -> ShapedArray:  # fmt: skip
     (lc, rc), (lb, rb) = dimension_numbers
     _check_axes("lhs", lhs, lc, lb)
     _check_axes("rhs", rhs, rc, rb)
@@ -285,23 +292,33 @@ def _cotangent(ct: Any, target: ShapedArray, other: Any, target_axes: tuple[Axes
                preferred_element_type: Any) -> Any:  # fmt: skip
     """The product of ct with the known operand over the axes that come from that operand, with the
     axes put in the order of `target`. `*_axes` are (contracting, batch)."""
+    numbers, permutation = _cotangent_axes(
+        len(target.shape), len(get_aval(other).shape), target_axes, other_axes, target_first
+    )
+    out = dot_general_p.bind(
+        ct, other,
+        dimension_numbers=numbers,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+    return lax.convert_element_type(lax.transpose(out, permutation), target.dtype)
+
+
+@functools.lru_cache(512)
+def _cotangent_axes(ndim: int, other_ndim: int, target_axes: tuple[Axes, Axes],
+                    other_axes: tuple[Axes, Axes], target_first: bool) -> tuple[Any, Axes]:  # fmt: skip
+    """The dimension numbers of that product, and how its axes are put in order."""
     (contracting, batch), (other_contracting, other_batch) = target_axes, other_axes
-    free = _free(len(target.shape), contracting, batch)
-    other_free = _free(len(other.shape), other_contracting, other_batch)
+    free = _free(ndim, contracting, batch)
+    other_free = _free(other_ndim, other_contracting, other_batch)
     nb = len(batch)
     first = nb + (len(free) if target_first else 0)
     ct_other = tuple(range(first, first + len(other_free)))
     ct_batch = tuple(range(nb))
-    out = dot_general_p.bind(
-        ct, other,
-        dimension_numbers=((ct_other, other_free), (ct_batch, other_batch)),
-        precision=precision, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
     # The result's axes: batch, free ones of target, then other's contracting axes in rising order.
     by_other = sorted(range(len(contracting)), key=other_contracting.__getitem__)
     axes = (*batch, *free, *(contracting[i] for i in by_other))
-    out = lax.transpose(out, sorted(range(len(axes)), key=axes.__getitem__))
-    return lax.convert_element_type(out, target.dtype)
+    numbers = ((ct_other, other_free), (ct_batch, other_batch))
+    return numbers, tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
 def _transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any,

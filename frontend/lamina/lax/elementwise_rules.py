@@ -23,6 +23,7 @@ from lamina.core import (
     is_undefined_primal,
 )
 from lamina.core.tangents import UnknownOperand
+from lamina.core.trace import Tracer
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import Accepted, check_accepted, check_same_dtypes
@@ -48,6 +49,11 @@ def broadcast_shapes(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]
     return tuple(sizes)
 
 
+def _shape(x: Any) -> tuple[int, ...]:
+    """np.shape, which takes long for tracers; also of Python numbers."""
+    return x.aval.shape if isinstance(x, Tracer) else np.shape(x)
+
+
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """An operand of rank 0, or with sizes of 1, spread over the operation's shape."""
     ndim = len(np.shape(x))
@@ -56,7 +62,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
     """The cotangent of an operand of type `aval`: that of its spread form, summed to its shape."""
-    shape = np.shape(ct)  # ct may be a Python number
+    shape = _shape(ct)
     if shape == aval.shape:
         return ct
     if not aval.shape:
@@ -102,6 +108,10 @@ def elementwise_abstract_eval(
         if same and weak == x.weak_type and result is None:
             return x
         shape = x.shape if same else broadcast_shapes(name, avals)
+        if result is None:
+            for a in avals:
+                if a.shape == shape and a.weak_type == weak:
+                    return a
         return ShapedArray(shape, x.dtype if result is None else result(x.dtype), weak)
 
     return unary if len(accept) == 1 else nary
@@ -153,8 +163,9 @@ def elementwise_jvp(primitive: Callable[[], Primitive], derivatives: Sequence[De
             if derivative is None or type(g) is Zero:
                 continue
             term = derivative(g, ans, *primals, **params)
-            if np.shape(term) != np.shape(ans):
-                term = broadcast_to(term, np.shape(ans))
+            shape = _shape(ans)
+            if _shape(term) != shape:
+                term = broadcast_to(term, shape)
             total = term if total is None else lax.add_any(total, term)
         return ans, Zero(get_aval(ans).to_tangent_aval()) if total is None else total
 
