@@ -38,6 +38,7 @@ class ModuleContext:
     functions: dict[Any, str] = dataclasses.field(default_factory=dict)
     names: set[str] = dataclasses.field(default_factory=set)
     locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
+    stacks: dict[int, ir.Location] = dataclasses.field(default_factory=dict)
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
     callbacks: list[Any] = dataclasses.field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
@@ -57,9 +58,11 @@ class ModuleContext:
         key = (primitive, id(source))
         loc = self.locations.get(key)
         if loc is None:
-            loc = ir.Location.name(source.scope + primitive, self._stack(source))
-            self.locations[key] = loc
-            self.keep_alive.append(source)
+            stack = self.stacks.get(id(source))
+            if stack is None:
+                stack = self.stacks[id(source)] = self._stack(source)
+                self.keep_alive.append(source)
+            loc = self.locations[key] = ir.Location.name(source.scope + primitive, stack)
         return loc
 
     def spread(self, value: ir.Value, shape: tuple[int, ...]) -> ir.Value:
@@ -95,7 +98,7 @@ class ModuleContext:
         return loc
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class LoweringContext:
     """What a lowering rule is given beside its operands."""
 
@@ -161,12 +164,17 @@ def lower_body(
                 f"StableHLO lowering for '{primitive}' not implemented, at "
                 f"{eqn.source_info.summary()}"
             )
-        avals = ([v.aval.physical() for v in vs] for vs in (eqn.invars, eqn.outvars))
-        ctx = LoweringContext(module, *avals)
+        ctx = LoweringContext(
+            module,
+            [v.aval.physical() for v in eqn.invars],
+            [v.aval.physical() for v in eqn.outvars],
+        )
         with module.location(primitive.name, eqn.source_info):
             out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
-        outs = out if primitive.multiple_results else [out]
-        env.update(zip(eqn.outvars, outs, strict=True))
+        if primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
     results = [read(v) for v in jaxpr.outvars]
     for value in literals.values():
         if value not in results and next(iter(value.uses), None) is None:

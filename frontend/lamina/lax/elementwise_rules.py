@@ -74,7 +74,10 @@ def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
 def spread_values(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
     """IR values of elementwise operands, all broadcast to the result's shape."""
     shape = ctx.avals_out[0].shape
-    if all(a.shape == shape for a in ctx.avals_in):
+    for a in ctx.avals_in:
+        if a.shape != shape:
+            break
+    else:
         return values
     return [
         v if a.shape == shape
@@ -243,7 +246,7 @@ def elementwise(
 
 def builder(name: str) -> Callable[..., Any]:
     """The lowering of an elementwise primitive to the StableHLO op of this name."""
-    return elementwise_lowering(lambda *values: getattr(hlo, name)(*values))
+    return lambda ctx, *values, **_: getattr(hlo, name)(*spread_values(ctx, values))
 
 
 def linear_in_each(*rules: Callable[..., Any]) -> Callable[..., Any]:
