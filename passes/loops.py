@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf
+from lamina.passes.find import find_ops
 
 GRAIN = "lamina.grain"
 """How many iterations of an `scf.forall` are worth a task."""
@@ -172,26 +173,6 @@ def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
     return ir.Operation.create(
         "builtin.unrealized_conversion_cast", results=[type_], operands=[value]
     ).result
-
-
-def find_ops(module: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
-    """The ops of these names anywhere in a module or an op, inner ones before those that hold them."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> None:  # half the time of MLIR's own walk
-        for region in op.regions:
-            for block in region.blocks:
-                for view in block.operations:
-                    inner = view.operation
-                    if len(inner.regions):
-                        visit(inner)
-                    if inner.name in names:
-                        found.append(inner)
-
-    visit(module.operation)
-    if module.operation.name in names:
-        found.append(module.operation)
-    return found
 
 
 def replace_each(

@@ -46,7 +46,7 @@ def generate(
     scratch = _scratch_bytes(module)
     run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
-    check_translatable(module, ("llvm.",))
+    check_translatable(module, ("llvm",))
     return Generated(translate_to_llvm_ir(module.operation), scratch)
 
 

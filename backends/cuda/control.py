@@ -13,9 +13,9 @@ from lamina.backends.pipelines import CUDA_CONTROL, CUDA_STEPS
 from lamina.backends.planned import kernels_of, main_of
 from lamina.dialects.constants import array_in, dense
 from lamina.dialects.vendors import ir
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.job import buffer_type
 from lamina.passes.gpu.steps import STEPS
-from lamina.passes.loops import find_ops
 from lamina.passes.stablehlo.step_form import is_few
 
 FORM = "lamina.form"

@@ -32,11 +32,11 @@ from lamina.backends.pipelines import (
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.base import CompileError
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
 from lamina.passes.gpu.product_library import LIBRARY, plain
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
-from lamina.passes.loops import find_ops
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False)
 _HINT = "compile this function for 'cpu'"
@@ -113,7 +113,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
         device = module.body.operations[0].operation.attributes
         library = plain(device[LIBRARY]) if LIBRARY in device else None
         run_pipeline(_for_processor(target), module)
-        check_translatable(module, ("llvm.", "nvvm."))
+        check_translatable(module, ("llvm", "nvvm"))
         text = translate_to_llvm_ir(module.operation)
     _check_declared(text, kernel)
     machine = Machine(target.triple, target.cpu, target.features)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.copies import copied
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.gpu.steps import Steps, keep_space
 from lamina.passes.gpu.threads import (
@@ -19,7 +20,7 @@ from lamina.passes.gpu.threads import (
     when,
 )
 from lamina.passes.linalg.structure import root_buffer
-from lamina.passes.loops import find_ops, for_range, index, store
+from lamina.passes.loops import for_range, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 BLOCK_THREADS = 256

@@ -16,10 +16,11 @@ from itertools import product
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.threads import Body
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.structure import Generic, is_generic_on_buffers, read_generic
-from lamina.passes.loops import find_ops, for_each, index, load, store
+from lamina.passes.loops import for_each, index, load, store
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from lamina.dialects.constants import array_in
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.base import CompileError
 from lamina.passes.copies import copied
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.kernels import Kernel, Kernels
-from lamina.passes.loops import find_ops, index, load
+from lamina.passes.loops import index, load
 from lamina.passes.scalars import constant
 
 STEPS = "lamina.steps"

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.copies import copied
+from lamina.passes.find import find_ops
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import find_ops, for_range, index, load, store
+from lamina.passes.loops import for_range, index, load, store
 
 WARP = 32
 SHARED_SPACE = 3

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import CompileError, Pass
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
-from lamina.passes.loops import find_ops
 
 _REGISTERS = {"gpu.thread_id": "tid", "gpu.block_id": "ctaid"}
 BLOCK = "lamina.block"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.loops import extract, scalar_tensor
 
 
@@ -22,18 +23,11 @@ class InlineScalarGenerics(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        found: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if (
-                op.name == "linalg.generic"
-                and len(op.results)
-                and not len(op.attributes["iterator_types"])
-            ):
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        found = [
+            op
+            for op in find_ops(module, "linalg.generic")
+            if len(op.results) and not len(op.attributes["iterator_types"])
+        ]
         for op in found:
             _inline(op)
         self.count("inlined", len(found))

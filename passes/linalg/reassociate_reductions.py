@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,9 @@ class ReassociateReductions(Pass):
         flags = {
             name: ir.Attribute.parse(f"#arith.fastmath<{flag}>") for name, flag in _FLAGS.items()
         }
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "linalg.generic" and any(
-                "reduction" in str(a) for a in op.attributes["iterator_types"]
-            ):
+        for op in find_ops(module, "linalg.generic"):
+            if "reduction" in str(op.attributes["iterator_types"]):
                 _mark(op, flags)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
 
 
 _FLAGS = {

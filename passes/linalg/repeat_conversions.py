@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 
 _CONVERSIONS = ("arith.extf", "arith.extsi")
 

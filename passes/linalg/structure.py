@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir, memref
+from lamina.passes.find import find_ops
 
 HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
             "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",
@@ -171,15 +172,7 @@ def accesses(generic: Generic) -> list[Access]:
 
 def loaded_buffers(generic: Generic) -> list[ir.Value]:
     """The buffers that a generic's body loads from at indices it computes."""
-    found: list[ir.Value] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "memref.load":
-            found.append(op.operands[0])
-        return ir.WalkResult.ADVANCE
-
-    generic.op.walk(visit)
-    return found
+    return [op.operands[0] for op in find_ops(generic.op, "memref.load")]
 
 
 def root_buffer(value: ir.Value) -> ir.Value:
@@ -220,15 +213,7 @@ def outputs_of(op: ir.Operation) -> list[ir.Value]:
 
 def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
     """Every bufferised `linalg.generic` of a module, in order of their text."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if is_generic_on_buffers(op):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return [op for op in find_ops(module, "linalg.generic") if not len(op.results)]
 
 
 def _extents(

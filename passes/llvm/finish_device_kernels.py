@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.gpu.to_nvvm import BLOCK
-from lamina.passes.loops import find_ops
 
 _OVERFLOW = "intOverflowBehavior"
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 
 _FLOATS = {
     "f16": np.dtype(np.float16),
@@ -32,7 +33,6 @@ _PACKED = {
     "f32": (struct.Struct("<f"), struct.Struct("<i")),
     "f64": (struct.Struct("<d"), struct.Struct("<q")),
 }
-_FROM_INTEGER = frozenset(("llvm.bitcast", "llvm.sitofp", "llvm.uitofp"))
 _FLOAT_WORD = re.compile(r"\b(bf16|f16|f32|f64)\b|(?<=x)(bf16|f16|f32|f64)\b")
 
 
@@ -41,20 +41,10 @@ class PortableFloatConstants(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        constants: list[ir.Operation] = []
-        conversions: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            name = op.name
-            if name == "llvm.mlir.constant":
-                constants.append(op)
-            elif name in _FROM_INTEGER:
-                conversions.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
         float_names: dict[ir.Type, str | None] = {}  # most constants are of few types
-        for op in constants:
+        for op in find_ops(module, "llvm.mlir.constant"):
+            if isinstance(op.attributes["value"], ir.IntegerAttr):  # as most are
+                continue
             type_ = op.results[0].type
             if type_ not in float_names:
                 float_names[type_] = _float_name(str(type_))
@@ -64,7 +54,7 @@ class PortableFloatConstants(Pass):
         for op in module.body.operations:
             if op.operation.name == "llvm.mlir.global" and "value" in op.attributes:
                 _rewrite_global(op.operation)
-        for op in conversions:
+        for op in find_ops(module, "llvm.bitcast", "llvm.sitofp", "llvm.uitofp"):
             _freeze_constant_operand(op)
 
 

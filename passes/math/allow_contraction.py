@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-
-_CONTRACTED = frozenset(("arith.addf", "arith.subf", "arith.mulf"))
+from lamina.passes.find import find_ops
 
 
 @dataclass(frozen=True)
@@ -22,17 +21,13 @@ class AllowContraction(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        flags: dict[str, ir.Attribute] = {}
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in _CONTRACTED:
-                before = str(op.attributes["fastmath"]) if "fastmath" in op.attributes else ""
-                if before not in flags:
-                    flags[before] = _with_contract(before)
-                op.attributes["fastmath"] = flags[before]
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        flags: dict[ir.Attribute | None, ir.Attribute] = {}
+        for op in find_ops(module, "arith.addf", "arith.subf", "arith.mulf"):
+            attributes = op.attributes
+            before = attributes["fastmath"] if "fastmath" in attributes else None
+            if before not in flags:
+                flags[before] = _with_contract("" if before is None else str(before))
+            attributes["fastmath"] = flags[before]
 
 
 def _with_contract(flags: str) -> ir.Attribute:

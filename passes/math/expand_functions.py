@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.math.formulas import (
     exponential,
     hyperbolic,
@@ -89,14 +90,7 @@ class ExpandFunctions(Pass):
     vector_bits: int = 0
 
     def run(self, module: ir.Module) -> None:
-        found: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in _FORMULAS:
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        found = find_ops(module, *_FORMULAS)
         functions: dict[tuple[str, ir.Type], str] = {}
         beside = {op for op in found if _has_other(op)}
         for op in found:

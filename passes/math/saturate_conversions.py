@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.math.terms import Term
 
 
@@ -20,15 +21,7 @@ class SaturateConversions(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        found: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in ("arith.fptosi", "arith.fptoui"):
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for op in found:
+        for op in find_ops(module, "arith.fptosi", "arith.fptoui"):
             with ir.InsertionPoint(op), op.location:
                 _saturate(op)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import make_copy
 
 
@@ -20,15 +21,7 @@ class ExpandCopies(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        copies: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "memref.copy":
-                copies.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for op in copies:
+        for op in find_ops(module, "memref.copy"):
             source, destination = op.operands
             if source != destination:
                 with ir.InsertionPoint(op), op.location:

@@ -15,11 +15,13 @@ example: test/passes/memref/join_loops.mlir
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir, scf
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import root_buffer
 
 _MOST_OPS = 48
@@ -36,14 +38,7 @@ class JoinLoops(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        blocks: dict[ir.Block, int] = {}
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name == "scf.for":
-                blocks[op.block] = blocks.get(op.block, 0) + 1
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        blocks = Counter(op.block for op in find_ops(module, "scf.for"))
         for block, loops in blocks.items():
             if loops > 1:
                 self._join_in(block)

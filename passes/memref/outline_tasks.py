@@ -19,11 +19,13 @@ example: test/passes/memref/outline_tasks.mlir
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
-from lamina.passes.copies import copied, read_instead
+from lamina.passes.copies import copied
+from lamina.passes.find import find_ops
 from lamina.passes.loops import GRAIN
 
 TASK = "lamina.task"
@@ -49,24 +51,75 @@ class OutlineTasks(Pass):
 
 def _outline_function(module: ir.Module, function: ir.Operation) -> list[bool]:
     """For each parallel loop of a function whether it could be outlined."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name != "scf.forall":
-            return ir.WalkResult.ADVANCE
-        loops.append(op)
-        return ir.WalkResult.SKIP  # a forall inside a task runs serially
-
-    function.walk(visit)
+    loops = _outermost(find_ops(function, "scf.forall"))  # one inside a task runs serially
+    if not loops:
+        return []
+    used = _used_inside(function, loops)
     name = ir.StringAttr(function.attributes["sym_name"]).value
     return [
-        _outline(module, loop, f"{name}_task_{number}", f"{name}_parallel_{number}")
+        _outline(module, loop, used[loop], f"{name}_task_{number}", f"{name}_parallel_{number}")
         for number, loop in enumerate(loops)
     ]
 
 
-def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name: str) -> bool:
-    found = _captures(loop)
+def _outermost(loops: list[ir.Operation]) -> list[ir.Operation]:
+    """The loops that are in none of the others."""
+    known = set(loops)
+
+    def is_inside(op: ir.Operation) -> bool:
+        while op.name != "func.func":
+            op = op.parent.operation
+            if op in known:
+                return True
+        return False
+
+    return [loop for loop in loops if not is_inside(loop)]
+
+
+def _used_inside(
+    function: ir.Operation, loops: list[ir.Operation]
+) -> dict[ir.Operation, dict[ir.Value, list[ir.OpOperand]]]:
+    """What each of the loops uses of the values around it, and where: looked up from the values,
+    which are fewer than the ops inside."""
+    found: dict[ir.Operation, dict[ir.Value, list[ir.OpOperand]]] = {loop: {} for loop in loops}
+    around: dict[ir.Block, ir.Operation | None] = {}
+
+    def loop_around(block: ir.Block) -> ir.Operation | None:
+        if block not in around:
+            owner = block.owner.operation
+            is_outside = owner == function
+            around[block] = None if is_outside else owner if owner in found else loop_around(owner.block)
+        return around[block]
+
+    def note(values: Iterable[ir.Value]) -> None:
+        for value in values:
+            for use in value.uses:
+                loop = loop_around(use.owner.operation.block)
+                if loop is not None:
+                    found[loop].setdefault(value, []).append(use)
+
+    def visit(block: ir.Block) -> None:
+        note(block.arguments)
+        for view in block.operations:
+            op = view.operation
+            note(op.results)
+            if op not in found:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        visit(inner)
+
+    visit(function.regions[0].blocks[0])
+    return found
+
+
+def _outline(
+    module: ir.Module,
+    loop: ir.Operation,
+    used: dict[ir.Value, list[ir.OpOperand]],
+    task_name: str,
+    caller_name: str,
+) -> bool:
+    found = _captures(used)
     if len(loop.results) or found is None:
         return False
     captured, recomputed = found
@@ -107,7 +160,9 @@ def _outline(module: ir.Module, loop: ir.Operation, task_name: str, caller_name:
             argument.replace_all_uses_with(value)
         for op in list(body.operations)[:-1]:
             op.operation.move_before(end)
-            read_instead(op.operation, inside)
+        for value, uses in used.items():
+            for use in uses:
+                use.owner.operands[use.operand_number] = inside[value]
     loop.erase()
     return True
 
@@ -136,36 +191,26 @@ def _positions(
     return positions[::-1]
 
 
-def _captures(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]] | None:
+def _captures(used: Iterable[ir.Value]) -> tuple[list[ir.Value], list[ir.Operation]] | None:
     """The buffers a body takes from outside and the ops to repeat inside; None if these don't do."""
     captured: dict[ir.Value, None] = {}
     recomputed: dict[ir.Operation, None] = {}
-    inner: set[ir.Operation] = set()
-    wanted: list[ir.Value] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        inner.add(op)
-        wanted.extend(op.operands)
-        return ir.WalkResult.ADVANCE
 
     def provide(value: ir.Value) -> bool:
         owner = value.owner
-        if isinstance(owner, ir.Block):
-            if owner.owner in inner or owner.owner == loop:
+        if not isinstance(owner, ir.Block):
+            op = owner.operation
+            if op in recomputed:
                 return True
-        elif owner in inner or owner in recomputed:
-            return True
-        elif owner.operation.name.startswith(_RECOMPUTED) and not len(owner.operation.regions):
-            if not all(provide(operand) for operand in owner.operation.operands):
-                return False
-            recomputed[owner.operation] = None
-            return True
+            if op.name.startswith(_RECOMPUTED) and not len(op.regions):
+                if not all(provide(operand) for operand in op.operands):
+                    return False
+                recomputed[op] = None
+                return True
         captured[value] = None
         return _is_dense_buffer(value)
 
-    for op in loop.regions[0].blocks[0].operations:
-        op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    if all(provide(value) for value in dict.fromkeys(wanted)):
+    if all(provide(value) for value in used):
         return list(captured), list(recomputed)
     return None
 

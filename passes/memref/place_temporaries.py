@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 
 _ALIGNMENT = 64
 
@@ -33,14 +34,7 @@ class PlaceTemporaries(Pass):
                 self._place(op.operation)
 
     def _place(self, function: ir.Operation) -> None:
-        allocations: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in ("memref.alloc", "memref.alloca"):
-                allocations.append(op)
-            return ir.WalkResult.ADVANCE
-
-        function.walk(visit)
+        allocations = find_ops(function, "memref.alloc", "memref.alloca")
         entry = function.regions[0].blocks[0]
         is_task = "sym_visibility" in function.attributes
         most = self.task_bytes if is_task else self.stack_bytes

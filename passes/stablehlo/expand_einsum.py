@@ -19,7 +19,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 
 Labels = list[str]
 

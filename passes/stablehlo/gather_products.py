@@ -27,7 +27,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     DotNumbers,
     defining,

@@ -23,7 +23,7 @@ from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,

@@ -18,7 +18,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers, size_of
 from lamina.passes.stablehlo.gemm import ELEMENT_TYPES, Gemm
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 
 TF32 = "lamina.tf32"
 _PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")

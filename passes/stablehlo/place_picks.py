@@ -22,7 +22,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import computes_elements, defining, ints, size_of, splat_of
 
 _LEAST_RATIO = 8  # elements of the rows to one that is picked

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import CONSTANT, defining, has_one_use, splat_of
 from lamina.passes.stablehlo.loop_slices import CountedLoop
 

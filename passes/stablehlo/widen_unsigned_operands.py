@@ -17,7 +17,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 
 
 @dataclass(frozen=True)

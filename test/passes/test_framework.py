@@ -11,7 +11,7 @@ from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, source_frames
-from lamina.passes.loops import find_ops
+from lamina.passes.find import find_ops
 from lamina.passes.pipeline import Pipeline
 
 TEXT = """

@@ -22,7 +22,7 @@ func.func @k(%y: memref<8x4xf32>) {
 
 // Steps count blocks; what is loaded outside is loaded again inside.
 // CHECK-LABEL: func.func private @blocks_task_0
-// CHECK: memref.load %arg0[]
+// CHECK: memref.load %arg1[]
 // CHECK: scf.for
 // CHECK: arith.muli
 // CHECK: lamina.range = array<i64: 4, 1>

@@ -1,0 +1,52 @@
+"""Ops by their names, found by MLIR: calling Python for every op there is takes ten times as long.
+
+Blocks that nothing leads to are passed over.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from lamina.dialects.vendors import ir, rewrite
+
+_of_thread = threading.local()  # finders by the names they look for
+
+
+def find_ops(within: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
+    """The ops of these names anywhere in a module or an op, inner ones before those that hold them."""
+    op = within.operation
+    found = _finder(op.context, names).inside(op)
+    return [*found, op] if op.name in names else found
+
+
+class _Finder:
+    """Patterns that take note of ops and never match."""
+
+    def __init__(self, context: ir.Context, names: tuple[str, ...]) -> None:
+        self.context = context
+        self._found: list[ir.Operation] = []
+        found = self._found  # the patterns must not hold what holds them
+
+        def take(op: ir.OpView, _: rewrite.PatternRewriter) -> bool:
+            found.append(op.operation)
+            return True
+
+        patterns = rewrite.RewritePatternSet(context)
+        for name in names:
+            context.get_dialect_descriptor(name.partition(".")[0])  # loads it: only then names stay
+            patterns.add(name, take)
+        self._patterns = patterns.freeze()
+
+    def inside(self, op: ir.Operation) -> list[ir.Operation]:
+        rewrite.walk_and_apply_patterns(op, self._patterns)
+        found = self._found.copy()
+        self._found.clear()
+        return found
+
+
+def _finder(context: ir.Context, names: tuple[str, ...]) -> _Finder:
+    kept: dict[tuple[str, ...], _Finder] = _of_thread.__dict__.setdefault("finders", {})
+    found = kept.get(names)
+    if found is None or found.context != context:
+        found = kept[names] = _Finder(context, names)
+    return found
