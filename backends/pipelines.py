@@ -67,6 +67,7 @@ STABLEHLO_FUSE = (
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins
     "stablehlo-stack-in-place",
+    "stablehlo-chunk-products",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse",
@@ -79,6 +80,7 @@ _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
     "stablehlo-lay-out-contractions",
+    "stablehlo-chunk-products",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )

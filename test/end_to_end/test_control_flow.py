@@ -217,6 +217,28 @@ def test_rows_that_a_scan_makes_lie_where_those_lay_that_it_has_read(options, ba
     assert plan.temp_size_in_bytes < xs.nbytes // 2 + (1 << 16)
 
 
+@pytest.mark.parametrize("options", [{}, {"reverse": True}])
+def test_products_with_what_a_scan_reads_are_done_for_some_steps_at_a_time(options):
+    rng = np.random.default_rng(0)
+    h, xs, ys, u, v, w = (rng.uniform(-0.2, 0.2, shape).astype(np.float32)
+                          for shape in ((40,), (420, 24), (420, 1, 16), (24, 160), (16, 80), (40, 40)))  # fmt: skip
+
+    def network(m, h, xs, ys, u, v, w):
+        def step(carry, row):
+            h, count = carry
+            x, y, number = row
+            first, second, third, fourth = m.np.split(x @ u, 4)
+            left, right = m.np.split((y @ v)[0], 2)
+            new = m.np.tanh(h @ w + first * left + second) * third + m.np.sin(fourth + right) + number * count
+            return (new, count + 1e-3), new
+
+        return m.lax.scan(step, (h, m.np.float32(0)), (xs, ys, m.np.arange(420.0) / 420), **options)
+
+    check(lambda m: m.jit(lambda *a: network(m, *a))(h, xs, ys, u, v, w), rtol=1e-4, atol=1e-5)
+    compiled = lamina.jit(lambda *a: network(LAMINA, *a)).lower(h, xs, ys, u, v, w).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 420 * 80 * 4
+
+
 def test_scan_under_vmap():
     step = lambda c, v: (c * v + 1, c)  # noqa: E731
     agree(lambda m, c, xs: m.vmap(lambda c, x: m.lax.scan(step, c, x))(c, xs), X, M[:3])
