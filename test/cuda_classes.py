@@ -15,6 +15,7 @@ import numpy as np
 import test_cuda
 import test_cuda_attention
 import test_cuda_attention_gradient
+import test_cuda_attention_wgmma
 import test_cuda_control
 import test_cuda_ops
 import test_cuda_products
@@ -79,6 +80,7 @@ def classes() -> list[Class]:
         "ops": test_cuda_ops.OPS,
         "products": {name: row[0] for name, row in test_cuda_products.KERNELS.items()},
         "attention": test_cuda_attention.PROGRAMS,
+        "attention wgmma": test_cuda_attention_wgmma.PROGRAMS,
         "control": {
             name: row[:2]
             for name, row in test_cuda_control.PROGRAMS.items()

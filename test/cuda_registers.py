@@ -43,7 +43,8 @@ class Taken:
 
 
 def taken(of: Class, arch: str) -> Taken:
-    """What the kernels of a class take; fails where one spills or keeps arrays in local memory."""
+    """What the kernels of a class take; fails where one spills, keeps arrays in local memory, or has
+    products of warpgroups one after the other."""
     program = of.program(arch)
     registers = shared = 0
     for kernel in program.kernels.values():
@@ -54,6 +55,7 @@ def taken(of: Class, arch: str) -> Taken:
         for launch in kernel.launches:
             used = found[launch.name]
             assert used.spill_stores == used.spill_loads == used.stack_bytes == 0, (of.name, used)
+            assert not used.serialized, of.name
             assert used.registers * np.prod(launch.block) <= 65536, (of.name, used)
             registers = max(registers, -(-used.registers // _GRANULE) * _GRANULE)
             shared = max(shared, used.shared_bytes + launch.dynamic_shared_bytes)

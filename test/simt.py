@@ -17,6 +17,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import simt_asm
 import simt_blocks
 import simt_mma
 import simt_wgmma
@@ -203,6 +204,8 @@ class _Launch:
                 return [parts.reshape(self.lane.size, *op.results[0].type.shape)]
             case name if name in simt_mma.OPS:
                 return simt_mma.OPS[name](self, op, operands, mask)
+            case name if name in simt_asm.OPS:
+                return simt_asm.OPS[name](self, op, operands, mask)
             case name if name in simt_wgmma.OPS:
                 if not mask.any():
                     return [None] * len(op.results)

@@ -10,7 +10,7 @@ other take turns: who waits in vain lets the other go on, and where both do is a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,13 +69,18 @@ class _Barrier:
     left: np.ndarray
     bytes: np.ndarray
     phase: np.ndarray
+    arrived: np.ndarray  # for each block and warp, when it did last
     fenced: bool = False
     copies: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.complete = self.arrived.copy()  # the same of complete phases
 
     def advance(self) -> None:
         if (self.left < 0).any():
             raise simt.SimtError("a barrier that more arrive at than are expected")
         done = (self.left == 0) & (self.bytes == 0)
+        self.complete[done] = self.arrived[done]
         self.phase[done] += 1
         self.left[done] = self.count[done]
 
@@ -84,7 +89,8 @@ class _Barrier:
 class Group:
     """Products that are waited for together, and what they read."""
 
-    reads: list[tuple[Any, np.ndarray, np.ndarray]] = field(default_factory=list)
+    reads: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list)
+    """Of a warpgroup, where, in which block."""
     done: bool = False
 
 
@@ -98,10 +104,35 @@ class Sums:
         return Sums(np.where(mask[:, None], self.values, old.values), self.group)
 
 
+class Pending:
+    """One of the sums of a group that nobody waited for: only products and waits may take it."""
+
+    def __init__(self, op: Any, sums: Sums, place: int) -> None:
+        self.op, self.sums, self.place = op, sums, place
+
+    def __array__(self, *_: Any) -> np.ndarray:
+        raise simt.SimtError(f"race: {self.op} of sums that nobody waited for")
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.sums.values[:, self.place]
+
+    def waited(self) -> Any:
+        """The sum, if somebody did."""
+        assert self.sums.group is not None
+        return self.values if self.sums.group.done else self
+
+
 class Hopper:
-    """What is under way in a launch."""
+    """What is under way in a launch. Times count how often somebody waited for products: who copies
+    where products read must know, by barriers, that all warps arrived there after that."""
 
     def __init__(self) -> None:
+        self.time = 0
+        self.read_at: np.ndarray | None = None
+        """When a warpgroup was last done with a unit of memory."""
+        self.known: np.ndarray | None = None
+        """For each block what each warp knows of each: when it last arrived somewhere."""
         self.barriers: dict[int, _Barrier] = {}
         self.memory: Any = None
         self.reading: np.ndarray | None = None
@@ -173,7 +204,10 @@ def base_address(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) ->
     memory = operands[0].memory
     assert memory.shared and launch.hopper.memory in (None, memory)
     launch.hopper.memory = memory
-    launch.hopper.reading = np.zeros(memory.writer.size, np.int32)
+    units, warps = memory.writer.size, launch.threads // 32
+    launch.hopper.reading = np.zeros(units, np.int32)
+    launch.hopper.read_at = np.zeros((launch.threads // _WARPGROUP, units), np.int32)
+    launch.hopper.known = np.zeros((launch.blocks, warps, warps), np.int32)
     return [np.asarray(BASE)]
 
 
@@ -205,7 +239,8 @@ def init(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
     memory.writer[at], memory.write_epoch[at] = lanes, launch.epoch[blocks]
     count = np.full(launch.blocks, int(operands[1]))
     zeros = np.zeros(launch.blocks, np.int64)
-    launch.hopper.barriers[address] = _Barrier(count, count.copy(), zeros, zeros.copy())
+    arrived = np.zeros((launch.blocks, launch.threads // 32), np.int32)
+    launch.hopper.barriers[address] = _Barrier(count, count.copy(), zeros, zeros.copy(), arrived)
     return []
 
 
@@ -229,10 +264,11 @@ def _barrier(launch: Any, op: Any, pointer: Any, mask: np.ndarray) -> _Barrier:
 
 def arrive(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.mbarrier.arrive` and `.expect_tx`, which says how many bytes arrive, too."""
-    if mask.any():
-        barrier = _barrier(launch, op, operands[0], mask)
-        threads = np.bincount(launch.block[mask], minlength=launch.blocks)
+    for part in _alike(mask, operands[0]):
+        barrier = _barrier(launch, op, operands[0], part)
+        threads = np.bincount(launch.block[part], minlength=launch.blocks)
         barrier.left -= threads
+        barrier.arrived[launch.block[part], _warps(launch, part)] = launch.hopper.time
         if len(operands) > 1:
             barrier.bytes += threads * int(operands[1])
         barrier.advance()
@@ -242,6 +278,12 @@ def arrive(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[
 
 def try_wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.mbarrier.try_wait.parity`, which goes on trying."""
+    for part in _alike(mask, *operands[:2]):
+        _try_wait(launch, op, operands, part)
+    return []
+
+
+def _try_wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> None:
     barrier = _barrier(launch, op, operands[0], mask)
     parity = _one(operands[1], mask)
     blocks = np.unique(launch.block[mask])
@@ -251,11 +293,24 @@ def try_wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
         barrier.copies.clear()
         barrier.advance()
         if (barrier.phase[blocks] % 2 != parity).all():
+            at = launch.block[mask], _warps(launch, mask)
+            launch.hopper.known[at] = np.maximum(launch.hopper.known[at], barrier.complete[at[0]])
             _got_on(launch)
-            return []
+            return
         if launch.hopper.turns is None:
             raise simt.SimtError(f"{op}: a deadlock")
         launch.hopper.turns.give_way()
+
+
+def _alike(mask: np.ndarray, *values: Any) -> Iterator[np.ndarray]:
+    """Parts of a mask in which values are the same: blocks may be at different steps."""
+    table = np.stack([np.broadcast_to(value, mask.shape) for value in values], axis=-1)
+    for row in np.unique(table[mask], axis=0):
+        yield mask & (table == row).all(axis=-1)
+
+
+def _warps(launch: Any, mask: np.ndarray) -> np.ndarray:
+    return launch.lane[mask] % launch.threads // 32
 
 
 def _got_on(launch: Any) -> None:
@@ -276,12 +331,12 @@ def named_barrier(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -
 def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.cp.async.bulk.tensor`: a box to shared memory, swizzled."""
     target, map_, *coordinates, pointer = operands
-    barrier = _barrier(launch, op, pointer, mask)
-    if not barrier.fenced:
-        raise simt.SimtError(f"race: {op} may not see the barrier: a fence is missing")
     memory = launch.hopper.memory
     assert map_.box[0] * map_.element.itemsize == 128 and all(s % 16 == 0 for s in map_.strides)
     for lane in launch.lane[mask]:
+        barrier = _barrier(launch, op, pointer, launch.lane == lane)
+        if not barrier.fenced:
+            raise simt.SimtError(f"race: {op} may not see the barrier: a fence is missing")
         at = [int(np.broadcast_to(c, launch.lane.shape)[lane]) for c in coordinates]
         data = map_.read(at)
         address = int(np.broadcast_to(target, launch.lane.shape)[lane])
@@ -290,6 +345,11 @@ def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
         units = np.unique(_units(launch, launch.block[lane], places))
         if memory.pending[units].any() or launch.hopper.reading[units].any():
             raise simt.SimtError(f"race: {op} where a copy goes, or a product reads")
+        known = launch.hopper.known[launch.block[lane], lane % launch.threads // 32].copy()
+        known[lane % launch.threads // 32] = launch.hopper.time  # what it did itself
+        for group, read_at in enumerate(launch.hopper.read_at):
+            if read_at[units].max() > known[4 * group : 4 * group + 4].min():
+                raise simt.SimtError(f"race: {op} by a thread that does not know of the last read")
         memory.pending[units] = True
         barrier.copies.append((launch.block[lane], places, units, data))
     return []
@@ -315,7 +375,8 @@ def fence(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[A
 
 def multiply(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.wgmma.mma_async`: 64 rows of sums in each warpgroup."""
-    sums, left, right = operands
+    sums, *descriptors = operands
+    left, right = (np.broadcast_to(d, mask.shape) for d in descriptors)
     attributes = op.attributes
     text = str(attributes["shape"])
     m, n, k = (int(text.split(f"{name} = ")[1].split(",")[0].rstrip(">")) for name in "mnk")
@@ -326,21 +387,62 @@ def multiply(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
     dtype = simt._dtype_of_name(kind)
     lanes = np.flatnonzero(mask.reshape(-1, _WARPGROUP).all(axis=1))
     assert mask.sum() == lanes.size * _WARPGROUP and m == 64
-    whole = np.int64 if np.issubdtype(dtype, np.integer) else np.float64
-    values = sums.values.copy()
+    layouts = "col" in str(attributes["layoutA"]), "row" in str(attributes["layoutB"])
+
+    def factors(mine: slice, block: Any) -> tuple[np.ndarray, np.ndarray]:
+        a = _matrix(launch, op, left[mine], block, m, k, size, dtype, layouts[0])
+        return a, _matrix(launch, op, right[mine], block, n, k, size, dtype, layouts[1])
+
+    return [Sums(_added(launch, sums.values, lanes, factors), launch.hopper.open)]
+
+
+def multiply_registers(
+    launch: Any, op: Any, operands: list[Any], mask: np.ndarray, n: int, kind: str, across: bool
+) -> Sums:
+    """The same with 64 rows of 16 of k in registers, as the assembly of `wgmma.mma_async` says."""
+    if not launch.hopper.fenced:
+        raise simt.SimtError(f"race: {op} with no fence before it")
+    *values, first, second, third, fourth, right = operands
+    right = np.broadcast_to(right, mask.shape)
+    assert len(values) == n // 2
+    sums = np.stack([v.values if isinstance(v, Pending) else np.broadcast_to(v, mask.shape)
+                     for v in values], axis=-1)  # fmt: skip
+    lanes = np.flatnonzero(mask.reshape(-1, _WARPGROUP).all(axis=1))
+    assert mask.sum() == lanes.size * _WARPGROUP
     lane = np.arange(_WARPGROUP)
     row, column = lane // 32 * 16 + lane % 32 // 4, lane % 4 * 2
-    for group in lanes:
+
+    def factors(mine: slice, block: Any) -> tuple[np.ndarray, np.ndarray]:
+        a = np.zeros((64, 16), first.dtype)
+        for number, part in enumerate((first, second, third, fourth)):
+            for i in range(2):
+                a[row + number % 2 * 8, column + number // 2 * 8 + i] = part[mine, i]
+        return a, _matrix(launch, op, right[mine], block, n, 16, 2, simt._dtype_of_name(kind), across)
+
+    return Sums(_added(launch, sums, lanes, factors), launch.hopper.open)
+
+
+def _added(
+    launch: Any, sums: np.ndarray, groups: np.ndarray, factors: Callable[..., Any]
+) -> np.ndarray:
+    """Sums and the products of what `factors` gives for the lanes of a warpgroup, in their registers."""
+    values = sums.copy()
+    lane = np.arange(_WARPGROUP)
+    row, column = lane // 32 * 16 + lane % 32 // 4, lane % 4 * 2
+    for group in groups:
         mine = slice(group * _WARPGROUP, (group + 1) * _WARPGROUP)
-        block = launch.block[group * _WARPGROUP]
-        a = _matrix(launch, op, left[mine], block, m, k, size, dtype, "col" in str(attributes["layoutA"]))
-        b = _matrix(launch, op, right[mine], block, n, k, size, dtype, "row" in str(attributes["layoutB"]))
+        a, b = factors(mine, launch.block[group * _WARPGROUP])
+        whole = np.int64 if np.issubdtype(a.dtype, np.integer) else np.float64
         product = a.astype(whole) @ b.astype(whole).T
-        for j in range(n // 8):
+        for j in range(b.shape[0] // 8):
             for half in range(2):
                 for i in range(2):
                     values[mine, 4 * j + 2 * half + i] += product[row + 8 * half, 8 * j + column + i]
-    return [Sums(values, launch.hopper.open)]
+        group_in_block = group % (launch.threads // _WARPGROUP)
+        for number, (of, units, block) in enumerate(launch.hopper.open.reads):
+            if of < 0:
+                launch.hopper.open.reads[number] = group_in_block, units, block
+    return values
 
 
 def _matrix(
@@ -362,7 +464,7 @@ def _matrix(
     memory = launch.hopper.memory
     launch._check_pending(op, memory, units)
     launch.hopper.reading[units] += 1
-    launch.hopper.open.reads.append((op, units, np.asarray(block)))
+    launch.hopper.open.reads.append((-1, units, np.asarray(block)))
     whole = memory.data.view(np.uint8)
     first = block * (whole.size // launch.blocks) + offset
     return whole[first[..., None] + np.arange(size)].view(dtype)[..., 0]
@@ -377,15 +479,22 @@ def commit(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[
 
 def wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.wgmma.wait.group.sync.aligned`: all but the last groups are done."""
+    wait_for(launch, op.attributes["group"].value)
+    return []
+
+
+def wait_for(launch: Any, groups: int) -> None:
+    """All but so many groups are done."""
     memory = launch.hopper.memory
-    while len(launch.hopper.groups) > op.attributes["group"].value:
+    launch.hopper.time += 1
+    while len(launch.hopper.groups) > groups:
         group = launch.hopper.groups.pop(0)
         group.done = True
-        for _, units, block in group.reads:
+        for warpgroup, units, block in group.reads:
             launch.hopper.reading[units] -= 1
+            launch.hopper.read_at[warpgroup, units] = launch.hopper.time
             memory.reader[units], memory.read_block[units] = -2, block
             memory.read_epoch[units] = launch.epoch[block]
-    return []
 
 
 def zero(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
@@ -395,11 +504,13 @@ def zero(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
 
 
 def extract(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
-    """`llvm.extractvalue` of sums, which must be done."""
-    (sums,) = operands
+    """`llvm.extractvalue` of sums, or of what assembly gives."""
+    (sums,), place = operands, op.attributes["position"][0]
+    if isinstance(sums, list):
+        return [sums[place]]
     if sums.group is not None and not sums.group.done:
-        raise simt.SimtError(f"race: {op} of sums that nobody waited for")
-    return [sums.values[:, op.attributes["position"][0]]]
+        return [Pending(op, sums, place)]
+    return [sums.values[:, place]]
 
 
 def _one(value: Any, mask: np.ndarray) -> int:

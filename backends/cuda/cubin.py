@@ -27,6 +27,8 @@ class Resources:
     stack_bytes: int
     spill_stores: int
     spill_loads: int
+    serialized: bool = False
+    """Whether products of warpgroups can't overlap: for want of registers, or for a call."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,17 @@ _ENTRY = re.compile(
     r"Used (?P<registers>\d+) registers(?P<rest>[^\n]*)",
     re.DOTALL,
 )
+_SERIALIZED = re.compile(r"wgmma.mma_async instructions are serialized[^\n]* the function '([^']+)'")
 
 
 def resources(log: str) -> dict[str, Resources]:
     """What the assembler's log says of each kernel."""
-    found = {}
+    found, serialized = {}, set(_SERIALIZED.findall(log))
     for match in _ENTRY.finditer(log):
         shared = re.search(r"(\d+) bytes smem", match["rest"])
         found[match["name"]] = Resources(
             int(match["registers"]), int(shared[1]) if shared else 0, int(match["stack"]),
-            int(match["stores"]), int(match["loads"]),
+            int(match["stores"]), int(match["loads"]), match["name"] in serialized,
         )  # fmt: skip
     return found
 

@@ -13,7 +13,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.copies import copied
-from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch
+from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch, TensorMap
 from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.loops import cast, extract, scalar_tensor
 from lamina.passes.scalars import Array, Scalar, constant, loop
@@ -75,11 +75,16 @@ class Job:
         return self._kernels.scratch(shape, element)
 
     def launch(
-        self, blocks: int, threads: int | tuple[int, int], emit: Callable[[Kernel], None]
-    ) -> None:
-        """One more kernel, launched after those before it."""
+        self, blocks: int, threads: int | tuple[int, int], emit: Callable[[Kernel], None],
+        maps: Sequence[TensorMap] = (),
+    ) -> None:  # fmt: skip
+        """One more kernel, launched after those before it; it has tensor maps as `Kernel.maps`."""
         size = [threads] if isinstance(threads, int) else list(threads)
-        self._kernels.add([blocks], size, self.op, emit)
+        self._kernels.add([blocks], size, self.op, emit, maps)
+
+    def argument_of(self, value: ir.Value) -> int | None:
+        """Which argument of kernels an operand or result is; None for constants and scratch memory."""
+        return self._places.get(_root(value))
 
     def each(self, items: int, work: Callable[[Kernel], Callable[[Scalar], None]]) -> None:
         """One more kernel, in which threads do `work(kernel)(item)` for so many items."""

@@ -173,9 +173,28 @@ def multiply(
     ).result
 
 
-def begin_products() -> None:
-    """`wgmma` may use what registers hold from here on."""
+def multiply_registers(
+    sums: Sequence[ir.Value], left: Sequence[ir.Value], right: ir.Value, *, kind: str, across: bool
+) -> list[ir.Value]:  # fmt: skip
+    """The same where a warpgroup has the left factor in registers, 16 of k of 16 bits as pairs: rows,
+    then halves of k, as sums of two times eight columns lie. For as many columns as there are sums."""
+    count = len(sums)
+    names = [f"${n}" for n in range(count)]
+    a = ", ".join(f"${2 * count + n}" for n in range(4))
+    text = (
+        "{ .reg .pred p; setp.ne.b32 p, 1, 0; "
+        f"wgmma.mma_async.sync.aligned.m64n{2 * count}k16.f32.{kind}.{kind} "
+        f"{{{', '.join(names)}}}, {{{a}}}, ${2 * count + 4}, p, 1, 1, {int(across)}; }}"
+    )
+    return _through(text, sums, [*left, right], ["r"] * 4 + ["l"])
+
+
+def begin_products(values: Sequence[ir.Value] = ()) -> list[ir.Value]:
+    """`wgmma` may use what registers hold from here on: `values`, as it is to use them."""
+    if values:
+        return _through("wgmma.fence.sync.aligned;", values)
     ir.Operation.create("nvvm.wgmma.fence.aligned")
+    return []
 
 
 def end_products() -> None:
@@ -183,10 +202,35 @@ def end_products() -> None:
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
 
 
-def wait_for_products(groups: int) -> None:
-    """All products but the last groups are done."""
+def wait_for_products(groups: int, values: Sequence[ir.Value] = ()) -> list[ir.Value]:
+    """All products but the last groups are done; sums of theirs, which nobody reads before."""
+    if values:
+        return _through(f"wgmma.wait_group.sync.aligned {groups};", values)
     count = ir.IntegerAttr.get(_i64(), groups)
     ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", attributes={"group": count})
+    return []
+
+
+def _through(
+    text: str, values: Sequence[ir.Value], more: Sequence[ir.Value] = (), kinds: Sequence[str] = ()
+) -> list[ir.Value]:  # fmt: skip
+    """Assembly that changes values in registers, or after which they are others for LLVM, so that it
+    moves no use of them across; and reads more, of kinds that constraints name."""
+    letters = ["f" if isinstance(v.type, ir.F32Type) else "r" for v in values]
+    same = [str(n) for n in range(len(values))]
+    constraints = ",".join([*(f"={letter}" for letter in letters), *same, *kinds, "~{memory}"])
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(str(v.type) for v in values)})>")
+    found = ir.Operation.create(
+        "llvm.inline_asm",
+        results=[type_],
+        operands=[*values, *more],
+        attributes={
+            "asm_string": ir.StringAttr.get(text),
+            "constraints": ir.StringAttr.get(constraints),
+            "has_side_effects": ir.UnitAttr.get(),
+        },
+    ).result
+    return [sum_at(found, place, v.type) for place, v in enumerate(values)]
 
 
 def _long(value: int) -> ir.Value:

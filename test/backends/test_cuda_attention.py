@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
 from simt_program import Program
 
 import lamina
@@ -16,21 +16,6 @@ import lamina.numpy as jnp
 
 _RANDOM = np.random.default_rng(0)
 _BF16 = ml_dtypes.bfloat16
-
-
-def _x(*shape: int, dtype: Any = _BF16) -> np.ndarray:
-    return _RANDOM.normal(size=shape).astype(dtype)
-
-
-def _attention(**options: Any) -> Callable:
-    def function(q, k, v, *more):
-        return lamina.nn.dot_product_attention(q, k, v, *more, **options)
-
-    return function
-
-
-def _masked(q, k, v, mask):
-    return lamina.nn.dot_product_attention(q, k, v, mask=mask)
 
 
 def _plain(q, k, v):
@@ -48,12 +33,6 @@ def _some_see_nothing(q, k, v):
     return lamina.nn.softmax(jnp.where(j + 3 <= i, scores, -1e38)).astype(q.dtype) @ v
 
 
-def _some_see_nothing_at_first(q, k, v):
-    scores = jnp.matmul(q, k.T, preferred_element_type=np.float32)
-    i, j = jnp.arange(q.shape[0])[:, None], jnp.arange(k.shape[0])
-    return lamina.nn.softmax(jnp.where(j >= i, scores, -np.inf)).astype(q.dtype) @ v
-
-
 def _tf32(function: Callable) -> Callable:
     def rounded(*arguments):
         with lamina.default_matmul_precision("tensorfloat32"):
@@ -68,42 +47,37 @@ def _sum_of_heads(q, k, v):
 
 # name -> (function, arguments)
 PROGRAMS: dict[str, tuple[Callable, tuple]] = {
-    "causal": (_attention(is_causal=True), (_x(1, 70, 2, 32), _x(1, 70, 2, 32), _x(1, 70, 2, 32))),
-    "groups_bias": (_attention(scale=0.3), (_x(2, 20, 4, 24), _x(2, 70, 2, 24), _x(2, 70, 2, 24),
-                                            _x(1, 4, 20, 70))),
-    "mask": (_masked, (_x(1, 9, 2, 16), _x(1, 130, 2, 16), _x(1, 130, 2, 16),
+    "causal": (heads(is_causal=True), (x(1, 70, 2, 32), x(1, 70, 2, 32), x(1, 70, 2, 32))),
+    "groups_bias": (heads(scale=0.3), (x(2, 20, 4, 24), x(2, 70, 2, 24), x(2, 70, 2, 24),
+                                            x(1, 4, 20, 70))),
+    "mask": (masked, (x(1, 9, 2, 16), x(1, 130, 2, 16), x(1, 130, 2, 16),
                        _RANDOM.random((1, 2, 9, 130)) > 0.3)),
-    "f16_odd": (_some_see_nothing, (_x(33, 21, dtype=np.float16), _x(65, 21, dtype=np.float16),
-                         _x(65, 39, dtype=np.float16))),
-    "f32_causal": (_attention(is_causal=True), tuple(_x(1, 70, 2, 24, dtype=np.float32) for _ in range(3))),
-    "f32_wide": (_sum_of_heads, (_x(33, 70, dtype=np.float32), _x(40, 70, dtype=np.float32),
-                                 _x(40, 129, dtype=np.float32))),
-    "tf32_causal": (_tf32(_attention(is_causal=True)), tuple(_x(1, 70, 2, 24, dtype=np.float32) for _ in range(3))),
-    "tf32_wide": (_tf32(_sum_of_heads), (_x(33, 70, dtype=np.float32), _x(40, 70, dtype=np.float32),
-                                         _x(40, 129, dtype=np.float32))),
-    "wide": (_scaled, (_x(33, 200), _x(65, 200), _x(65, 248))),
-    "wide_odd": (_scaled, (_x(33, 131), _x(65, 131), _x(65, 249))),
-    "infinite": (_some_see_nothing_at_first, (_x(130, 16), _x(130, 16), _x(130, 16))),
+    "f16_odd": (_some_see_nothing, (x(33, 21, dtype=np.float16), x(65, 21, dtype=np.float16),
+                         x(65, 39, dtype=np.float16))),
+    "f32_causal": (heads(is_causal=True), tuple(x(1, 70, 2, 24, dtype=np.float32) for _ in range(3))),
+    "f32_wide": (_sum_of_heads, (x(33, 70, dtype=np.float32), x(40, 70, dtype=np.float32),
+                                 x(40, 129, dtype=np.float32))),
+    "tf32_causal": (_tf32(heads(is_causal=True)), tuple(x(1, 70, 2, 24, dtype=np.float32) for _ in range(3))),
+    "tf32_wide": (_tf32(_sum_of_heads), (x(33, 70, dtype=np.float32), x(40, 70, dtype=np.float32),
+                                         x(40, 129, dtype=np.float32))),
+    "wide": (_scaled, (x(33, 200), x(65, 200), x(65, 248))),
+    "wide_odd": (_scaled, (x(33, 131), x(65, 131), x(65, 249))),
+    "infinite": (some_see_nothing_at_first, (x(130, 16), x(130, 16), x(130, 16))),
 }  # fmt: skip
 
 
 @functools.cache
 def _program(name: str) -> Program:
     function, arguments = PROGRAMS[name]
-    return Program(function, *arguments)
-
-
-def _kernel(program: Program) -> tuple[str, Any]:
-    ((name, kernel),) = [(n, k) for n, k in program.kernels.items() if "attention" in n]
-    return name, kernel
+    return Program(function, *arguments, arch="sm_90")  # without wgmma
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_emulated(name: str) -> None:
     function, arguments = PROGRAMS[name]
     program = _program(name)
-    (launch,) = _kernel(program)[1].launches
-    assert _kernel(program)[1].scratch_bytes == 0, launch
+    (launch,) = kernel_of(program)[1].launches
+    assert kernel_of(program)[1].scratch_bytes == 0, launch
     wanted = np.asarray(lamina.jit(function)(*arguments)).astype(np.float32)
     found = program.run()[0].astype(np.float32)
     tolerance = 2e-2 if "f32" not in name else 2e-5 if name.startswith("f32") else 1e-2
@@ -126,7 +100,7 @@ def test_queries_that_see_nothing_are_nan() -> None:
         scores = jnp.where(jnp.arange(16)[:, None] > 3, (q @ k.T).astype(np.float32), -np.inf)
         return lamina.nn.softmax(scores).astype(q.dtype) @ v
 
-    arguments = _x(16, 16), _x(16, 16), _x(16, 16)
+    arguments = x(16, 16), x(16, 16), x(16, 16)
     (found,) = Program(nothing, *arguments).run()
     np.testing.assert_array_equal(np.isnan(found.astype(np.float32)).all(1), np.arange(16) <= 3)
 

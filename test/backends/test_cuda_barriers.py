@@ -22,8 +22,8 @@ _FEW = (
     "control: recurrent", "attention: causal", "attention: f32_causal", "attention: f32_wide", "attention: tf32_causal",
     "attention: wide_odd", "attention gradient: tf32", "attention gradient: wide",
 )  # fmt: skip
-# `test_cuda_wgmma.py` does wgmma's, which have more than barriers and waits; benchmarks are too large.
-_ALL = [one for one in classes() if not one.name.startswith(("wgmma", "benchmarks"))]
+# wgmma's, which have more than barriers and waits, have tests of their own; benchmarks are too large.
+_ALL = [one for one in classes() if not one.name.startswith(("wgmma", "attention wgmma", "benchmarks"))]
 _TRIED = [one for one in _ALL if os.environ.get("LAMINA_TEST_EXAMPLES") or one.name in _FEW]
 
 # The second half of its tile has no rows, so that nobody reads what the last barrier is for; what the

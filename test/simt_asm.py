@@ -1,0 +1,48 @@
+"""What the emulator knows of `llvm.inline_asm`: instructions that no op stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import simt
+import simt_wgmma
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "ex2.approx.ftz.f32": np.exp2,
+    "rcp.approx.ftz.f32": lambda x: 1 / x,
+}
+_PRODUCT = re.compile(
+    r"\{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n(\d+)k16.f32.(b?f16).(b?f16) "
+    r"\{(.*)\}, \{(.*)\}, \$(\d+), p, 1, 1, ([01]); \}"
+)
+
+
+def assembly(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`llvm.inline_asm`. What it gives of several operands is a list of those."""
+    text = op.attributes["asm_string"].value
+    function = _FUNCTIONS.get(text.split(" ")[0])
+    if function is not None:
+        assert text.endswith(" $0, $1;")
+        return [np.asarray(function(np.asarray(operands[0])), np.float32)]
+    if not mask.any():
+        return [operands]
+    if found := _PRODUCT.fullmatch(text):
+        n, kind, other, sums, left, right, across = found.groups()
+        count = int(n) // 2
+        assert kind == other and sums == ", ".join(f"${i}" for i in range(count))
+        assert left == ", ".join(f"${2 * count + i}" for i in range(4)) and right == f"{2 * count + 4}"
+        return [simt_wgmma.multiply_registers(launch, op, operands, mask, int(n), kind, across == "1")]
+    if text == "wgmma.fence.sync.aligned;":
+        launch.hopper.fenced = True
+    elif found := re.fullmatch(r"wgmma.wait_group.sync.aligned (\d);", text):
+        simt_wgmma.wait_for(launch, int(found[1]))
+        operands = [o.waited() if isinstance(o, simt_wgmma.Pending) else o for o in operands]
+    elif text:
+        raise simt.SimtError(f"the emulator does not know {text}")
+    return [operands]
+
+
+OPS: dict[str, Callable[..., list[Any]]] = {"llvm.inline_asm": assembly}
