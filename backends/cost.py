@@ -17,6 +17,8 @@ from math import prod
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.loops import find_ops
+from lamina.passes.stablehlo.facts import DotNumbers
 from lamina.passes.stablehlo.scan_order import Scan
 
 
@@ -102,14 +104,16 @@ class Counter:
         return self.counted[name]
 
     def _block(self, block: ir.Block) -> Cost:
-        total = Cost()
+        total, sizes = Cost(), self.sizes
         for view in block.operations:
             op = view.operation
             name = op.name
             if name in _ELEMENTWISE or name in _TRANSCENDENTAL:  # most are
-                elements, accessed = self._size(op.results[0].type)
+                of = op.results[0].type
+                elements, accessed = sizes.get(of) or self._size(of)
                 for value in op.operands:
-                    accessed += self._size(value.type)[1]
+                    of = value.type
+                    accessed += (sizes.get(of) or self._size(of))[1]
                 total.bytes_accessed += accessed
                 if name in _TRANSCENDENTAL:
                     total.transcendentals += elements
@@ -219,9 +223,10 @@ class Counter:
 
 
 def _dot(op: ir.Operation, elements: int, counter: Counter) -> Cost:
-    numbers = stablehlo_ext.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
     shape = op.operands[0].type.shape
-    depth = prod(shape[d] for d in numbers.lhs_contracting_dimensions)
+    depth = 1
+    for dimension in DotNumbers.of(op).lhs_contracting:
+        depth *= shape[dimension]
     return Cost(2.0 * elements * depth)
 
 
@@ -287,15 +292,11 @@ _COUNTED = {
 def note_trip_counts(module: ir.Module) -> None:
     """Write onto each loop how often it runs, where that shows: fusion will hide the counter."""
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "stablehlo.while":
-            count = trip_count(op)
-            if count is not None:
-                of = ir.IntegerType.get_signless(64, op.context)
-                op.attributes[_TRIP_COUNT] = ir.IntegerAttr.get(of, count)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    for loop in find_ops(module, "stablehlo.while"):
+        count = trip_count(loop)
+        if count is not None:
+            of = ir.IntegerType.get_signless(64, loop.context)
+            loop.attributes[_TRIP_COUNT] = ir.IntegerAttr.get(of, count)
 
 
 def trip_count(loop: ir.Operation) -> int | None:

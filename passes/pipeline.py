@@ -126,23 +126,25 @@ class Pipeline:
 
 
 class _OpNames:
-    """The names of the ops in a module, looked up when asked for and until a pass has run."""
+    """The names of the ops in a module."""
 
     def __init__(self, module: ir.Module) -> None:
         self.module = module
-        self._names: set[str] | None = None
+        self._names: set[str] = set()
+        self._is_old = True
 
     def has_any(self, names: frozenset[str]) -> bool:
-        if self._names is None:
+        """Whether the module has an op of these names; or had one, which is no reason to look again."""
+        if names.isdisjoint(self._names) and self._is_old:
             self._names = set()
             self._add(self.module.operation, set())
+            self._is_old = False
         return not names.isdisjoint(self._names)
 
     def _add(self, op: ir.Operation, holders: set[str]) -> None:
         """Add the names of the ops in an op. `holders`: those of ops with regions, which an op has or
         has not by its name."""
         names = self._names
-        assert names is not None
         for region in op.regions:
             for block in region.blocks:
                 for view in block.operations:
@@ -156,7 +158,8 @@ class _OpNames:
                         self._add(inner, holders)
 
     def forget(self) -> None:
-        self._names = None
+        """Say that a pass has run."""
+        self._is_old = True
 
 
 def _run_batch(batch: Sequence[Stage], names: _OpNames, verify: bool) -> None:

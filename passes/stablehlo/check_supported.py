@@ -43,57 +43,57 @@ class CheckSupported(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        known: set[ir.Type] = set()
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            name = op.name
-            if name in _REFUSED:
-                raise CompileError.at(op, _REFUSED[name])
-            if name == "func.call":  # all others have been inlined
-                raise CompileError.at(
-                    op,
-                    f"calls @{op.attributes['callee'].value}, which is recursive",
-                    "write the recursion as a loop (stablehlo.while)",
-                )
-            if name == "stablehlo.custom_call" and routine_of(op) is None:
-                target = op.attributes["call_target_name"].value
-                if target == PYTHON_CALLBACK:
-                    return ir.WalkResult.ADVANCE
-                raise CompileError.at(
-                    op, f"calls @{target}, and this build has no function of that name"
-                )
-            if not name.startswith(("stablehlo.", "chlo.", "func.", "builtin.")):
-                raise CompileError.at(op, "is no StableHLO operation")
-            if name not in _NOT_COMPUTING:
-                for value in op.results:
-                    of = value.type
-                    if of not in known:
-                        _check_type(of, op)
-                        known.add(of)
-            return ir.WalkResult.ADVANCE
-
         for function in module.body.operations:
             operation = function.operation
             if operation.name == "func.func":
                 for of in operation.attributes["function_type"].value.inputs:
                     _check_type(of, operation)
-        _walk(module, visit)
+        self._inside(module.operation, set(), set())
+
+    def _inside(self, op: ir.Operation, types: set[ir.Type], names: set[str]) -> None:
+        """Check the ops in an op, outer ones first. `types` and `names` are those known to be fine."""
+        for region in op.regions:
+            for block in region.blocks:
+                for view in block.operations:
+                    inner = view.operation
+                    name = inner.name
+                    if name not in names:
+                        _check_op(inner)
+                        if name != "stablehlo.custom_call":
+                            names.add(name)
+                    if name not in _NOT_COMPUTING and not _is_callback(inner, name):
+                        for value in inner.results:
+                            of = value.type
+                            if of not in types:
+                                _check_type(of, inner)
+                                types.add(of)
+                    if len(inner.regions):
+                        self._inside(inner, types, names)
 
 
-def _walk(module: ir.Module, visit) -> None:
-    """Walk, and let an exception of the visitor through as it is."""
-    raised: list[Exception] = []
+def _check_op(op: ir.Operation) -> None:
+    name = op.name
+    if name in _REFUSED:
+        raise CompileError.at(op, _REFUSED[name])
+    if name == "func.call":  # all others have been inlined
+        raise CompileError.at(
+            op,
+            f"calls @{op.attributes['callee'].value}, which is recursive",
+            "write the recursion as a loop (stablehlo.while)",
+        )
+    if name == "stablehlo.custom_call" and routine_of(op) is None and not _is_callback(op, name):
+        target = op.attributes["call_target_name"].value
+        raise CompileError.at(op, f"calls @{target}, and this build has no function of that name")
+    if not name.startswith(("stablehlo.", "chlo.", "func.", "builtin.")):
+        raise CompileError.at(op, "is no StableHLO operation")
 
-    def guarded(op: ir.Operation) -> ir.WalkResult:
-        try:
-            return visit(op)
-        except CompileError as error:
-            raised.append(error)
-            return ir.WalkResult.INTERRUPT
 
-    module.operation.walk(guarded, ir.WalkOrder.PRE_ORDER)
-    if raised:
-        raise raised[0]
+def _is_callback(op: ir.Operation, name: str) -> bool:
+    """Whether an op of this name calls a function of the user's, which may give tokens."""
+    return (
+        name == "stablehlo.custom_call"
+        and op.attributes["call_target_name"].value == PYTHON_CALLBACK
+    )
 
 
 def _check_type(of: ir.Type, op: ir.Operation) -> None:

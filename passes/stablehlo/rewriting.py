@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from lamina.dialects.vendors import ir
@@ -84,8 +84,9 @@ class _Rewriter:
             for inner in block.operations:
                 op = inner.operation
                 self._add(op, op.name)
-                for nested in op.regions:
-                    self._enter(nested)
+                if len(op.regions):
+                    for nested in op.regions:
+                        self._enter(nested)
 
     def _add(self, op: ir.Operation, name: str) -> None:
         if name in self._rules and len(results := op.results):
@@ -100,8 +101,10 @@ class _Rewriter:
         if known is None:
             return None
         operands = list(op.operands)
-        makers = {owner.name for v in operands if type(owner := v.owner) is not _Block}
-        rules = known.applicable(makers)
+        makers = tuple(["" if type(owner := v.owner) is _Block else owner.name for v in operands])
+        rules = known.asked.get(makers)
+        if rules is None:
+            rules = known.asked[makers] = known.applicable(set(makers) - {""})
         if not rules:
             return None
         with ir.InsertionPoint(op), op.location:
@@ -113,12 +116,13 @@ class _Rewriter:
             return None
         self._applied[rule.__name__.strip("_")] += 1
         values = [found] if isinstance(found, ir.Value) else list(found)
-        self._add_around(use.owner.operation for result in op.results for use in result.uses)
+        for result in op.results:
+            self._add_around([use.owner.operation for use in result.uses])
         for value in operands:
             users = [use.owner.operation for use in islice(value.uses, 3)]
             if len(users) == 2:  # of which one is left: some rules ask for that
                 self._add_around(users)
-        self._add_around(maker for value in values if (maker := defining(value)) is not None)
+        self._add_around([maker for value in values if (maker := defining(value)) is not None])
         successor = replace(op, values, forget=self._forget)
         if successor is not None:
             self._forget(successor)
@@ -126,12 +130,15 @@ class _Rewriter:
 
     def _add_around(self, ops: Iterable[ir.Operation]) -> None:
         """Look again at ops and at what makes their operands."""
+        rules, pending = self._rules, self._pending
         for op in ops:
             self._add(op, op.name)
             for value in op.operands:
                 owner = value.owner
-                if type(owner) is not _Block and (name := owner.name) in self._rules:
-                    self._add(owner.operation, name)
+                if type(owner) is not _Block and (name := owner.name) in rules:
+                    maker = owner.operation
+                    if maker.results[0] not in pending:
+                        self._add(maker, name)
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,8 @@ class _RulesOfName:
     of_constants: Rule | None
     needed: frozenset[str] | None
     """By any of the rules; None where one needs nothing."""
+    asked: dict[tuple[str, ...], list[Rule]] = field(default_factory=dict)
+    """The applicable ones for operands made by ops of these names, "" for arguments."""
 
     @classmethod
     def of(cls, rules: Sequence[Rule], of_constants: Rule | None) -> _RulesOfName:
