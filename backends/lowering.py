@@ -22,7 +22,8 @@ def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
 
 def run_pipeline(stages: tuple[str, ...], module: ir.Module) -> None:
     """Run the passes of a pipeline, which is built once."""
-    _pipeline(stages).run(module)
+    if stages:
+        _pipeline(stages).run(module)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lamina.dialects.vendors import arith, ir, scf
+from lamina.dialects.vendors import ir, scf
 from lamina.passes.find import find_ops
 
 GRAIN = "lamina.grain"
@@ -17,7 +17,14 @@ Body = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
 
 def index(value: int) -> ir.Value:
     """A constant of type index."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
+    of = ir.IndexType.get()
+    attributes = {"value": ir.IntegerAttr.get(of, value)}  # the class takes twice the time
+    return ir.Operation.create("arith.constant", results=[of], attributes=attributes).result
+
+
+def add(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The sum of two indices."""
+    return ir.Operation.create("arith.addi", results=[a.type], operands=[a, b]).result
 
 
 def for_each(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from lamina.backends.lowering import check_translatable, lower_to_linalg, run_pipeline
@@ -50,6 +51,7 @@ def generate(
     return Generated(translate_to_llvm_ir(module.operation), scratch)
 
 
+@functools.cache
 def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
     values = {
         "VECTOR_BITS": str(target.vector_bits),

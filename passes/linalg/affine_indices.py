@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lamina.dialects.vendors import arith, ir
+from lamina.dialects.vendors import ir
 from lamina.passes.loops import index
 
 
@@ -18,8 +18,9 @@ def _index(expression: ir.AffineExpr, position: Mapping[int, ir.Value]) -> ir.Va
         return position[ir.AffineDimExpr(expression).position]
     if isinstance(expression, ir.AffineConstantExpr):
         return index(ir.AffineConstantExpr(expression).value)
-    for kind, build in ((ir.AffineAddExpr, arith.AddIOp), (ir.AffineMulExpr, arith.MulIOp)):
+    for kind, name in ((ir.AffineAddExpr, "arith.addi"), (ir.AffineMulExpr, "arith.muli")):
         if isinstance(expression, kind):
             parts = kind(expression)
-            return build(_index(parts.lhs, position), _index(parts.rhs, position)).result
+            operands = [_index(parts.lhs, position), _index(parts.rhs, position)]
+            return ir.Operation.create(name, [operands[0].type], operands).result
     raise NotImplementedError(f"affine expression {expression} in an indexing map")

@@ -50,7 +50,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
-from lamina.passes.loops import for_steps, for_tasks, index
+from lamina.passes.loops import add, for_steps, for_tasks, index
 
 _NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
@@ -254,7 +254,7 @@ class _Emitter:
             first = position[row]
             for low, high, step in ((0, full, rows), (full, chunk, rows - 1)):
                 if low < high:
-                    start, stop = (arith.AddIOp(first, index(n)).result for n in (low, high))
+                    start, stop = (add(first, index(n)) for n in (low, high))
                     for_steps(start, stop, step, self._columns_at(position, step))
 
         def inside(position: Position) -> None:
@@ -309,7 +309,7 @@ class _Emitter:
             last = first
             if step < high - low:
                 last = arith.MinSIOp(
-                    arith.AddIOp(first, index(step)).result, index(high)
+                    add(first, index(step)), index(high)
                 ).result
             else:
                 last = index(high)
@@ -349,7 +349,7 @@ class _Emitter:
         terms = self._extents[self._inner[0]]
 
         def part(low: ir.Value) -> None:
-            high = arith.AddIOp(low, index(self._depth)).result
+            high = add(low, index(self._depth))
             if terms % self._depth:
                 high = arith.MinSIOp(high, index(terms)).result
             is_first = arith.CmpIOp(arith.CmpIPredicate.eq, low, index(0)).result

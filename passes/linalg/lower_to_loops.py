@@ -30,7 +30,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.linalg.transposes import emit_transposed_block, is_transposing_copy
-from lamina.passes.loops import for_tasks, index, load, store
+from lamina.passes.loops import add, for_tasks, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
@@ -305,7 +305,7 @@ class _Emitter:
             end = scf.YieldOp(list(op.inner_iter_args))
         with ir.InsertionPoint(end):
             at = op.induction_variable
-            self._enter(loop, at if size is None else arith.AddIOp(outer_position, at).result)
+            self._enter(loop, at if size is None else add(outer_position, at))
             for position, value in enumerate(body(list(op.inner_iter_args))):
                 end.operation.operands[position] = value
         if outer_position is not None:
@@ -320,7 +320,7 @@ class _Emitter:
         self._position[loop.dimension] = induction
         if loop.step > 1:
             extent = self._generic.extents[loop.dimension]
-            end = arith.AddIOp(induction, index(loop.step)).result
+            end = add(induction, index(loop.step))
             if extent % loop.step == 0:
                 self._whole_block[loop.dimension] = loop.step
             else:

@@ -37,7 +37,7 @@ _FLAGS = {
 
 
 def _mark(generic: ir.Operation, flags: dict[str, ir.Attribute]) -> None:
-    inputs, _ = ir.DenseI32ArrayAttr(generic.attributes["operandSegmentSizes"])
+    inputs = ir.DenseI32ArrayAttr(generic.attributes["operandSegmentSizes"])[0]
     block = generic.regions[0].blocks[0]
     accumulators = list(block.arguments)[inputs:]
     yielded = block.operations[len(block.operations) - 1].operands

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir
+from lamina.dialects.vendors import ir
 from lamina.passes.linalg.affine_indices import indices
-from lamina.passes.loops import for_range, index, load
+from lamina.passes.loops import add, for_range, index, load
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def moved(position: Mapping[int, ir.Value], dimension: int, by: int) -> dict[int
     """A position further along one dimension."""
     if not by:
         return dict(position)
-    return {**position, dimension: arith.AddIOp(position[dimension], index(by)).result}
+    return {**position, dimension: add(position[dimension], index(by))}
 
 
 def repeat(scalar: ir.Value, type_: ir.Type) -> ir.Value:

@@ -3,6 +3,7 @@ extents."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,15 +44,36 @@ class Generic:
 
 def read_generic(op: ir.Operation) -> Generic:
     """Reads a `linalg.generic` on static shapes; ValueError where an extent is dynamic."""
-    inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    attributes = op.attributes
+    inputs = ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])[0]
     operands = tuple(op.operands)
-    maps = tuple(a.value for a in op.attributes["indexing_maps"])
-    kinds = str(op.attributes["iterator_types"])  # all at once: each has a name to look up
-    reductions = tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
+    maps, dimensions = _maps(attributes["indexing_maps"])
+    reductions = _reductions(attributes["iterator_types"])
     return Generic(
         op, operands[:inputs], operands[inputs:], maps[:inputs], maps[inputs:], reductions,
-        _extents(operands, maps, len(reductions)),
+        _extents(operands, dimensions, len(reductions)),
     )  # fmt: skip
+
+
+# Most generics have the maps and iterators of many others, and each pass reads them anew.
+
+
+@functools.lru_cache(1024)
+def _maps(
+    attribute: ir.ArrayAttr,
+) -> tuple[tuple[ir.AffineMap, ...], tuple[tuple[int, ...], ...]]:
+    """The maps, and for each result of each the dimension that it is; -1 for another expression."""
+    maps = tuple(part.value for part in attribute)
+    return maps, tuple(
+        tuple(e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results)
+        for map_ in maps
+    )
+
+
+@functools.lru_cache(1024)
+def _reductions(attribute: ir.ArrayAttr) -> tuple[bool, ...]:
+    kinds = str(attribute)  # all at once: each has a name to look up
+    return tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
 
 
 def make_generic(
@@ -207,7 +229,7 @@ def is_generic_on_buffers(op: ir.Operation) -> bool:
 
 def outputs_of(op: ir.Operation) -> list[ir.Value]:
     """What a `linalg.generic` writes."""
-    inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
     return list(op.operands)[inputs:]
 
 
@@ -217,22 +239,19 @@ def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
 
 
 def _extents(
-    operands: tuple[ir.Value, ...], maps: tuple[ir.AffineMap, ...], rank: int
+    operands: tuple[ir.Value, ...], dimensions: tuple[tuple[int, ...], ...], rank: int
 ) -> tuple[int, ...]:
     extents: list[int | None] = [None] * rank
     missing = rank
-    for value, map_ in zip(operands, maps, strict=True):
+    for value, positions in zip(operands, dimensions, strict=True):
         if not missing:
             break
-        results = map_.results
-        if not len(results):
+        if not positions:
             continue
-        for size, expression in zip(ir.ShapedType(value.type).shape, results, strict=True):
-            if isinstance(expression, ir.AffineDimExpr):
-                position = expression.position
-                if extents[position] is None:
-                    extents[position] = size
-                    missing -= 1
+        for size, position in zip(ir.ShapedType(value.type).shape, positions, strict=True):
+            if position >= 0 and extents[position] is None:
+                extents[position] = size
+                missing -= 1
     if any(extent is None or extent < 0 for extent in extents):
         raise ValueError("a linalg.generic with a dynamic or unnamed extent")
     return tuple(extents)  # type: ignore[arg-type]
@@ -270,7 +289,8 @@ def filled_value(op: ir.Operation) -> ir.Value | None:
     None for any other op."""
     if not is_generic_on_buffers(op):
         return None
-    inputs, outputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    inputs, outputs = sizes[0], sizes[1]
     block = op.regions[0].blocks[0]
     if outputs != 1 or len(block.operations) != 1:
         return None
@@ -297,10 +317,19 @@ def _is_fill_of_input(op: ir.Operation) -> bool:
 
 def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
     """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
-    strides, _ = ir.MemRefType(value.type).get_strides_and_offset()
-    return sum(
-        stride * coefficient(expression, dimension)
-        for stride, expression in zip(strides, map_.results, strict=True)
+    return _strides(value.type, map_)[dimension]
+
+
+@functools.lru_cache(1024)
+def _strides(type_: ir.Type, map_: ir.AffineMap) -> tuple[int, ...]:
+    """Elements between accesses that follow each other along each dimension."""
+    strides, _ = ir.MemRefType(type_).get_strides_and_offset()
+    return tuple(
+        sum(
+            stride * coefficient(expression, dimension)
+            for stride, expression in zip(strides, map_.results, strict=True)
+        )
+        for dimension in range(map_.n_dims)
     )
 
 

@@ -21,15 +21,20 @@ class ElementsAsBytes(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, "llvm.load", "llvm.store", "llvm.getelementptr"):
-            if op.name == "llvm.getelementptr":
-                wide = _in_memory(ir.TypeAttr(op.attributes["elem_type"]).value)
-                if wide is not None:
-                    op.attributes["elem_type"] = ir.TypeAttr.get(wide)
-            elif op.name == "llvm.load":
-                _load(op)
-            else:
-                _store(op)
+        wide_of: dict[ir.Attribute | ir.Type, ir.Type | None] = {}  # few types, many ops
+        for op in find_ops(module, "llvm.getelementptr"):
+            type_ = op.attributes["elem_type"]
+            if type_ not in wide_of:
+                wide_of[type_] = _in_memory(ir.TypeAttr(type_).value)
+            if (wide := wide_of[type_]) is not None:
+                op.attributes["elem_type"] = ir.TypeAttr.get(wide)
+        for op in find_ops(module, "llvm.load", "llvm.store"):
+            is_load = op.name == "llvm.load"
+            type_ = op.results[0].type if is_load else op.operands[0].type
+            if type_ not in wide_of:
+                wide_of[type_] = _in_memory(type_)
+            if (wide := wide_of[type_]) is not None:
+                (_load if is_load else _store)(op, wide)
 
 
 def _in_memory(type_: ir.Type) -> ir.Type | None:
@@ -41,22 +46,15 @@ def _in_memory(type_: ir.Type) -> ir.Type | None:
     return ir.IntegerType.get_signless(8) if is_narrow else None
 
 
-def _load(op: ir.Operation) -> None:
-    type_ = op.results[0].type
-    wide = _in_memory(type_)
-    if wide is None:
-        return
+def _load(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
         loaded = _like(op, [wide], list(op.operands))
-        value = ir.Operation.create("llvm.trunc", [type_], [loaded.result]).result
+        value = ir.Operation.create("llvm.trunc", [op.results[0].type], [loaded.result]).result
     op.results[0].replace_all_uses_with(value)
     op.erase()
 
 
-def _store(op: ir.Operation) -> None:
-    wide = _in_memory(op.operands[0].type)
-    if wide is None:
-        return
+def _store(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
         value = ir.Operation.create("llvm.zext", [wide], [op.operands[0]]).result
         _like(op, [], [value, op.operands[1]])
