@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lamina.backends.prefetch import with_prefetches
@@ -42,11 +42,13 @@ class CodegenOptions:
 _LEAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 FAST = CodegenOptions(level=0, passes=_LEAST_PASSES, vectorise=False, unroll=False)
 """Any code, soon; these passes pay even where it runs once, as they leave less to translate."""
-OF_VECTORS = CodegenOptions(
-    passes=(*_LEAST_PASSES, "loop_rotate"), vectorise=False, unroll=False
-)
+_INLINED = ("always_inliner", "global_dead_code_eliminate")
+_VECTOR_PASSES = (*_LEAST_PASSES, "loop_rotate")
+OF_VECTORS = CodegenOptions(passes=(*_INLINED, *_VECTOR_PASSES), vectorise=False, unroll=False)
 """For loops over vectors: the passes of a level would look for others, in vain and in five times the
 time."""
+OF_FUNCTIONS = replace(OF_VECTORS, passes=(*_INLINED, "new_gvn", *_VECTOR_PASSES))
+"""The same where functions may share work, as sine and cosine of the same operand do."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def _parsed(text: str) -> llvm.ModuleRef:
 # Functions that a loop is vectorised with have no other use before (passes/math/near_and_far.py).
 _VARIANT = re.compile(r"_ZGV_LLVM_\w+\((\w+)\)")
 _KEPT = "@llvm.compiler.used"
-_INLINED = re.compile(r"(?<=^attributes )(.*)noinline(?=.*\"vector-function-abi-variant\")")
+_NOT_INLINED = re.compile(r"(?<=^attributes )(.*)noinline(?=.*\"vector-function-abi-variant\")")
 
 
 def _kept(functions: list[str]) -> str:
@@ -137,7 +139,7 @@ def _kept(functions: list[str]) -> str:
 def _without_kept(text: str) -> str:
     """Nothing is kept any longer, and where loops remained scalar, all are inlined."""
     lines = (line for line in text.splitlines(True) if not line.startswith(_KEPT))
-    return "".join(_INLINED.sub(r"\1alwaysinline", line) for line in lines)
+    return "".join(_NOT_INLINED.sub(r"\1alwaysinline", line) for line in lines)
 
 
 _DROPPING = ("global_dead_code_eliminate",)

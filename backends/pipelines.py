@@ -190,19 +190,33 @@ CPU_KERNEL_LOOPS = (
     "memref-place-temporaries",
 )
 
-# Loops on buffers -> the llvm dialect.
-CPU_KERNEL_LLVM = (
+# Loops on buffers -> loops on whole buffers at places that plain arithmetic finds.
+KERNEL_PLACES = (
     "fold-memref-alias-ops",
     "func.func(canonicalize,cse)",
     "expand-strided-metadata",
     "lower-affine",
+)
+
+# Those -> loops over vectors, where that leaves LLVM's vectoriser nothing to do.
+CPU_KERNEL_VECTORS = (
+    *KERNEL_PLACES,
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS}",
+)
+CPU_PRODUCT_VECTORS = (
+    *KERNEL_PLACES,
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
+)
+
+# Either -> the llvm dialect.
+CPU_KERNEL_LLVM = (
     "convert-scf-to-cf",
-    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",
     "convert-complex-to-standard",
     "math-allow-contraction",
     "math-expand-small-floats",
     "math-saturate-conversions",
     "math-expand-functions{vector-bits=VECTOR_BITS}",
+    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
     "arith-expand",
     "convert-complex-to-llvm",
     "convert-math-to-llvm{approximate-log1p=false}",
@@ -300,6 +314,7 @@ CUDA_STEPS = {
 CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
     "convert-nvgpu-to-nvvm",
+    *KERNEL_PLACES,
     *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in CPU_KERNEL_LLVM),
     "convert-nvvm-to-llvm",  # what is no intrinsic becomes inline assembly
     "llvm-finish-device-kernels",
@@ -316,6 +331,8 @@ ALL_PIPELINES = {
     "kernel-written": CPU_KERNEL_WRITTEN,
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
+    "kernel-vectors": CPU_KERNEL_VECTORS,
+    "product-vectors": CPU_PRODUCT_VECTORS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,
     "cuda-fuse": CUDA_FUSE,

@@ -10,20 +10,23 @@ from lamina.backends.pipelines import (
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
     CPU_KERNEL_WRITTEN,
+    KERNEL_PLACES,
     ONLY_WITH,
 )
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.llvm.finish_kernel import FinishKernel
+from lamina.passes.memref.vectorize_loops import OF_VECTORS
 
 
 @dataclass(frozen=True)
 class Generated:
     """LLVM IR of functions that take their buffers and then scratch memory, of which each needs
-    so many bytes."""
+    so many bytes. `of_vectors` says that LLVM's vectoriser would look for loops in vain."""
 
     llvm_ir: str
     scratch_bytes: dict[str, int]
+    of_vectors: bool
 
 
 def generate(
@@ -32,11 +35,13 @@ def generate(
     target: Target,
     texts: dict[str, str] | None,
     public: str | None = None,
+    places: tuple[str, ...] = KERNEL_PLACES,
 ) -> Generated:
     """LLVM IR of the functions of a module, whose text `source` is.
 
     The function `public` is exported. Without one, all are made to be inlined into code that is
-    added to the text. `texts` is given the stage "linalg".
+    added to the text. `places` is `KERNEL_PLACES` or a pipeline that begins so. `texts` is given the
+    stage "linalg".
     """
     stages = tuple(stage for word, stage in CPU_KERNEL_WRITTEN if word in source)
     run_pipeline(_for_target(stages, target), module)
@@ -45,10 +50,12 @@ def generate(
         texts["linalg"] = str(module)
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
+    run_pipeline(_for_target(_of_use(places, module, source), target), module)
+    of_vectors = OF_VECTORS in module.operation.attributes
     run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm",))
-    return Generated(translate_to_llvm_ir(module.operation), scratch)
+    return Generated(translate_to_llvm_ir(module.operation), scratch, of_vectors)
 
 
 @functools.cache

@@ -15,7 +15,15 @@ from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
-from lamina.backends.llvm_codegen import FAST, OF_VECTORS, CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import (
+    FAST,
+    OF_FUNCTIONS,
+    OF_VECTORS,
+    CodegenOptions,
+    Machine,
+    emit,
+)
+from lamina.backends.pipelines import CPU_KERNEL_VECTORS, CPU_PRODUCT_VECTORS, KERNEL_PLACES
 from lamina.backends.target import Target
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
@@ -71,10 +79,12 @@ def lower_kernel(
         streams = _streams(function)
         written = library_kernel(function, symbol, target)
         calls_library = written is not None
+        of_vectors = False
         if is_control:
             written = control_kernel(module, symbol, target, texts)
         elif written is None:
-            generated = generate(module, source, target, texts, symbol)
+            generated = generate(module, source, target, texts, symbol, _places(kernel, source, streams))
+            of_vectors = generated.of_vectors
             written = generated.llvm_ir, generated.scratch_bytes[symbol]
         elif texts is not None:
             texts["linalg"] = str(module)
@@ -89,9 +99,8 @@ def lower_kernel(
         unroll=is_control or (contracts and not is_blocked),
         prefetch=streams,
     )
-    # A convolution's address arithmetic has more loops around it than the short list takes it out of.
-    if is_blocked and _CONVOLUTION not in source and not _SCALAR_STORE.search(text):
-        codegen = OF_VECTORS
+    if of_vectors:
+        codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
@@ -127,12 +136,21 @@ def _streams(function: ir.Operation) -> bool:
     return sum(map(byte_size, (*signature.inputs, *signature.results))) >= _STREAMED
 
 
+def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]:
+    """The passes that decide whether LLVM's vectoriser is needed."""
+    # What streams wants the memory that it asks for ahead of time in loops of LLVM's. A convolution's
+    # address arithmetic has more loops around it than the short list takes it out of.
+    if streams or _CONVOLUTION in source or WORK in kernel.attributes:
+        return KERNEL_PLACES
+    contracts = any(word in source for word in _CONTRACTIONS)
+    return CPU_PRODUCT_VECTORS if contracts else CPU_KERNEL_VECTORS
+
+
 # Instructions of products, not those that look up tables (passes/math/lookups.py).
 _OF_BLOCKS = re.compile(r"@llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))")
 
-
-# Every loop that LLVM could vectorise ends in storing what is no vector.
-_SCALAR_STORE = re.compile(r"^  store (?!<|ptr\b)", re.MULTILINE)
+# Elementary functions (passes/math/expand_functions.py).
+_FUNCTION = re.compile(r"^define internal [^@]*@lamina_(?!\w+_mend)", re.MULTILINE)
 
 
 def _is_blocked(text: str) -> bool:

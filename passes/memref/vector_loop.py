@@ -1,0 +1,316 @@
+"""Plain loops written over vectors: several side by side, then what remains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lamina.dialects.vendors import arith, ir, scf, vector
+from lamina.passes.copies import copied
+from lamina.passes.loops import index
+from lamina.passes.memref.plain_loop import PlainLoop, constant_of, place_of
+
+_COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
+_OF_FUNCTION = 20
+# Up to which cost of a body so many vectors side by side pay: to wait for fewer branches, and where
+# something is carried for fewer results.
+_SEVERAL = ((4, 6), (2, 14))
+_SEVERAL_CARRIED = ((4, 14), (2, 40))
+_NO_LOOP, _NO_LOOP_COST = 8, 16  # as many, if that is all there is
+_KINDS = {
+    "arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
+    "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
+}  # fmt: skip
+
+
+def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
+    """Replace a loop; what remains is done with a mask, or else one by one."""
+    for op in loop.same:
+        op.move_before(loop.op)
+    with ir.InsertionPoint(loop.op), loop.op.location:
+        writer = _Writer(loop)
+        writer.write_main()
+        if masked:
+            writer.write_masked()
+        results = writer.combined()
+        if not masked:
+            results = writer.write_scalar(results)
+        writer.front.erase()
+    for old, new in zip(loop.op.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    loop.op.erase()
+
+
+class _Writer:
+    def __init__(self, loop: PlainLoop) -> None:
+        self._loop = loop
+        self._count = _several(loop)
+        self._broadcasts: dict[ir.Value, ir.Value] = {}
+        self._iotas: dict[ir.Type, ir.Value] = {}
+        self._low, self._high = loop.bounds
+        self.front = index(0).owner  # ops are put only relative to ops
+        initial = [_identity(op, loop.lanes) for op in loop.combiners]
+        self._carried = [initial] * self._count
+
+    # ---- the three parts of a loop ------------------------------------------------------------
+    def write_main(self) -> None:
+        """Whole vectors, `count` of them at a time; what is done then lies below `low`."""
+        by = self._loop.lanes * self._count
+        trips = self._loop.trips
+        start = self._low
+        if trips is None:
+            length = arith.MaxSIOp(arith.SubIOp(self._high, start).result, index(0)).result
+            self._low = arith.AddIOp(start, arith.AndIOp(length, index(-by)).result).result
+        elif trips < by:
+            return
+        else:
+            first = constant_of(start)
+            assert first is not None
+            self._low = index(first + trips // by * by)
+            if trips // by == 1:
+                self._carried = self._at(start, self._carried)
+                return
+        self._carried = self._repeated(start, self._low, by, lambda at, held: self._at(at, held))
+
+    def write_masked(self) -> None:
+        """What remains, with a mask for the lanes beyond the end."""
+        loop = self._loop
+        low, high = constant_of(self._low), constant_of(self._high)
+        if low is None or high is None:
+            carried = self._repeated(
+                self._low, self._high, loop.lanes,
+                lambda at, held: self._at(at, held, self._mask(arith.SubIOp(self._high, at).result)),
+                of=1,
+            )  # fmt: skip
+            self._carried[:1] = carried
+            return
+        for number, at in enumerate(range(low, high, loop.lanes)):
+            mask = None if high - at >= loop.lanes else self._mask(index(high - at))
+            which = slice(number % self._count, number % self._count + 1)
+            self._carried[which] = self._at(index(at), self._carried[which], mask)
+
+    def write_scalar(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        """What remains, element by element."""
+        if constant_of(self._low) is not None and constant_of(self._low) == constant_of(self._high):
+            return list(carried)
+        known: dict[ir.Value, ir.Value] = {}
+        copy = copied(self._loop.op, known)
+        copy.operands[0] = self._low
+        for number, value in enumerate(carried):
+            copy.operands[3 + number] = value
+        return list(copy.results)
+
+    def combined(self) -> list[ir.Value]:
+        """Each carried value as a scalar, with what the loop began with."""
+        results = []
+        for number, (op, start) in enumerate(
+            zip(self._loop.combiners, list(self._loop.op.operands)[3:], strict=True)
+        ):
+            values = [one[number] for one in self._carried]
+            while len(values) > 1:  # in pairs, which wait for each other the least
+                pairs = zip(values[::2], values[1::2], strict=False)
+                values = [*(_combine(op, *pair) for pair in pairs), *values[len(values) & ~1 :]]
+            kind = _KINDS.get(op.name, op.name.removeprefix("arith."))
+            attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
+            if "fastmath" in op.attributes:
+                attributes["fastmath"] = op.attributes["fastmath"]
+            results.append(
+                ir.Operation.create(
+                    "vector.reduction", [start.type], [*values, start], attributes
+                ).result
+            )
+        return results
+
+    # ---- loops and bodies ---------------------------------------------------------------------
+    def _repeated(
+        self,
+        low: ir.Value,
+        high: ir.Value,
+        by: int,
+        body: Callable[[ir.Value, list[list[ir.Value]]], list[list[ir.Value]]],
+        of: int | None = None,
+    ) -> list[list[ir.Value]]:
+        """A loop around a body that is given and gives what the first `of` vectors carry."""
+        carried = self._carried[:of]
+        flat = [value for one in carried for value in one]
+        width = len(self._loop.combiners)
+        op = scf.ForOp(low, high, index(by), flat)
+
+        def parted(values: Sequence[ir.Value]) -> list[list[ir.Value]]:
+            return [list(values[n * width : (n + 1) * width]) for n in range(len(carried))]
+
+        with ir.InsertionPoint(op.body):
+            new = body(op.induction_variable, parted(list(op.inner_iter_args)))
+            scf.YieldOp([value for one in new for value in one])
+        return parted(list(op.results))
+
+    def _at(
+        self, at: ir.Value, carried: Sequence[Sequence[ir.Value]], mask: ir.Value | None = None
+    ) -> list[list[ir.Value]]:
+        """The body on as many vectors as carry something from here on; what they carry then."""
+        offsets = [_beyond(at, n * self._loop.lanes) for n in range(len(carried))]
+        bodies = [
+            _Body(self._loop, offset, held, mask, self._broadcast, self._iota)
+            for offset, held in zip(offsets, carried, strict=True)
+        ]
+        for op in self._loop.body:
+            for body in bodies:
+                body.write(op)
+        return [[body.known[op.results[0]] for op in self._loop.combiners] for body in bodies]
+
+    def _mask(self, count: ir.Value) -> ir.Value:
+        truth = ir.IntegerType.get_signless(1)
+        return vector.CreateMaskOp(ir.VectorType.get([self._loop.lanes], truth), [count]).result
+
+    def _broadcast(self, value: ir.Value) -> ir.Value:
+        """What stays the same in all lanes, made in front of the loop."""
+        if value not in self._broadcasts:
+            type_ = ir.VectorType.get([self._loop.lanes], value.type)
+            with ir.InsertionPoint(self.front):
+                self._broadcasts[value] = vector.BroadcastOp(type_, value).result
+        return self._broadcasts[value]
+
+    def _iota(self, type_: ir.Type) -> ir.Value:
+        if type_ not in self._iotas:
+            lanes = self._loop.lanes
+            numbers = [ir.IntegerAttr.get(type_, n) for n in range(lanes)]
+            of = ir.VectorType.get([lanes], type_)
+            with ir.InsertionPoint(self.front):
+                self._iotas[type_] = arith.ConstantOp(
+                    of, ir.DenseElementsAttr.get(numbers, of)
+                ).result
+        return self._iotas[type_]
+
+
+class _Body:
+    """One iteration on the elements from a place on: scalars for what is linear, else vectors."""
+
+    def __init__(
+        self,
+        loop: PlainLoop,
+        at: ir.Value,
+        carried: Sequence[ir.Value],
+        mask: ir.Value | None,
+        broadcast: Callable[[ir.Value], ir.Value],
+        iota: Callable[[ir.Type], ir.Value],
+    ) -> None:
+        self._loop = loop
+        self._mask = mask
+        self._broadcast, self._iota = broadcast, iota
+        arguments = list(loop.op.regions[0].blocks[0].arguments)[1:]
+        self.known = dict(zip(arguments, carried, strict=True))
+        self._scalars = {loop.variable: at}
+        self._stored: dict[tuple[ir.Value, ...], ir.Value] = {}
+
+    def write(self, op: ir.Operation) -> None:
+        """Do an op to vectors."""
+        if op.name == "memref.load":
+            self.known[op.results[0]] = self._loaded(op)
+        elif op.name == "memref.store":
+            self._store(op)
+        elif self._loop.kinds.get(op.results[0]) == "linear":
+            copied(op, self._scalars)
+        else:
+            self.known[op.results[0]] = self._done(op)
+
+    def _done(self, op: ir.Operation) -> ir.Value:
+        """The result of an element-wise op; a carried one stays as it is where the mask is off."""
+        operands = [self._vector(value) for value in op.operands]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        type_ = self._type(op.results[0].type)
+        result = ir.Operation.create(op.name, [type_], operands, attributes).result
+        if self._mask is None or op not in self._loop.combiners:
+            return result
+        before = next(v for v in op.operands if self._loop.kinds.get(v) == "carried")
+        return arith.SelectOp(self._mask, result, self.known[before]).result
+
+    def _loaded(self, op: ir.Operation) -> ir.Value:
+        place = place_of(op)
+        if place not in self._stored:
+            buffer, *indices = place
+            type_ = self._type(op.results[0].type)
+            at = [self._scalars.get(value, value) for value in indices]
+            if self._mask is None:
+                value = vector.LoadOp(type_, buffer, at).result
+            else:
+                zero = arith.ConstantOp(type_, _splat(type_, 0)).result
+                value = vector.MaskedLoadOp(type_, buffer, at, self._mask, zero).result
+            self._stored[place] = value
+        return self._stored[place]
+
+    def _store(self, op: ir.Operation) -> None:
+        place = place_of(op)
+        buffer, *indices = place
+        value = self._vector(op.operands[0])
+        at = [self._scalars.get(value, value) for value in indices]
+        if self._mask is None:
+            vector.StoreOp(value, buffer, at)
+        else:
+            vector.MaskedStoreOp(buffer, at, self._mask, value)
+        self._stored[place] = value
+
+    def _vector(self, value: ir.Value) -> ir.Value:
+        if value in self.known:
+            return self.known[value]
+        if value not in self._scalars:
+            return self._broadcast(value)
+        first = self._scalars[value]
+        spread = vector.BroadcastOp(self._type(value.type), first).result
+        self.known[value] = arith.AddIOp(spread, self._iota(value.type)).result
+        return self.known[value]
+
+    def _type(self, element: ir.Type) -> ir.Type:
+        return ir.VectorType.get([self._loop.lanes], element)
+
+
+def _several(loop: PlainLoop) -> int:
+    """How many vectors are worked on side by side."""
+    cost = sum(
+        _COST.get(op.name, _OF_FUNCTION if op.name.startswith("math.") else 1)
+        for op in loop.body
+        if loop.kinds.get(op.results[0] if len(op.results) else op.operands[0]) != "linear"
+    )
+    levels = _SEVERAL_CARRIED if loop.combiners else _SEVERAL
+    count = next((n for n, most in levels if cost <= most), 1)
+    if loop.trips is None:
+        return count
+    vectors = loop.trips // loop.lanes
+    if 0 < vectors <= _NO_LOOP and vectors * cost <= _NO_LOOP_COST:
+        return vectors
+    if loop.combiners and vectors >= 2 * count:
+        return count
+    while count > 1 and (vectors < count or vectors % count):
+        count //= 2
+    return count
+
+
+def _beyond(at: ir.Value, distance: int) -> ir.Value:
+    first = constant_of(at)
+    if distance == 0:
+        return at
+    return arith.AddIOp(at, index(distance)).result if first is None else index(first + distance)
+
+
+def _identity(op: ir.Operation, lanes: int) -> ir.Value:
+    """Vectors of what changes nothing where an op combines it with something else."""
+    element = op.results[0].type
+    type_ = ir.VectorType.get([lanes], element)
+    if isinstance(element, ir.FloatType):
+        numbers = {"arith.addf": -0.0, "arith.mulf": 1.0, "arith.maximumf": -float("inf")}
+        return arith.ConstantOp(type_, _splat(type_, numbers.get(op.name, float("inf")))).result
+    ones = {"arith.andi": -1, "arith.minui": -1, "arith.muli": 1}
+    width = ir.IntegerType(element).width
+    most = (1 << (width - 1)) - 1
+    limits = {"arith.maxsi": -most - 1, "arith.minsi": most}
+    return arith.ConstantOp(type_, _splat(type_, (ones | limits).get(op.name, 0))).result
+
+
+def _splat(type_: ir.Type, number: float) -> ir.Attribute:
+    element = ir.VectorType(type_).element_type
+    if isinstance(element, ir.FloatType):
+        return ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, float(number)))
+    return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(number)))
+
+
+def _combine(op: ir.Operation, one: ir.Value, other: ir.Value) -> ir.Value:
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return ir.Operation.create(op.name, [one.type], [one, other], attributes).result

@@ -1,0 +1,73 @@
+"""Write plain innermost loops over vectors, if that leaves no other loop to LLVM's vectoriser.
+
+    for j = 0 to 40 step 1 {                       for j = 0 to 32 step 16 {
+      v = load x[i, j]                               v = vector.load x[i, j] : vector<16xf32>
+      store v * s, y[i, j]                   ->      vector.store v * broadcast(s), y[i, j]
+    }                                              }
+                                                   v = vector.maskedload x[i, 32], 8 of 16 lanes ...
+The vectoriser takes most of the time that LLVM needs for such a kernel. Taken are loops in steps of
+1 whose loads and stores are contiguous, or loads of the same element each time, around element-wise
+arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
+few elements each time are not, as LLVM keeps those in registers. All else is left alone, and
+then so is the whole module: `lamina.vectors` on it says that there is no such loop left. What
+remains of a loop is done with a mask where vectors have 512 bits, else one by one. With
+`beside_vectors`, only modules that have loops over vectors already are touched.
+
+example: test/passes/memref/vectorize_loops.mlir
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
+from lamina.passes.memref.plain_loop import PlainLoop, in_place, read_loop
+from lamina.passes.memref.vector_loop import write_over_vectors
+
+OF_VECTORS = "lamina.vectors"
+"""On a module: no loop is left that LLVM could make one over vectors."""
+
+_OF_VECTORS = ("vector.", "llvm.", "x86")
+
+
+@dataclass(frozen=True)
+class VectorizeLoops(Pass):
+    """See the module's docstring."""
+
+    vector_bits: int = 256
+    beside_vectors: bool = False
+
+    def run(self, module: ir.Module) -> None:
+        plain: list[PlainLoop] = []
+        over_vectors = 0
+        for op in _innermost_loops(module):
+            body = [view.operation for view in op.regions[0].blocks[0].operations]
+            if any(inner.name.startswith(_OF_VECTORS) for inner in body):
+                over_vectors += 1
+                continue
+            loop = read_loop(op, body, self.vector_bits)
+            if loop is None or in_place(loop):
+                self.count("loops left to LLVM")
+                return
+            plain.append(loop)
+        if self.beside_vectors and not over_vectors:
+            return
+        for loop in plain:
+            write_over_vectors(loop, masked=self.vector_bits == 512)
+        self.count("loops over vectors", len(plain))
+        module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+
+
+def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
+    """The loops that have no other inside."""
+    around: set[ir.Operation] = set()
+    for op in find_ops(module, "scf.for", "scf.while"):  # inner ones first
+        if op not in around:
+            yield op
+        parent = op.parent
+        while parent is not None and parent.name != "func.func" and parent not in around:
+            around.add(parent)
+            parent = parent.parent

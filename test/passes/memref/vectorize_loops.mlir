@@ -1,0 +1,161 @@
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512}' --split-input-file | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=256}' --split-input-file | FileCheck %s --check-prefix=NARROW
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 beside-vectors=true}' --split-input-file | FileCheck %s --check-prefix=BESIDE
+
+// What stays the same is done once, and what remains with a mask. What was stored is not loaded again.
+// CHECK: module attributes {lamina.vectors}
+// CHECK-LABEL: func.func @elementwise
+// CHECK: %[[S:.*]] = memref.load %arg2[]
+// CHECK: %[[SS:.*]] = vector.broadcast %[[S]] : f32 to vector<16xf32>
+// CHECK: scf.for %[[J:.*]] = %c0 to %c32{{.*}} step %c16
+// CHECK-NEXT: %[[V:.*]] = vector.load %arg0[%arg3, %[[J]]] : memref<4x40xf32>, vector<16xf32>
+// CHECK-NEXT: %[[P:.*]] = arith.mulf %[[V]], %[[SS]] : vector<16xf32>
+// CHECK-NEXT: vector.store %[[P]], %arg1[%arg3, %[[J]]]
+// CHECK-NEXT: %[[E:.*]] = math.exp %[[P]] : vector<16xf32>
+// CHECK-NEXT: vector.store %[[E]], %arg1[%arg3, %[[J]]]
+// CHECK-NEXT: }
+// CHECK: %[[MASK:.*]] = vector.create_mask %c8{{.*}} : vector<16xi1>
+// CHECK: vector.maskedload %arg0[%arg3, %c32{{.*}}], %[[MASK]]
+// CHECK: vector.maskedstore %arg1[%arg3, %c32{{.*}}], %[[MASK]]
+// NARROW-LABEL: func.func @elementwise
+// NARROW: vector<8xf32>
+// NARROW-NOT: vector.maskedload
+// BESIDE-LABEL: func.func @elementwise
+// BESIDE-NOT: vector
+func.func @elementwise(%x: memref<4x40xf32>, %y: memref<4x40xf32>, %s: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c40 = arith.constant 40 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    scf.for %j = %c0 to %c40 step %c1 {
+      %v = memref.load %x[%i, %j] : memref<4x40xf32>
+      %u = memref.load %s[] : memref<f32>
+      %p = arith.mulf %v, %u : f32
+      memref.store %p, %y[%i, %j] : memref<4x40xf32>
+      %q = memref.load %y[%i, %j] : memref<4x40xf32>
+      %e = math.exp %q : f32
+      memref.store %e, %y[%i, %j] : memref<4x40xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// A sum whose order is free is several sums; how many elements there are is found out when it runs.
+// CHECK-LABEL: func.func @sum
+// CHECK: %[[MANY:.*]]:4 = scf.for %{{.*}} = %arg1 to %[[END:.*]] step %c64
+// CHECK-COUNT-4: arith.addf {{.*}} fastmath<reassoc> : vector<16xf32>
+// CHECK: %[[ONE:.*]] = scf.for %[[J:.*]] = %[[END]] to %arg2 step %c16{{.*}} iter_args(%[[A:.*]] = %[[MANY]]#0)
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %arg2, %[[J]]
+// CHECK-NEXT: %[[MASK:.*]] = vector.create_mask %[[LEFT]]
+// CHECK: %[[B:.*]] = arith.addf %[[A]], %{{.*}} fastmath<reassoc> : vector<16xf32>
+// CHECK-NEXT: %[[C:.*]] = arith.select %[[MASK]], %[[B]], %[[A]]
+// CHECK: vector.reduction <add>, %{{.*}}, %cst fastmath<reassoc> : vector<16xf32> into f32
+// NARROW-LABEL: func.func @sum
+// NARROW: %[[S:.*]] = vector.reduction <add>
+// NARROW: scf.for %{{.*}} = %{{.*}} to %arg2 step %c1 iter_args(%{{.*}} = %[[S]]) -> (f32)
+func.func @sum(%x: memref<100xf32>, %low: index, %high: index) -> f32 {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %r = scf.for %j = %low to %high step %c1 iter_args(%a = %zero) -> f32 {
+    %v = memref.load %x[%j] : memref<100xf32>
+    %b = arith.addf %a, %v fastmath<reassoc> : f32
+    scf.yield %b : f32
+  }
+  return %r : f32
+}
+
+// -----
+
+// A loop's variable counts lanes. A short loop is as many vectors as it is long.
+// CHECK-LABEL: func.func @count
+// CHECK-NOT: scf.for
+// CHECK: arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+// CHECK: vector.broadcast %{{.*}} : i32 to vector<8xi32>
+// CHECK: vector.store %{{.*}}, %arg0[%{{.*}}] : memref<8xi32>, vector<8xi32>
+func.func @count(%x: memref<8xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %j = %c0 to %c8 step %c1 {
+    %n = arith.index_cast %j : index to i32
+    memref.store %n, %x[%j] : memref<8xi32>
+  }
+  return
+}
+
+// -----
+
+// One sum in order keeps the other loop scalar, too.
+// CHECK-LABEL: func.func @in_order
+// CHECK-NOT: vector
+func.func @in_order(%x: memref<32xf32>, %y: memref<32xf32>) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %j = %c0 to %c32 step %c1 {
+    memref.store %zero, %y[%j] : memref<32xf32>
+  }
+  %r = scf.for %j = %c0 to %c32 step %c1 iter_args(%a = %zero) -> f32 {
+    %v = memref.load %x[%j] : memref<32xf32>
+    %b = arith.addf %a, %v : f32
+    scf.yield %b : f32
+  }
+  return %r : f32
+}
+
+// -----
+
+// Elements that lie apart are LLVM's.
+// CHECK-LABEL: func.func @apart
+// CHECK-NOT: vector
+func.func @apart(%x: memref<32x32xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<32x32xf32>
+    memref.store %v, %y[%j] : memref<32xf32>
+  }
+  return
+}
+
+// -----
+
+// So is what another iteration has written.
+// CHECK-LABEL: func.func @shifted
+// CHECK-NOT: vector
+func.func @shifted(%x: memref<33xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %k = arith.addi %j, %c1 : index
+    %v = memref.load %x[%j] : memref<33xf32>
+    memref.store %v, %x[%k] : memref<33xf32>
+  }
+  return
+}
+
+// -----
+
+// Sums of short columns stay in registers there.
+// CHECK-LABEL: func.func @columns
+// CHECK-NOT: vector
+func.func @columns(%x: memref<32x32xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %j = %c0 to %c32 step %c1 {
+      %s = memref.load %y[%j] : memref<32xf32>
+      %v = memref.load %x[%i, %j] : memref<32x32xf32>
+      %t = arith.addf %s, %v fastmath<reassoc> : f32
+      memref.store %t, %y[%j] : memref<32xf32>
+    }
+  }
+  return
+}
