@@ -168,8 +168,9 @@ class _Emitter:
             starts = [arith.MulIOp(v, index(n)).result for v, n in ((first, rows), (left, width))]
             if own:
                 own_packer = Packer(b, around, columns, self._depth, lanes, mended, (starts[1], own))
-                panel = arith.MulIOp(left, index(own // lanes)).result
-                end = _moved(panel, own // lanes)
+                own_panels = math.ceil(own / lanes)  # where it is all columns, the last may be part of one
+                panel = arith.MulIOp(left, index(own_panels)).result
+                end = _moved(panel, own_panels)
                 end = arith.MinSIOp(end, index(panels)).result
                 for_steps(panel, end, 1, lambda number: own_packer.pack(position, number))
                 self._b = own_packer.panels

@@ -32,7 +32,7 @@ _TARGETS = {
 _NN, _NT, _TN = ((((1,), (0,)), ((), ())), (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ())))
 _BATCHED = (((2,), (1,)), ((0,), (0,)))
 _TWO_SUMS = (((1, 2), (0, 1)), ((), ()))
-_S, _U = np.int8, np.uint8
+_S, _U, _BF16 = np.int8, np.uint8, ml_dtypes.bfloat16
 
 _CASES: dict[str, tuple[tuple[int, ...], Any, tuple[int, ...], Any, Any, Any]] = {
     "ss": ((37, 75), _S, (75, 41), _S, _NN, np.int32),
@@ -47,7 +47,10 @@ _CASES: dict[str, tuple[tuple[int, ...], Any, tuple[int, ...], Any, Any, Any]] =
     "wide": ((70, 130), _S, (130, 500), _S, _NN, np.int32),
     "wide, turned": ((50, 67), _S, (500, 67), _U, _NT, np.int32),
     "wide, batched": ((4, 40, 66), _U, (4, 66, 100), _S, _BATCHED, np.int32),
-    "bf16": ((37, 75), ml_dtypes.bfloat16, (75, 41), ml_dtypes.bfloat16, _NN, np.float32),
+    # All columns of a task, less than two vectors.
+    "batched, few columns": ((9, 20, 70), _S, (9, 70, 24), _S, _BATCHED, np.int32),
+    "bf16, batched": ((9, 20, 70), _BF16, (9, 70, 24), _BF16, _BATCHED, np.float32),
+    "bf16": ((37, 75), _BF16, (75, 41), _BF16, _NN, np.float32),
 }
 
 
@@ -90,7 +93,7 @@ def test_products(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = lamina.jit(products)(_INPUTS)
     for name in _CASES:
-        if name == "bf16":
+        if name.startswith("bf16"):
             np.testing.assert_allclose(found[name], _expected(name), rtol=1e-5, atol=1e-4)
         else:
             np.testing.assert_array_equal(found[name], _expected(name), err_msg=name)
