@@ -253,6 +253,7 @@ ONLY_WITH = {
 # One kernel for a GPU: what must be done before all that a CPU's has done, too.
 CUDA_KERNEL_PREPARE = (
     ("precision = [HIGH,", "stablehlo-note-tf32"),
+    ("#stablehlo<precision HIGH>", "stablehlo-note-tf32"),  # as convolutions have it
 )
 
 # linalg on tensors -> kernels for blocks and threads, in a gpu.module.

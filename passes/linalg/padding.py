@@ -59,7 +59,10 @@ def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
         return None
     (view,) = views
     copies = [use.owner.operation for use in view.results[0].uses]
-    if len(copies) != 1 or not _is_copy(copies[0], view.results[0]):
+    if len(copies) != 1 or not _is_element_wise(copies[0], view.results[0]):
+        return None
+    converts = _converts(copies[0])
+    if not converts and not _is_copy(copies[0]):
         return None
     dynamic = ir.ShapedType.get_dynamic_size()
     starts = tuple(ir.DenseI64ArrayAttr(view.attributes["static_offsets"]))
@@ -73,6 +76,8 @@ def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
     value = filled_value(fills[0])
     assert value is not None
     ops = (fills[0], copies[0])
+    if converts:
+        return Padding(source, value, starts, steps, ops, copies[0].regions[0].blocks[0])
     made = _conversion_of(source, copies[0])
     if made is None or _is_written_after(made.operands[0], made, reader.op):
         return Padding(source, value, starts, steps, ops)
@@ -89,20 +94,22 @@ def _conversion_of(buffer: ir.Value, reader: ir.Operation) -> ir.Operation | Non
     others = [user for user in users if user != reader]
     if len(users) != 2 or len(others) != 1 or not _is_element_wise(others[0], buffer):
         return None
-    (made,) = others
-    operations = [op.operation for op in made.regions[0].blocks[0].operations]
-    arguments = made.regions[0].blocks[0].arguments
-    if len(operations) != 2 or list(operations[0].operands) != [arguments[0]]:
-        return None
-    return made if operations[1].operands[0] == operations[0].results[0] else None
+    return others[0] if _converts(others[0]) else None
 
 
-def _is_copy(op: ir.Operation, target: ir.Value) -> bool:
-    block = op.regions[0].blocks[0] if len(op.regions) else None
+def _converts(op: ir.Operation) -> bool:
+    """Whether an element-wise generic does one op on each element."""
+    block = op.regions[0].blocks[0]
+    operations = [view.operation for view in block.operations]
+    if len(operations) != 2 or list(operations[0].operands) != [block.arguments[0]]:
+        return False
+    return operations[1].operands[0] == operations[0].results[0]
+
+
+def _is_copy(op: ir.Operation) -> bool:
+    block = op.regions[0].blocks[0]
     return (
-        _is_element_wise(op, target)
-        and block is not None
-        and len(block.operations) == 1
+        len(block.operations) == 1
         and block.operations[0].operation.operands[0] == block.arguments[0]
     )
 
