@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 import os
 import re
 import subprocess
@@ -123,12 +124,12 @@ def _loop(of: Sizes, name: str) -> dict[str, Any]:
 _WIDTHS = (64, 256, 512)
 
 
-def _matmul(of: Sizes, dtype: Any, by: str) -> dict[str, Any]:
+def _matmul(of: Sizes, dtype: Any, by: str, precision: str | None = None) -> dict[str, Any]:
     """A large product by our own kernel, by cuBLASLt in its place, or by what the runtime chooses."""
     os.environ["LAMINA_CUDA_PRODUCTS"] = by  # read when a program is loaded
 
     def product(a, b):
-        return a @ b
+        return lax.dot(a, b, precision=precision)
 
     product.__name__ = f"product_by_{by}"  # programs that differ in nothing are loaded once
     # Random: a GPU is faster on zeros and ones.
@@ -140,6 +141,22 @@ def _matmul(of: Sizes, dtype: Any, by: str) -> dict[str, Any]:
     tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
     return {"seconds": seconds, "flops_per_second": 2 * of.side**3 / seconds,
             "tiling": tiling and tiling[1]}  # fmt: skip
+
+
+def _convolution(of: Sizes) -> dict[str, Any]:
+    """A convolution of windows of 3 x 3 over as many elements as the matrices have, 128 channels each way."""
+    os.environ["LAMINA_CUDA_PRODUCTS"] = "kernel"
+    width, channels = max(8, math.isqrt(of.side**2 // (8 * 128))), 128
+    keys = random.split(random.key(3))
+    shapes = (8, width, width, channels), (3, 3, channels, channels)
+    x, w = (random.normal(key, s, jnp.float32).astype(jnp.bfloat16) for key, s in zip(keys, shapes))
+    layouts = ("NHWC", "HWIO", "NHWC")
+    run = lamina.jit(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layouts))
+    kernels = run.lower(x, w).compile().as_text("gpu")
+    seconds = _seconds(lambda: run(x, w), max(of.repeats // 4, 1))
+    tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
+    work = 2 * 9 * channels * x.size
+    return {"seconds": seconds, "flops_per_second": work / seconds, "tiling": tiling and tiling[1]}
 
 
 def _attention(of: Sizes) -> dict[str, Any]:
@@ -195,7 +212,11 @@ def _rates(of: Sizes) -> dict[str, Callable[[], dict[str, Any]]]:
         found[f"loop of {name}"] = functools.partial(_loop, of, name)
     for by in ("kernel", "library", "measure"):
         found[f"matmul bf16 by {by}"] = functools.partial(_matmul, of, jnp.bfloat16, by)
+    for by in ("kernel", "library"):
+        found[f"matmul tf32 by {by}"] = functools.partial(_matmul, of, jnp.float32, by, "tensorfloat32")
+    found["matmul f8"] = functools.partial(_matmul, of, jnp.float8_e4m3fn, "kernel")
     found["matmul f32"] = functools.partial(_matmul, of, jnp.float32, "kernel")
+    found["convolution bf16"] = functools.partial(_convolution, of)
     found["attention bf16"] = functools.partial(_attention, of)
     found["torch"] = functools.partial(_torch_products, of)
     return found
@@ -212,7 +233,9 @@ def _with_ratios(rates: dict[str, Any]) -> dict[str, Any]:
         ratios[f"{name} of copy"] = rate(name, "bytes_per_second"), rate("copy", "bytes_per_second")
     ours = "matmul bf16 by kernel"
     flops = "flops_per_second"
-    ratios[f"{ours} of cuBLASLt"] = rate(ours, flops), rate("matmul bf16 by library", flops)
+    for kind in ("bf16", "tf32"):
+        mine, theirs = (rate(f"matmul {kind} by {by}", flops) for by in ("kernel", "library"))
+        ratios[f"matmul {kind} by kernel of cuBLASLt"] = mine, theirs
     ratios[f"{ours} of torch"] = rate(ours, flops), rate("torch", f"matmul_bf16_{flops}")
     ratios["attention bf16 of torch"] = rate("attention bf16", flops), rate("torch", f"attention_{flops}")
     return rates | {"ratios": {name: a / b for name, (a, b) in ratios.items() if a and b}}

@@ -65,6 +65,8 @@ BENCHMARKS: dict[str, tuple[Callable, tuple]] = {
     "matmul bf16": (jnp.matmul, (_of(_BF16, 8192, 8192),) * 2),
     "matmul f8": (jnp.matmul, (_of(ml_dtypes.float8_e4m3fn, 4096, 4096),) * 2),
     "matmul f32": (jnp.matmul, (_of(np.float32, 4096, 4096),) * 2),
+    "matmul tf32": (test_cuda_wgmma.tf32, (_of(np.float32, 8192, 8192),) * 2),
+    "convolution": (test_cuda_wgmma.convolved, (_of(_BF16, 8, 256, 256, 128), _of(_BF16, 3, 3, 128, 128))),
     "attention": (_attend, (_of(_BF16, 4, 4096, 16, 128),) * 3),
     "attention gradient": (test_cuda_attention_gradient.gradient(_attend),
                            (_of(_BF16, 4, 4096, 16, 128),) * 4),

@@ -222,11 +222,11 @@ class FakeDriver:
         self, type_: int, address: int, sizes: list[int], strides: list[int], box: list[int]
     ) -> simt_wgmma.Map:
         """What a tensor map shows."""
-        dtype = np.dtype({0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16}[type_])
+        dtype = np.dtype({0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16, 11: np.float32}[type_])
         size = dtype.itemsize + sum(
             (n - 1) * s for n, s in zip(sizes, [dtype.itemsize, *strides], strict=True)
         )
-        return simt_wgmma.Map(self.at(address, size), dtype, sizes, strides, box)
+        return simt_wgmma.Map(self.at(address, size), dtype, sizes, strides, box, rounds=type_ == 11)
 
     def _decide(
         self, handle: int, address: int, size: int, low: int, high: int, outside: int
@@ -276,7 +276,7 @@ def _tensor_map(
     length, step = (
         [ctypes.c_uint32.from_address(of + 4 * i).value for i in range(rank)] for of in (box, steps)
     )
-    bytes_ = {0: 1, 6: 2, 9: 2}[type_]
+    bytes_ = {0: 1, 6: 2, 9: 2, 11: 4}[type_]
     right = (
         out % 64 == 0 and 1 <= rank <= 5 and address % 16 == 0 and length[0] * bytes_ == 128
         and all(0 < n <= 1 << 32 for n in size) and all(0 < n <= 256 for n in length)

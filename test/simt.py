@@ -384,6 +384,7 @@ class _Launch:
         at, lane, block = self._claim(op, view, place, mask, pending=False)
         memory.writer[at], memory.write_epoch[at] = lane, self.epoch[block]
         memory.atomic[at] = -1
+        self.hopper.wrote(memory, at)
         view.data[place[mask]] = np.broadcast_to(value, self.lane.shape)[mask]
 
     def _claim(
@@ -395,6 +396,7 @@ class _Launch:
         if np.unique(at).size != at.size:
             raise SimtError(f"{op}: threads write the same place at once")
         self._check_pending(op, memory, at)
+        self.hopper.check_write(op, memory, at)
         memory.pending[at] = pending
         self._check(op, memory.writer[at], memory.writer[at] // self.threads,
                     memory.write_epoch[at], lane, block)  # fmt: skip
@@ -443,14 +445,15 @@ def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
 def _dtype_of_name(name: str) -> np.dtype:
     """An element type as PTX calls it."""
     return np.dtype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8,
-                     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[name])  # fmt: skip
+                     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+                     "tf32": np.float32}[name])  # fmt: skip
 
 
 def _dtype(type_: Any) -> np.dtype:
     text = str(type_)
     names = {"index": "int64", "i1": "bool", "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
              "f8E5M2": ml_dtypes.float8_e5m2, "f16": "float16",
-             "f32": "float32", "f64": "float64", "complex<f32>": "complex64",
+             "f32": "float32", "tf32": "float32", "f64": "float64", "complex<f32>": "complex64",
              "complex<f64>": "complex128"}  # fmt: skip
     return np.dtype(names.get(text) or f"int{text[1:]}")
 
@@ -470,6 +473,12 @@ def _unsigned(x: Any) -> Any:
 
 def _as_unsigned(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *xs: f(*(_unsigned(np.asarray(x)) for x in xs))
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    """By one condition for whole vectors, too."""
+    more = max(a.ndim, b.ndim) - condition.ndim
+    return np.where(condition.reshape(*condition.shape, *[1] * max(more, 0)), a, b)
 
 
 _INTEGER = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
@@ -501,7 +510,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "arith.divui": _as_unsigned(np.floor_divide), "arith.remui": _as_unsigned(np.remainder),
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
     "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,
-    "arith.shrui": _as_unsigned(np.right_shift), "arith.select": np.where,
+    "arith.shrui": _as_unsigned(np.right_shift), "arith.select": _select,
     "math.absf": np.abs, "math.absi": np.abs, "math.ceil": np.ceil, "math.copysign": np.copysign,
     "math.cos": np.cos, "math.exp": np.exp, "math.expm1": np.expm1, "math.floor": np.floor,
     "math.fma": lambda a, b, c: a * b + c, "math.log": np.log, "math.log1p": np.log1p,
@@ -543,7 +552,8 @@ def _saturated(op: Any, value: Any, dtype: np.dtype) -> Any:
 
 def _compute(op: Any, operands: list[Any]) -> Any:
     operands = [np.asarray(x) for x in operands]
-    dtype = _dtype(op.results[0].type)
+    of = op.results[0].type
+    dtype = _dtype(of.element_type if isinstance(of, ir.VectorType) else of)
     if op.name == "arith.cmpi":
         return _INTEGER[op.attributes["predicate"].value](*operands)
     if op.name == "arith.cmpf":

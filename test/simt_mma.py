@@ -53,7 +53,7 @@ def copy(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[An
 
 def create_group(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.device_async_create_group`."""
-    launch._everyone(op, mask, launch.threads)
+    launch._everyone(op, mask, launch.hopper.together or launch.threads)
     launch.copies.groups.append(launch.copies.open)
     launch.copies.open = []
     return [None]
@@ -61,7 +61,7 @@ def create_group(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) ->
 
 def wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvgpu.device_async_wait`: all but the last groups are done, in the threads that copied."""
-    launch._everyone(op, mask, launch.threads)
+    launch._everyone(op, mask, launch.hopper.together or launch.threads)
     left = op.attributes["numGroups"].value if "numGroups" in op.attributes else 0
     groups = launch.copies.groups
     while len(groups) > left:
@@ -99,7 +99,7 @@ def mma(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any
     launch._everyone(op, mask, launch.threads)
     a, b, c = (np.broadcast_to(x, (launch.lane.size, *x.shape[-2:])) for x in operands)
     if "tf32Enabled" in op.attributes:
-        a, b = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b))
+        a, b = map(cut_to_tf32, (a, b))
     per = a.shape[-1]
     warps = launch.lane.size // 32
     lane = np.arange(32)
@@ -123,9 +123,19 @@ def mma(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any
 
 def to_tf32(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`nvvm.convert.float.to.tf32`: to nearest, ties away from zero."""
-    bits = np.ascontiguousarray(operands[0]).view(np.uint32)
+    return [round_to_tf32(operands[0]).view(np.int32)]
+
+
+def round_to_tf32(values: Any) -> np.ndarray:
+    """f32 rounded to the nearest of tf32, ties away from zero."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return [np.where(np.isfinite(operands[0]), rounded, bits).astype(np.uint32).view(np.int32)]
+    return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)
+
+
+def cut_to_tf32(values: np.ndarray) -> np.ndarray:
+    """The bits of f32 that tensor cores look at."""
+    return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def count_conflicts(

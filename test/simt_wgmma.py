@@ -1,8 +1,10 @@
 """The emulator's tensor memory accelerator, barriers in shared memory, and warpgroup products of sm_90a.
 
 A copy is done as late as it may be: when somebody waits for the barrier that its bytes arrive at.
-Until then nobody may touch where it goes. `wgmma` may read until its group is waited for: nobody may
-copy there before, and its sums may not be looked at. Descriptors are read bit by bit, addresses
+Until then nobody may touch where it goes. What threads wrote, `wgmma` may read once they have fenced it,
+arrived at a barrier, and that was waited for. It may read until its group is waited for: nobody may
+copy or write there before, and its sums may not be looked at. Who waits for a barrier that readers then
+arrived at may write again. Descriptors are read bit by bit, addresses
 swizzled as they are, and memory begins at 1024, not 0. The two arms of an `if` that wait for each
 other take turns: who waits in vain lets the other go on, and where both do is a deadlock.
 """
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import simt
+import simt_mma
 
 from lamina.dialects.vendors import ir
 
@@ -35,6 +38,8 @@ class Map:
     sizes: Sequence[int]
     strides: Sequence[int]
     box: Sequence[int]
+    rounds: bool = False
+    """Whether f32 are rounded to tf32."""
 
     def read(self, at: Sequence[int]) -> np.ndarray:
         """The bytes of the box at some coordinates, the innermost first; zeros outside."""
@@ -45,7 +50,7 @@ class Map:
         byte = sum(g[inside] * step for g, step in zip(grid, steps))
         parts = byte[:, None] + np.arange(self.element.itemsize)
         found[inside] = self.data[parts].copy().view(self.element)[:, 0]
-        return found.reshape(-1).view(np.uint8)
+        return (simt_mma.round_to_tf32(found) if self.rounds else found).reshape(-1).view(np.uint8)
 
 
 def maps_of(function: Any, arguments: Sequence[np.ndarray]) -> list[Map]:
@@ -59,7 +64,8 @@ def maps_of(function: Any, arguments: Sequence[np.ndarray]) -> list[Map]:
         data = arguments[argument].reshape(-1).view(np.uint8)[offset:]
         element = simt._dtype(described["element"].value)
         sizes, strides, box = (list(described[name]) for name in ("sizes", "strides", "box"))
-        found.append(Map(data, element, sizes, strides, box))
+        rounds = str(described["element"].value) == "tf32"
+        found.append(Map(data, element, sizes, strides, box, rounds))
     return found
 
 
@@ -72,6 +78,8 @@ class _Barrier:
     arrived: np.ndarray  # for each block and warp, when it did last
     fenced: bool = False
     copies: list[tuple[Any, ...]] = field(default_factory=list)
+    written: list[np.ndarray] = field(default_factory=list)
+    """What those who arrived had written and fenced."""
 
     def __post_init__(self) -> None:
         self.complete = self.arrived.copy()  # the same of complete phases
@@ -123,6 +131,10 @@ class Pending:
         return self.values if self.sums.group.done else self
 
 
+_SEEN, _WRITTEN, _FENCED, _LET_KNOW = range(4)
+"""What products know of what a thread has written to a place of shared memory."""
+
+
 class Hopper:
     """What is under way in a launch. Times count how often somebody waited for products: who copies
     where products read must know, by barriers, that all warps arrived there after that."""
@@ -136,9 +148,25 @@ class Hopper:
         self.barriers: dict[int, _Barrier] = {}
         self.memory: Any = None
         self.reading: np.ndarray | None = None
+        self.state: np.ndarray | None = None
         self.open, self.groups = Group(), []
         self.fenced = False
         self.turns: Turns | None = None
+
+    @property
+    def together(self) -> int:
+        """Threads that do the same, where not all of a block do."""
+        return _WARPGROUP if self.memory is not None else 0
+
+    def wrote(self, memory: Any, at: np.ndarray) -> None:
+        """Threads wrote to some memory."""
+        if memory is self.memory and self.state is not None:
+            self.state[at] = _WRITTEN
+
+    def check_write(self, op: Any, memory: Any, at: np.ndarray) -> None:
+        """Whether threads may write there."""
+        if memory is self.memory and self.reading is not None and self.reading[at].any():
+            raise simt.SimtError(f"race: {op} where a product reads")
 
 
 class Turns:
@@ -206,6 +234,7 @@ def base_address(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) ->
     launch.hopper.memory = memory
     units, warps = memory.writer.size, launch.threads // 32
     launch.hopper.reading = np.zeros(units, np.int32)
+    launch.hopper.state = np.full(units, _SEEN, np.int8)
     launch.hopper.read_at = np.zeros((launch.threads // _WARPGROUP, units), np.int32)
     launch.hopper.known = np.zeros((launch.blocks, warps, warps), np.int32)
     return [np.asarray(BASE)]
@@ -267,6 +296,9 @@ def arrive(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[
     for part in _alike(mask, operands[0]):
         barrier = _barrier(launch, op, operands[0], part)
         threads = np.bincount(launch.block[part], minlength=launch.blocks)
+        mine = _written_by(launch, part, _FENCED)
+        launch.hopper.state[mine] = _LET_KNOW
+        barrier.written.append(mine)
         barrier.left -= threads
         barrier.arrived[launch.block[part], _warps(launch, part)] = launch.hopper.time
         if len(operands) > 1:
@@ -295,6 +327,7 @@ def _try_wait(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> No
         if (barrier.phase[blocks] % 2 != parity).all():
             at = launch.block[mask], _warps(launch, mask)
             launch.hopper.known[at] = np.maximum(launch.hopper.known[at], barrier.complete[at[0]])
+            _see(launch, barrier, mask)
             _got_on(launch)
             return
         if launch.hopper.turns is None:
@@ -312,6 +345,35 @@ def _alike(mask: np.ndarray, *values: Any) -> Iterator[np.ndarray]:
 def _warps(launch: Any, mask: np.ndarray) -> np.ndarray:
     return launch.lane[mask] % launch.threads // 32
 
+
+def _see(launch: Any, barrier: _Barrier, mask: np.ndarray) -> None:
+    """What others wrote before they arrived is for products; where a product read, who knows that all its
+    warps are done may write."""
+    hopper = launch.hopper
+    for units in barrier.written:
+        hopper.state[units] = _SEEN
+    barrier.written.clear()
+    memory = hopper.memory
+    for block in np.unique(launch.block[mask]):
+        warps = np.unique(_warps(launch, mask & (launch.block == block)))
+        known = hopper.known[block, warps].min(axis=0).reshape(-1, 4).min(axis=1)
+        units = np.flatnonzero((memory.reader == -2) & (memory.read_block == block))
+        done = units[(hopper.read_at[:, units] <= known[:, None]).all(axis=0)]
+        memory.reader[done] = memory.read_epoch[done] = -1
+
+
+def _written_by(launch: Any, mask: np.ndarray, state: int) -> np.ndarray:
+    """The places that these threads wrote last of which so much is known."""
+    hopper = launch.hopper
+    units = np.flatnonzero(hopper.state == state)
+    return units[mask[hopper.memory.writer[units]]]
+
+
+def fence_written(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`nvvm.fence.proxy`: what these threads wrote is for products, too."""
+    assert "async.shared" in str(op.attributes["kind"])
+    launch.hopper.state[_written_by(launch, mask, _WRITTEN)] = _FENCED
+    return []
 
 def _got_on(launch: Any) -> None:
     if launch.hopper.turns is not None:
@@ -391,7 +453,8 @@ def multiply(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
 
     def factors(mine: slice, block: Any) -> tuple[np.ndarray, np.ndarray]:
         a = _matrix(launch, op, left[mine], block, m, k, size, dtype, layouts[0])
-        return a, _matrix(launch, op, right[mine], block, n, k, size, dtype, layouts[1])
+        b = _matrix(launch, op, right[mine], block, n, k, size, dtype, layouts[1])
+        return (simt_mma.cut_to_tf32(a), simt_mma.cut_to_tf32(b)) if kind == "tf32" else (a, b)
 
     return [Sums(_added(launch, sums.values, lanes, factors), launch.hopper.open)]
 
@@ -455,6 +518,8 @@ def _matrix(
         raise simt.SimtError(f"{op}: a descriptor of other than swizzled rows of 128 bytes")
     start, blocks, strip = (((bits >> low) & 0x3FFF) << 4 for low in (0, 16, 32))
     r, c = np.arange(rows)[:, None], np.arange(k)[None, :]
+    if by_depth and size != 2:
+        raise simt.SimtError(f"{op}: only 16 bits are read across rows")
     if by_depth:
         address = start + r // 64 * blocks + r % 64 * size + c // 8 * strip + c % 8 * 128
     else:
@@ -463,6 +528,8 @@ def _matrix(
     units = np.unique(_units(launch, block, offset))
     memory = launch.hopper.memory
     launch._check_pending(op, memory, units)
+    if (launch.hopper.state[units] != _SEEN).any():
+        raise simt.SimtError(f"race: {op} of what threads wrote, with no fence, or nobody waited")
     launch.hopper.reading[units] += 1
     launch.hopper.open.reads.append((-1, units, np.asarray(block)))
     whole = memory.data.view(np.uint8)
@@ -528,6 +595,7 @@ OPS: dict[str, Callable[..., list[Any]]] = {
     "nvvm.barrier": named_barrier,
     "nvvm.mbarrier.init": init,
     "nvvm.fence.mbarrier.init": fence_init,
+    "nvvm.fence.proxy": fence_written,
     "nvvm.mbarrier.arrive": arrive,
     "nvvm.mbarrier.arrive.expect_tx": arrive,
     WAIT: try_wait,

@@ -49,7 +49,7 @@ _WITHOUT_LOWERING = (
 """Ops that become serial loops on a CPU, whose names those would hide in errors."""
 
 
-_MAP_TYPES = {"i8": 0, "f8E4M3FN": 0, "f8E5M2": 0, "f16": 6, "bf16": 9}
+_MAP_TYPES = {"i8": 0, "f8E4M3FN": 0, "f8E5M2": 0, "f16": 6, "bf16": 9, "tf32": 11}
 
 
 @dataclass(frozen=True)

@@ -87,18 +87,21 @@ def multiply_add(a: ir.Value, b: ir.Value, sums: ir.Value, tf32: bool = False) -
 def rounded(fragment: ir.Value) -> ir.Value:
     """f32 values rounded to the nearest of tf32."""
     type_ = ir.VectorType(fragment.type)
-    i32 = ir.IntegerType.get_signless(32)
-    values = []
-    for i in range(type_.shape[0]):
-        value = vector.ExtractOp(fragment, [], [i, 0]).result
-        bits = ir.Operation.create(
-            "nvvm.convert.float.to.tf32",
-            results=[i32],
-            operands=[value],
-            attributes={"rnd": ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")},
-        ).result
-        values.append(arith.BitcastOp(type_.element_type, bits).result)
+    values = [
+        nearest_tf32(vector.ExtractOp(fragment, [], [i, 0]).result) for i in range(type_.shape[0])
+    ]
     return vector.FromElementsOp(type_, values).result
+
+
+def nearest_tf32(value: ir.Value) -> ir.Value:
+    """An f32 rounded to the nearest of tf32."""
+    bits = ir.Operation.create(
+        "nvvm.convert.float.to.tf32",
+        results=[ir.IntegerType.get_signless(32)],
+        operands=[value],
+        attributes={"rnd": ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")},
+    ).result
+    return arith.BitcastOp(value.type, bits).result
 
 
 class Groups:
@@ -107,6 +110,15 @@ class Groups:
     def __init__(self) -> None:
         self.token: ir.Value | None = None
         """Of some copy: the ops want one, and don't look at which."""
+
+    def begin(self) -> None:
+        """A first group of no copies, where none stands before a loop."""
+        self.token = ir.Operation.create(
+            "nvgpu.device_async_create_group",
+            results=[ir.Type.parse("!nvgpu.device.async.token")],
+            # With nothing after its name, it would be parsed with the next line.
+            attributes={"lamina.first": ir.UnitAttr.get()},
+        ).result
 
     def commit(self) -> None:
         """All copies since the last group are one."""

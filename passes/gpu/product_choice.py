@@ -52,7 +52,7 @@ def emit_choice(kernels: Kernels, product: Product, arch: str) -> Tiling:
         tiling = choose_tiling(product.sizes, core.unit, arch, largest_edge(product, core))
         sources = sources_for(product, core, arch)
         if sources is not None:
-            other = choose_tiling(product.sizes, wgmma_unit(core), arch)
+            other = choose_tiling(product.sizes, wgmma_unit(core, sources), arch)
             if other.cost < tiling.cost:
                 emit_wgmma(kernels, product, other, core, sources)
                 return other

@@ -144,8 +144,13 @@ def _is_aligned(type_: ir.MemRefType, places: set[int], count: int) -> bool:
 class AsyncCopies:
     """Copies that go on while the threads compute. Beyond k and in padding they write zeros."""
 
-    def __init__(self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int) -> None:
+    def __init__(
+        self, operand: Operand, shape: TileShape, buffer: ir.Value, threads: int,
+        thread: ir.Value | None = None,
+    ) -> None:  # fmt: skip
+        """`thread` is the number among so many, where those are not all of the block's."""
         self.operand, self.shape, self.buffer, self.threads = operand, shape, buffer, threads
+        self.thread = thread
         rows = operand.factor.along
         self.by_line = (
             shape.copied == 1 and not shape.by_depth
@@ -157,7 +162,7 @@ class AsyncCopies:
 
     def read(self, stage: ir.Value, first_depth: ir.Value) -> list[ir.Value]:
         """Start the copies of the step that begins at a depth."""
-        shape, thread = self.shape, gpu_id("thread_id")
+        shape, thread = self.shape, gpu_id("thread_id") if self.thread is None else self.thread
         lines, length = shape.shape
         pieces = length // shape.copied
 

@@ -18,6 +18,10 @@ _SHARED_BYTES_PER_CYCLE = 128
 _STEP = 60  # cycles of a step along k that overlap with nothing
 _BLOCK = 1500  # of a block's start and end
 _LAUNCH = 5000
+ROWS_HELD = 256
+"""That a warpgroup has registers for, 128 bytes each."""
+_ROW_COPY = 2.5  # cycles that a warpgroup copies a row of 128 bytes, by 8 of its threads
+_LATENCY = 800  # cycles until what is read is there
 _MOST_SPLITS = 32
 _MOST_STAGES = 6
 MOST_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
@@ -32,6 +36,8 @@ class Unit:
     """Products in a cycle of a multiprocessor."""
     bytes: int
     """Of an element in a tile."""
+    copied: tuple[str, str] = ("boxes", "boxes")
+    """How a warpgroup's factors get to shared memory: as boxes, by threads, or through their registers."""
 
     @property
     def is_tensor_core(self) -> bool:
@@ -131,6 +137,10 @@ def _with_cost(tiling: Tiling, sizes: tuple[int, int, int, int], count: int) -> 
         shared / _SHARED_BYTES_PER_CYCLE,
         (rows + columns) * depth * unit.bytes / _BYTES_PER_CYCLE,
     )
+    edges = list(zip((rows, columns), unit.copied))
+    by_threads = sum(edge for edge, how in edges if how != "boxes")
+    waits = -(-sum(edge for edge, how in edges if how == "registers") // ROWS_HELD)
+    step = max(step, by_threads * _ROW_COPY + waits * _LATENCY)
     mine = -(-blocks // count)
     # One block alone waits for memory; from two on, one computes while the other waits.
     alone = 2.0 if mine == 1 and not unit.is_warpgroup else 1.0

@@ -1,10 +1,10 @@
 """Products on Hopper's tensor cores (sm_90a): boxes copied by the tensor memory accelerator, `wgmma`.
 
 A block of three warpgroups does a tile of 128 rows. The third one's first thread keeps copies of the
-next depths under way; the others multiply 64 rows each. For each depth that shared memory holds
-there are two barriers: `full`, where the copies' bytes arrive, and `empty`, where the eight warps
-that multiplied do. Parity is that of the round: a wait for the round before the first one ends at
-once. Beyond a matrix's edges the copies write zeros.
+next depths under way, or, where a factor is no boxes, all of its threads do; the others multiply 64
+rows each. For each depth that shared memory holds there are two barriers: `full`, where the copies'
+bytes and the threads that copied arrive, and `empty`, where the eight warps that multiplied do. Beyond
+a matrix's depth copies write zeros.
 
 A factor's rows in shared memory are along k; of one that is contiguous along its other dimension, 64
 elements of that, in blocks of a depth's rows. `wgmma` reads both (`wgmma.py`).
@@ -14,28 +14,30 @@ All warps have the same registers, 168 at most: the assembler that we have ignor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf, vector
-from lamina.passes.gpu.kernels import Kernels, TensorMap
-from lamina.passes.gpu.product import Factor, Product
+from lamina.passes.gpu.fragments import Groups
+from lamina.passes.gpu.kernels import Kernels
+from lamina.passes.gpu.product import Product
 from lamina.passes.gpu.product_block import Arena, Block, emit_product
+from lamina.passes.gpu.product_boxes import Boxes, boxes_of
+from lamina.passes.gpu.product_copies import AsyncCopies
+from lamina.passes.gpu.product_gathered import ChunkCopies, Gathered, gathered_of
 from lamina.passes.gpu.product_mma import TensorCore
-from lamina.passes.gpu.product_operand import modulo, over, padded_source, plus, times
-from lamina.passes.gpu.product_tiling import Tiling, Unit
-from lamina.passes.gpu.threads import WARP, barrier, equals, gpu_id, strided, when
+from lamina.passes.gpu.product_operand import modulo, over, plus, times
+from lamina.passes.gpu.product_tiling import ROWS_HELD, Tiling, Unit
+from lamina.passes.gpu.threads import WARP, barrier, below, equals, gpu_id, strided, when
 from lamina.passes.gpu.wgmma import (
-    MOST_DIMENSIONS,
     ROW_BYTES,
     WARPGROUP,
     Barriers,
     SharedMemory,
     begin_products,
-    copy_box,
     descriptor,
     end_products,
     fence_barriers,
+    fence_written,
     further,
     multiply,
     named_barrier,
@@ -43,79 +45,36 @@ from lamina.passes.gpu.wgmma import (
     sum_at,
     wait_for_products,
 )
-from lamina.passes.linalg.structure import root_buffer
 from lamina.passes.loops import index
-from lamina.passes.memref.place_temporaries import element_bytes
 
 _CONSUMERS = 2 * WARPGROUP
-_TYPES = ("bf16", "f16", "s8", "e4m3", "e5m2")
-_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.subview",
-          "memref.reinterpret_cast")  # fmt: skip
+_TYPES = ("bf16", "f16", "s8", "e4m3", "e5m2", "tf32")
+_MOST_LAG = 3  # steps that threads copy ahead of what they have let know
+
+Source = Boxes | Gathered
+"""How a factor gets to shared memory."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """How a factor lies in memory: `order` are the dimensions of the product along its buffer's,
-    from the contiguous one out."""
-
-    factor: Factor
-    by_depth: bool
-    """Whether it is contiguous along its rows, not along k."""
-    order: tuple[int, ...]
-    places: tuple[int, ...]
-    """The buffer's dimension of each."""
-
-
-def wgmma_unit(core: TensorCore) -> Unit:
+def wgmma_unit(core: TensorCore, sources: tuple[Source, Source]) -> Unit:
     """What multiplies, where all conditions hold."""
     kind = core.unit.kind.removeprefix("mma.")
-    return Unit(f"wgmma.{kind}", 2048 * 2 / core.unit.bytes, core.unit.bytes)
+    a, b = (source.how for source in sources)
+    return Unit(f"wgmma.{kind}", 2048 * 2 / core.unit.bytes, core.unit.bytes, (a, b))
 
 
 def sources_for(product: Product, core: TensorCore, arch: str) -> tuple[Source, Source] | None:
     """How both factors are copied; None where a product can't be done so: on other architectures,
-    for elements that something is done on first, for convolutions, and for what is not aligned."""
+    for elements that something is done on first, and for what is not aligned."""
     kind = core.unit.kind.removeprefix("mma.")
     if arch != "sm_90a" or kind not in _TYPES or any(core.before):
         return None
-    found = [_source(product, factor, core.element) for factor in (product.a, product.b)]
+    found = [
+        boxes_of(product, factor, core.element) or gathered_of(product, factor, core.element)
+        for factor in (product.a, product.b)
+    ]
     if found[0] is None or found[1] is None:
         return None
     return found[0], found[1]
-
-
-def _source(product: Product, factor: Factor, element: ir.Type) -> Source | None:
-    if padded_source(product, factor) is not None or len(factor.along) != 1 or len(product.reduced) != 1:
-        return None
-    type_ = ir.MemRefType(factor.buffer.type)
-    if type_.element_type != element or len(type_.shape) > MOST_DIMENSIONS or not _is_plain(factor.buffer):
-        return None
-    used = [ir.AffineDimExpr(e).position for e in factor.map.results if isinstance(e, ir.AffineDimExpr)]
-    if len(used) != len(type_.shape) or len(set(used)) != len(used):
-        return None
-    strides, offset = type_.get_strides_and_offset()
-    size = element_bytes(element)
-    places = sorted(range(len(used)), key=lambda place: (strides[place], -place))
-    order = tuple(used[place] for place in places)
-    by_depth = order[0] == factor.along[0]
-    if strides[places[0]] != 1 or order[0] not in (*factor.along, *product.reduced):
-        return None
-    if by_depth and size != 2:
-        return None
-    if offset < 0 or any(n * size % 16 for n in (offset, *(strides[p] for p in places[1:]))):
-        return None
-    return Source(factor, by_depth, order, tuple(places))
-
-
-def _is_plain(buffer: ir.Value) -> bool:
-    """Whether the strides and the offset of a buffer's type tell where it lies in its root."""
-    root = root_buffer(buffer)
-    while buffer != root:
-        op = buffer.owner.operation
-        if op.name not in _VIEWS:
-            return False
-        buffer = op.operands[0]
-    return isinstance(root.owner, ir.Block) or root.owner.operation.name == "memref.alloc"
 
 
 def staged_bytes(tiling: Tiling) -> int:
@@ -130,31 +89,12 @@ def emit_wgmma(
     """The kernels of such a product."""
     edges = (tiling.rows, tiling.columns)
     maps = [
-        _tensor_map(kernels, product, source, edge, tiling.depth, core.element)
-        for source, edge in zip(sources, edges, strict=True)
-    ]
+        source.map(kernels, edge, tiling.depth, core.element)
+        for source, edge in zip(sources, edges, strict=True) if isinstance(source, Boxes)
+    ]  # fmt: skip
     emit_product(
         kernels, product, tiling, _CONSUMERS + WARPGROUP,
         lambda block: _Wgmma(block, core, sources).emit(), maps,
-    )  # fmt: skip
-
-
-def _tensor_map(
-    kernels: Kernels, product: Product, source: Source, edge: int, depth: int, element: ir.Type
-) -> TensorMap:
-    buffer = source.factor.buffer
-    strides, offset = ir.MemRefType(buffer.type).get_strides_and_offset()
-    size = element_bytes(element)
-    found = kernels.place_of(root_buffer(buffer))
-    assert found is not None
-    argument, begin = found
-    rows = source.factor.along[0]
-    lengths = {rows: 64 if source.by_depth else edge, product.reduced[0]: depth}
-    return TensorMap(
-        argument, begin + offset * size, element,
-        tuple(product.generic.extents[d] for d in source.order),
-        tuple(strides[place] * size for place in source.places[1:]),
-        tuple(lengths.get(d, 1) for d in source.order),
     )  # fmt: skip
 
 
@@ -162,16 +102,19 @@ class _Wgmma:
     """Emits one block's work."""
 
     def __init__(self, block: Block, core: TensorCore, sources: tuple[Source, Source]) -> None:
-        self.block, self.core, self.sources, self.tiling = block, core, sources, block.tiling
-        tiling = block.tiling
+        self.block, self.sources, self.tiling = block, sources, block.tiling
+        tiling, stages = block.tiling, block.tiling.stages
         self.edges = (tiling.rows, tiling.columns)
         self.tile_bytes = [edge * ROW_BYTES for edge in self.edges]
-        self.stage_bytes = sum(self.tile_bytes)
-        tiles, stages = tiling.stages * self.stage_bytes, tiling.stages
+        self.begins = (0, stages * self.tile_bytes[0])
+        tiles = stages * sum(self.tile_bytes)
         assert staged_bytes(tiling) <= tiles
         self.arena = Arena(block.kernel, tiles + 16 * stages, dynamic=True)
         self.memory = SharedMemory(self.arena)
-        self.full = Barriers(self.memory, tiles, stages, 1)
+        self.element = core.element
+        self.boxed = [n for n, source in enumerate(sources) if isinstance(source, Boxes)]
+        writers = WARPGROUP if len(self.boxed) < 2 else 0
+        self.full = Barriers(self.memory, tiles, stages, writers + (1 if self.boxed else 0))
         self.empty = Barriers(self.memory, tiles + 8 * stages, stages, _CONSUMERS // WARP)
         self.maps = block.kernel.maps
         self.thread = gpu_id("thread_id")
@@ -195,29 +138,86 @@ class _Wgmma:
 
     # ---- copies ----------------------------------------------------------------------------------
     def _produce(self) -> None:
-        def step(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-            self.empty.wait(number, before=1)
-            arrived = self.full.expect(number, self.stage_bytes)
-            depth = plus(self.block.first_depth, times(number, self.tiling.depth))
-            base = self._stage(number)
-            for which, source in enumerate(self.sources):
-                self._copy(which, source, depth, further(base, which * self.tile_bytes[0]), arrived)
+        if len(self.boxed) == 2:
+            when(equals(self.thread, _CONSUMERS), lambda: self._steps(0, self._boxes_of_step))
+        else:
+            self._gather()
+
+    def _steps(self, more: int, step: Callable[[ir.Value], None]) -> None:
+        def body(number: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            step(number)
             return []
 
-        when(equals(self.thread, _CONSUMERS), lambda: _nothing(
-            strided(index(0), self.block.steps, 1, [], step)))  # fmt: skip
+        strided(index(0), self.block.steps + more, 1, [], body)
 
-    def _copy(
-        self, which: int, source: Source, depth: ir.Value, target: ir.Value, arrived: ir.Value
-    ) -> None:
-        """The boxes of a factor for one depth: one of all rows, or one for each 64."""
-        product = self.block.product
-        first = self.block.first_column if which else self.block.first_row
-        rows = source.factor.along[0]
-        for number in range(self.edges[which] // 64 if source.by_depth else 1):
-            at = {**self.block.batch, rows: plus(first, 64 * number), product.reduced[0]: depth}
-            place = further(target, number * self.tiling.depth * ROW_BYTES)
-            copy_box(self.maps[which], [at[d] for d in source.order], place, arrived)
+    def _boxes_of_step(self, number: ir.Value) -> None:
+        self.empty.wait(number, before=1)
+        self._copy_boxes(number)
+
+    def _copy_boxes(self, number: ir.Value) -> None:
+        """Those of a step along k, by one thread."""
+        block = self.block
+        arrived = self.full.expect(number, sum(self.tile_bytes[which] for which in self.boxed))
+        firsts = (block.first_row, block.first_column)
+        for map_, which in zip(self.maps, self.boxed, strict=True):
+            source = self.sources[which]
+            assert isinstance(source, Boxes)
+            tile = (self.edges[which], self.tiling.depth)
+            source.copy(
+                map_, block.batch, firsts[which], self._depth(number), tile, self._tile(which, number), arrived
+            )
+
+    def _gather(self) -> None:
+        """All threads of the warpgroup copy. What they do asynchronously they wait for some steps later."""
+        stages, steps = self.tiling.stages, self.block.steps
+        thread = arith.SubIOp(self.thread, index(_CONSUMERS)).result
+        tiles = [
+            source.copies(
+                self.block, self.arena, self.begins[which], self.edges[which], self.element, thread
+            )
+            for which, source in enumerate(self.sources) if isinstance(source, Gathered)
+        ]  # fmt: skip
+        lag = min(_MOST_LAG, stages - 2) if any(isinstance(t, AsyncCopies) for t in tiles) else 0
+        groups = Groups()
+        if any(isinstance(tile, AsyncCopies) for tile in tiles):
+            groups.begin()
+
+        together = sum(self.edges) <= ROWS_HELD
+
+        def copy(number: ir.Value) -> None:
+            depth, stage = self._depth(number), modulo(number, stages)
+            read: dict[int, list[ir.Value]] = {}
+            for place, tile in enumerate(tiles):
+                if isinstance(tile, ChunkCopies) and (together or not read):
+                    read[place] = tile.read(depth)
+            self.empty.wait(number, before=1)
+            if self.boxed:
+                when(equals(thread, 0), lambda: self._copy_boxes(number))
+            for place, tile in enumerate(tiles):
+                if isinstance(tile, ChunkCopies):
+                    tile.put(stage, read[place] if place in read else tile.read(depth))
+                else:
+                    tile.fill(stage, depth)
+
+        def step(number: ir.Value) -> None:
+            if lag:
+                when(below(number, steps), lambda: copy(number))
+            else:
+                copy(number)
+            groups.commit()
+            groups.wait(lag)
+            fence_written()
+            if lag:
+                late = arith.CmpIOp(arith.CmpIPredicate.uge, number, index(lag)).result
+                done = arith.SubIOp(number, index(lag)).result
+                when(late, lambda: self.full.arrive(done))
+            else:
+                self.full.arrive(number)
+
+        self._steps(lag, step)
+
+    def _depth(self, number: ir.Value) -> ir.Value:
+        return plus(self.block.first_depth, times(number, self.tiling.depth))
 
     # ---- products --------------------------------------------------------------------------------
     def _consume(self) -> None:
@@ -228,9 +228,9 @@ class _Wgmma:
             self.full.wait(number)
             (sums,) = carried
             begin_products()
-            base = self._stage(number)
+            tiles = [self._tile(which, number) for which in range(2)]
             for part in range(ROW_BYTES // 32):
-                sums = self._multiply(base, warpgroup, part, sums)
+                sums = self._multiply(tiles, warpgroup, part, sums)
             end_products()
             wait_for_products(1)
             # The step before this one is done: its depth may be overwritten.
@@ -245,14 +245,13 @@ class _Wgmma:
         self._store(sums, lane)
 
     def _multiply(
-        self, base: ir.Value, warpgroup: ir.Value, part: int, sums: ir.Value
+        self, tiles: Sequence[ir.Value], warpgroup: ir.Value, part: int, sums: ir.Value
     ) -> ir.Value:
         """32 bytes of k: 64 rows for each warpgroup."""
         a, b = self.sources
         i64 = ir.IntegerType.get_signless(64)
         mine = arith.IndexCastOp(i64, times(warpgroup, 64 * ROW_BYTES)).result
-        left = arith.AddIOp(base, mine).result
-        right = further(base, self.tile_bytes[0])
+        left, right = arith.AddIOp(tiles[0], mine).result, tiles[1]
         is_whole = isinstance(self.block.product.element, ir.IntegerType)
         return multiply(
             sums, self._descriptor(left, part, a), self._descriptor(right, part, b),
@@ -285,9 +284,7 @@ class _Wgmma:
         named_barrier(_CONSUMERS)
         self.block.store_tile(buffer, tiling.rows, _CONSUMERS, 0)
 
-    def _stage(self, number: ir.Value) -> ir.Value:
-        return self.memory.at(times(modulo(number, self.tiling.stages), self.stage_bytes))
-
-
-def _nothing(values: Sequence[ir.Value]) -> None:
-    assert not values
+    def _tile(self, which: int, number: ir.Value) -> ir.Value:
+        """Where a factor's part of a step along k is in shared memory."""
+        size = self.tile_bytes[which]
+        return self.memory.at(plus(times(modulo(number, self.tiling.stages), size), self.begins[which]))

@@ -97,6 +97,17 @@ def fence_barriers() -> None:
     ir.Operation.create("nvvm.fence.mbarrier.init")
 
 
+def fence_written() -> None:
+    """What this thread has written to shared memory is seen by products of whoever it lets know."""
+    ir.Operation.create(
+        "nvvm.fence.proxy",
+        attributes={
+            "kind": ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
+            "space": ir.Attribute.parse("#nvvm.shared_space<cta>"),
+        },
+    )
+
+
 def named_barrier(threads: int) -> None:
     """The first threads of a block, those that multiply, wait for each other."""
     ir.Operation.create(

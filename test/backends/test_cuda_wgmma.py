@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import simt
+import simt_mma
 from simt_program import Program
 
 import lamina
@@ -24,7 +25,8 @@ from lamina.passes.gpu import product_choice
 from lamina.passes.gpu.product_tiling import Tiling, choose_tiling
 
 _RANDOM = np.random.default_rng(0)
-_BF16, _E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+_BF16, _E4M3, _E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+_F32 = np.dtype(np.float32)
 
 
 def _x(*shape: int, dtype: Any = _BF16) -> np.ndarray:
@@ -35,6 +37,20 @@ def _x(*shape: int, dtype: Any = _BF16) -> np.ndarray:
 
 def _wide(of: Any) -> Callable[..., Any]:
     return lambda x, w: lax.dot(x, w.T, preferred_element_type=of)
+
+
+def tf32(x, w):
+    return lax.dot(x, w, precision="tensorfloat32")
+
+
+def convolved(x, w, strides=(1, 1), **options):
+    layouts = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, w, strides, "SAME", dimension_numbers=layouts, **options)
+
+
+def _gradient(which: int, **options: Any) -> Callable[..., Any]:
+    """Of a convolution, with respect to its input or its weights."""
+    return lambda x, w, y: lamina.vjp(lambda x, w: convolved(x, w, **options), x, w)[1](y)[which]
 
 
 def _heads(q, k):
@@ -49,7 +65,33 @@ PRODUCTS: dict[str, tuple[Callable, tuple, int]] = {
     "gram_parts": (lambda x: x @ x.T, (_x(40, 320),), 64),
     "f8": (_wide(np.float32), (_x(40, 160, dtype=_E4M3), _x(72, 160, dtype=_E4M3)), 64),
     "int8": (_wide(np.int32), (_x(40, 160, dtype=np.int8), _x(264, 160, dtype=np.int8)), 256),
+    # Several dimensions that lie in memory as one.
+    "tokens": (lambda x, w: jnp.einsum("bsd,dhk->bshk", x, w), (_x(2, 20, 72), _x(72, 3, 24)), 64),
+    "outer": (lambda x, y: jnp.einsum("bsd,bsn->dn", x, y), (_x(3, 40, 72), _x(3, 40, 136)), 128),
+    # Factors that threads copy: of 8 and 32 bits, which do not lie along k, and windows.
+    "tf32": (lambda x, w, b: jnp.tanh(tf32(x, w.T) / 9 + b),
+             (_x(40, 100, dtype=_F32), _x(72, 100, dtype=_F32), _x(72, dtype=_F32)), 64),
+    "tf32_turned": (lambda x, w: tf32(x.T, w), (_x(104, 140, dtype=_F32), _x(104, 136, dtype=_F32)), 128),
+    "tf32_right": (tf32, (_x(40, 100, dtype=_F32), _x(100, 260, dtype=_F32)), 256),
+    "f8_turned": (lambda x, w: lax.dot(x, w, preferred_element_type=np.float32),
+                  (_x(40, 160, dtype=_E5M2), _x(160, 136, dtype=_E5M2)), 128),
+    "int8_turned": (lambda x, w: lax.dot(x.T, w, preferred_element_type=np.int32),
+                    (_x(272, 140, dtype=np.int8), _x(272, 72, dtype=np.int8)), 64),
+    "conv": (lambda x, w, b: lamina.nn.relu(convolved(x, w, (2, 2)) + b),
+             (_x(2, 9, 9, 24), _x(3, 3, 24, 136), _x(136)), 128),
+    "conv_dilated": (functools.partial(convolved, rhs_dilation=(2, 1)), (_x(2, 7, 6, 16), _x(3, 2, 16, 72)), 64),
+    "conv_input": (_gradient(0, strides=(2, 2)), (_x(2, 6, 6, 24), _x(3, 3, 24, 16), _x(2, 3, 3, 16)), 64),
+    "conv_weights": (_gradient(1), (_x(2, 6, 7, 24), _x(3, 3, 24, 16), _x(2, 6, 7, 16)), 64),
+    "conv_tf32": (functools.partial(convolved, precision="tensorfloat32"),
+                  (_x(2, 7, 6, 12, dtype=_F32), _x(3, 2, 12, 136, dtype=_F32)), 128),
+    "conv_int8": (functools.partial(convolved, preferred_element_type=np.int32),
+                  (_x(2, 5, 6, 32, dtype=np.int8), _x(3, 3, 32, 72, dtype=np.int8)), 64),
 }
+
+
+# Of those, the factors that are copied as boxes, where that is not both.
+BOXES = {"tf32_turned": 0, "tf32_right": 1, "f8_turned": 1, "int8_turned": 0, "conv": 1, "conv_dilated": 1,
+         "conv_input": 0, "conv_weights": 1, "conv_tf32": 0, "conv_int8": 0}  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -59,7 +101,7 @@ def small_tiles() -> Iterator[None]:
     def chosen(sizes: Any, unit: Any, arch: str, largest: int = 128) -> Tiling:
         if not unit.is_warpgroup:
             return Tiling(unit, 32, 32, 64 // unit.bytes, 3, 1, 1)
-        columns = next((c for _, a, c in PRODUCTS.values() if _is(sizes, a)), 64)
+        columns = max((edge for edge in (64, 128, 256) if edge <= sizes[2]), default=64)
         stages, parts = (2 if columns == 64 else 3), (2 if sizes[3] > 300 else 1)
         return Tiling(unit, 128, columns, 128 // unit.bytes, stages, parts)
 
@@ -73,10 +115,6 @@ def _small_products_too() -> Iterator[None]:
         yield
 
 
-def _is(sizes: tuple[int, ...], arguments: tuple) -> bool:
-    return sizes[3] in arguments[0].shape and set(sizes[1:3]) <= {n for a in arguments for n in a.shape}
-
-
 _programs: dict[str, Program] = {}
 
 
@@ -88,7 +126,8 @@ def _program(name: str) -> Program:
 
 @functools.cache
 def _text(name: str) -> tuple[str, str]:
-    ((symbol, kernel),) = _program(name).kernels.items()
+    kernels = _program(name).kernels.items()
+    ((symbol, kernel),) = [each for each in kernels if "wgmma" in each[1].ptx]
     return symbol, kernel.texts["gpu"]
 
 
@@ -101,12 +140,13 @@ def _close(found: Any, wanted: Any) -> bool:
 def test_emulated(name: str) -> None:
     function, arguments, columns = PRODUCTS[name]
     program = _program(name)
-    assert re.search(rf'lamina.tiling = "wgmma.\w+ 128x{columns}x', _text(name)[1])
+    text, ptx = _text(name)[1], program.kernels[_text(name)[0]].ptx
+    assert re.search(rf'lamina.tiling = "wgmma.\w+ 128x{columns}x', text)
     assert _close(program.run()[0], lamina.jit(function)(*arguments))
-    (kernel,) = program.kernels.values()
-    ptx = kernel.ptx
-    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k" in ptx
-    assert "cp.async.bulk.tensor." in ptx and ".extern .shared .align 1024" in ptx
+    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k" in ptx and ".extern .shared .align 1024" in ptx
+    boxes = BOXES.get(name, 2)
+    assert text.count("box = ") == boxes and ("cp.async.bulk.tensor." in ptx) == (boxes > 0)
+    assert ("fence.proxy.async.shared::cta" in ptx) == (boxes < 2)
 
 
 def _without_one(text: str, op: str, count: int) -> Iterator[str]:
@@ -133,6 +173,84 @@ def test_nothing_that_orders_is_needless(op: str, count: int, what: str) -> None
             _program("plain").run({symbol: broken})
 
 
+_BY_THREADS = [
+    ("gpu.barrier", 1, "race"),
+    ("nvvm.barrier", 2, "race"),
+    ("nvvm.mbarrier.try_wait.parity", 2, "race|deadlock|expected"),
+    ("nvvm.mbarrier.arrive %", 2, "deadlock"),
+    ("nvvm.fence.proxy", 1, "race"),
+    ("nvvm.wgmma.fence", 1, "race"),
+    ("nvvm.wgmma.wait.group", 2, "race|deadlock"),
+]
+
+
+@pytest.mark.parametrize("name, op, count, what", [
+    *(("tf32_turned", *row) for row in _BY_THREADS),
+    *(("conv", *row) for row in _BY_THREADS),
+    ("conv", "nvgpu.device_async_wait", 1, "race"),
+    ("conv", "nvgpu.device_async_create_group %", 1, "race"),
+    ("conv", "nvvm.fence.mbarrier.init", 1, "race"),
+    ("conv", "nvvm.mbarrier.arrive.expect_tx", 1, "deadlock|expected"),
+])  # fmt: skip
+def test_nothing_that_orders_what_threads_copy_is_needless(name: str, op: str, count: int, what: str) -> None:
+    symbol, text = _text(name)
+    for broken in _without_one(text, op, count):
+        with pytest.raises(simt.SimtError, match=what):
+            _program(name).run({symbol: broken})
+
+
+def _spoiled(text: str) -> Iterator[str]:
+    """Descriptors' distances and swizzle, the step along k, what threads swizzle, and boxes."""
+    bits = {int(n) for n in re.findall(r"arith.constant (\d{15,}) : i64", text)}
+    yield from (text.replace(str(n), str(n ^ change)) for n in bits for change in (1 << 33, 3 << 62))
+    step = "arith.constant 32 : i64" if "arith.constant 32 : i64" in text else "arith.constant 2048 : i64"
+    yield text.replace(step, "arith.constant 64 : i64")
+    if "arith.xori" in text:
+        yield text.replace("arith.xori", "arith.addi")
+        yield text.replace("arith.xori", "arith.ori")
+    yield from (text[:m.start(1)] + str(int(m[1]) - 16) + text[m.end(1):]
+                for m in re.finditer(r"strides = array<i64: (\d+)", text))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [
+    "f8", "tf32", "tf32_turned", "tf32_right", "f8_turned", "conv", "conv_weights", "tokens",
+])  # fmt: skip
+def test_spoiled_layouts_give_wrong_sums(name: str) -> None:
+    symbol, text = _text(name)
+    function, arguments, _ = PRODUCTS[name]
+    wanted = lamina.jit(function)(*arguments)
+    for each in _spoiled(text):
+        assert each != text
+        try:
+            found = _program(name).run({symbol: each})[0]
+        except AssertionError:  # the emulator refuses it
+            continue
+        assert not _close(found, wanted)
+
+
+def test_tf32_is_rounded_not_cut() -> None:
+    """By the accelerator, whose boxes say so, and by threads."""
+
+    def rounded(x):
+        return simt_mma.round_to_tf32(x).astype(np.float64)
+
+    (x, w), (y, z) = PRODUCTS["tf32_right"][1], PRODUCTS["tf32_turned"][1]
+    wanted = rounded(x) @ rounded(w)
+    tight = {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(_program("tf32_right").run()[0], wanted, **tight)
+    np.testing.assert_allclose(_program("tf32_turned").run()[0], rounded(y.T) @ rounded(z), **tight)
+    symbol, text = _text("tf32_right")
+    (cut,) = _program("tf32_right").run({symbol: text.replace("element = tf32", "element = f32")})
+    assert not np.allclose(cut, wanted, **tight)
+
+
+def test_threads_copy_without_conflicts() -> None:
+    for name in ("conv", "conv_weights", "conv_int8"):
+        program = _program(name)
+        program.run()
+        assert not program.conflicts, name
+
+
 def test_wrong_descriptors_give_wrong_sums() -> None:
     """Offsets between blocks or between 8 rows, the swizzle, a step along k, a layout."""
     symbol, text = _text("plain")
@@ -149,6 +267,16 @@ def test_wrong_descriptors_give_wrong_sums() -> None:
             assert not _close(_program("plain").run({symbol: each})[0], wanted)
         except simt.SimtError:
             pass
+
+
+@pytest.mark.parametrize("name", ["tokens", "tf32", "tf32_right", "f8_turned", "conv"])
+def test_the_runtime_launches_them(name: str) -> None:
+    function, arguments, _ = PRODUCTS[name]
+    with fake_driver.installed(fake_driver.FakeDriver()) as driver:
+        gpu = lamina.devices("cuda")[0]
+        found = lamina.jit(function)(*(lamina.device_put(x, gpu) for x in arguments))
+        assert _close(found, lamina.jit(function)(*arguments))
+        assert driver.count("cuTensorMapEncodeTiled") == BOXES.get(name, 2)
 
 
 def test_launched_by_the_runtime() -> None:
@@ -180,14 +308,28 @@ def test_a_driver_without_tensor_maps(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _close(found, lamina.jit(lambda x: x @ x + 1)(np.asarray(x)))
 
 
-def test_large_products_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def _of(*shape: int, dtype: Any = _BF16) -> Any:
+    return lamina.ShapeDtypeStruct(shape, dtype)
+
+
+@pytest.mark.parametrize("function, arrays, arch, wanted", [
+    (jnp.matmul, (_of(8192, 8192),) * 2, "sm_90a", "wgmma.bf16 128x256x64"),
+    (jnp.matmul, (_of(8192, 8192),) * 2, "sm_90", "mma.bf16"),
+    (jnp.matmul, (_of(8192, 8190), _of(8190, 8192)), "sm_90a", "mma.bf16"),  # rows are not aligned
+    (tf32, (_of(4096, 4096, dtype=_F32),) * 2, "sm_90a", "wgmma.tf32 128x256x32"),
+    (tf32, (_of(4096, 4096, dtype=_F32),) * 2, "sm_80", "mma.tf32"),
+    (tf32, (_of(4096, 4096, dtype=_F32),) * 2, "sm_100a", "mma.tf32"),
+    (tf32, (_of(4096, 4094, dtype=_F32), _of(4094, 4096, dtype=_F32)), "sm_90a", "mma.tf32"),
+    (jnp.matmul, (_of(4096, 4096, dtype=_F32),) * 2, "sm_90a", "fma32"),  # which did not ask for it
+    (jnp.matmul, (_of(4096, 4096, dtype=_E4M3),) * 2, "sm_90a", "wgmma.e4m3 128x256x128"),
+    (jnp.matmul, (_of(4096, 4096, dtype=_E4M3),) * 2, "sm_100a", "mma.e4m3"),
+    (convolved, (_of(32, 56, 56, 64), _of(3, 3, 64, 256)), "sm_90a", "wgmma.bf16 128x256x64"),
+    (convolved, (_of(32, 56, 56, 3), _of(3, 3, 3, 256)), "sm_90a", "mma.bf16"),  # 6 bytes lie together
+    (convolved, (_of(32, 56, 56, 64), _of(3, 3, 64, 256)), "sm_80", "mma.bf16"),
+])  # fmt: skip
+def test_large_products_use_it(
+    monkeypatch: pytest.MonkeyPatch, function: Callable, arrays: tuple, arch: str, wanted: str
+) -> None:
     monkeypatch.setattr(product_choice, "choose_tiling", choose_tiling)
-    for inner, arch, wanted in [
-        (8192, "sm_90a", "wgmma.bf16 128x256x64"),
-        (8192, "sm_90", "mma.bf16"),
-        (8190, "sm_90a", "mma.bf16"),  # rows are not aligned
-    ]:
-        arrays = [lamina.ShapeDtypeStruct(s, _BF16) for s in ((8192, inner), (inner, 8192))]
-        program = Program(jnp.matmul, *arrays, arch=arch)
-        (kernel,) = program.kernels.values()
-        assert f'lamina.tiling = "{wanted}' in kernel.texts["gpu"]
+    (kernel,) = Program(function, *arrays, arch=arch).kernels.values()
+    assert f'lamina.tiling = "{wanted}' in kernel.texts["gpu"]

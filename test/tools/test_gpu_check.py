@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +32,8 @@ def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def some(sizes: Any) -> dict[str, Any]:
         found = every(sizes)
-        names = "copy", "sum of rows", "launch", "loop of scalars", "loop of lanes", "matmul bf16 by kernel"
+        names = ("copy", "sum of rows", "launch", "loop of scalars", "loop of lanes", "matmul bf16 by kernel",
+                 "matmul tf32 by kernel", "matmul f8", "convolution bf16")  # fmt: skip
         few = {name: found[name] for name in names}
         return few | {"broken": lambda: 1 / 0}
 
@@ -43,7 +45,9 @@ def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "ZeroDivisionError" in found["rates"]["broken"]["error"]
     assert found["rates"]["ratios"]["sum of rows of copy"] > 0
     assert found["rates"]["loop of lanes"]["seconds_per_step"] > 0
-    assert found["rates"]["matmul bf16 by kernel"]["tiling"].startswith("mma.bf16")
+    for name, kind in [("matmul bf16 by kernel", "bf16"), ("matmul tf32 by kernel", "tf32"),
+                       ("matmul f8", "e4m3"), ("convolution bf16", "bf16")]:  # fmt: skip
+        assert re.match(rf"(wg)?mma\.{kind} ", found["rates"][name]["tiling"]), name
 
 
 def test_what_tests_say(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
