@@ -317,7 +317,8 @@ def _is_fill_of_input(op: ir.Operation) -> bool:
 
 def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
     """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
-    return _strides(value.type, map_)[dimension]
+    strides = _strides(value.type, map_)
+    return strides[dimension] if dimension < len(strides) else 0
 
 
 @functools.lru_cache(1024)
