@@ -244,12 +244,14 @@ class _Block:
         self.element = plan.sources[0].map.element
 
     # ---- copies ----------------------------------------------------------------------------------
-    def _begin(self) -> None:
-        """Barriers; q, and the first tiles of k and v."""
+    def _initialise(self) -> None:
         for barriers in (self.queries.there, self.keys.there, self.keys.free,
                          self.values.there, self.values.free):  # fmt: skip
             barriers.initialise()
         fence_barriers()
+
+    def _begin(self) -> None:
+        """q, and the first tiles of k and v."""
         shape = self.shape
         extents = [shape.extents[d] for d in shape.rows]
         rows = dict(zip(shape.rows, positions(self.scores.first, extents)))
@@ -285,8 +287,9 @@ class _Block:
     def emit(self) -> None:
         """Step after step: its scores, while the values of the one before are added."""
         self.steps = self.scores.steps()
-        when(equals(self.thread, 0), self._begin)
+        when(equals(self.thread, 0), self._initialise)
         barrier()
+        when(equals(self.thread, 0), self._begin)
         columns, pairs = self.shape.value_width, self.tiles.keys // 4
         first, zero = index(0), zero_of(ir.F32Type.get())
         self.queries.there.wait(first)

@@ -10,11 +10,11 @@
 // CHECK-SAME: lamina.tensor_maps = [{argument = 0 : i64, box = array<i64: 64, 128, 1>, element = bf16, offset = 0 : i64, sizes = array<i64: 128, 1024, 2>, strides = array<i64: 256, 262144>}, {argument = 1
 // CHECK: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
+// CHECK: gpu.barrier
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[Q]],
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[K]],
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[V]],
 // CHECK-COUNT-4: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[K]],
-// CHECK: gpu.barrier
 // CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: nvvm.wgmma.fence
 // CHECK-COUNT-8: nvvm.wgmma.mma_async {{.*}} <m = 64, n = 128, k = 16>
