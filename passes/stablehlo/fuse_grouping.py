@@ -312,7 +312,7 @@ class Grouping:
                 (group,) = wanted
                 self._join(position, group, wanted[group])
                 return
-        if fuse_ops.is_small_operation(op.op) and (moves or not readers):
+        if fuse_ops.is_small_operation(op, self.seen) and (moves or not readers):
             self._clone(position, wanted, readers, counts=not moves)
             return
         for group, places in wanted.items():

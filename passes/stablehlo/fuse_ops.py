@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from lamina.dialects.constants import is_splat
@@ -78,6 +78,8 @@ class SeenValues:
 
     def __init__(self) -> None:
         self._known: dict[ir.Value, SeenValue] = {}
+        self.libraries: dict[Hashable, str | None] = {}
+        """Of products, by what they do to which types."""
 
     def of_results(self, op: ir.Operation, name: str, position: int) -> tuple[SeenValue, ...]:
         """The results of the op of this name at this position."""
@@ -132,7 +134,7 @@ class Seen:
     a hundred lookups. Holds while the op is not changed."""
 
     __slots__ = (
-        "_key", "_library", "_library_products", "_map_key", "cheap", "elementwise", "joins_loops",
+        "_key", "_libraries", "_library", "_library_products", "_map_key", "cheap", "elementwise", "joins_loops",
         "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
     )  # fmt: skip
 
@@ -154,6 +156,7 @@ class Seen:
         self.joins_loops = elementwise or known.mapped or known.leaf
         self.stays_in_main = known.stays_in_main
         self.cheap = known.cheap
+        self._libraries = values.libraries
         self._library: list[str | None] = []
         self._key: Hashable = None
         self._map_key: object = None
@@ -161,9 +164,20 @@ class Seen:
     @property
     def library(self) -> str | None:
         """As `library_of`."""
+        if self.joins_loops:
+            return None
         if not self._library:
-            self._library.append(library_of(self.op, self._library_products))
+            self._library.append(self._found_library())
         return self._library[0]
+
+    def _found_library(self) -> str | None:
+        if self.name != "stablehlo.dot_general":
+            return library_of(self.op, self._library_products)
+        known = self._libraries  # many products are of the same types
+        key = (self.key, *[value.type for value in self.operands])
+        if key not in known:
+            known[key] = library_of(self.op, self._library_products)
+        return known[key]
 
     @property
     def key(self) -> Hashable:
@@ -218,34 +232,40 @@ def is_cheap(name: str) -> bool:
     return name in CHEAP or name in MAPPED or (name in LEAVES and name != "stablehlo.gather")
 
 
-def is_small_operation(op: ir.Operation) -> bool:
-    """Whether a copy of an op in each group that needs it adds no reading from memory.
+def is_small_operation(op: Seen, block: Sequence[Seen]) -> bool:
+    """Whether a copy of an op of a block in each group that needs it adds no reading from memory.
 
     So for what reads at most one array, and for cheap ops on arrays that are in memory anyway.
     """
-    name = op.name
-    if name in MAPPED or name in ("stablehlo.iota", "stablehlo.slice", "stablehlo.reverse"):
+    if op.mapped or op.name in ("stablehlo.iota", "stablehlo.slice", "stablehlo.reverse"):
         return True
-    if name not in CHEAP:
+    if op.name not in CHEAP:
         return False
-    arrays = [v for v in op.operands if v.type.shape and not _is_free(v)]
-    return len(arrays) <= 1 or all(_is_in_memory(v) for v in arrays)
+    arrays = [v for v in op.operands if v.shape and not _is_free(v, block)]
+    return len(arrays) <= 1 or all(_is_in_memory(v, block) for v in arrays)
 
 
-def _is_free(value: ir.Value) -> bool:
-    op = defining(value)
+def _is_free(value: SeenValue, block: Sequence[Seen]) -> bool:
+    if value.cloned:
+        return True
+    if value.maker is not None:
+        maker = block[value.maker]
+        if maker.name == "stablehlo.broadcast_in_dim":
+            return not maker.operands[0].shape
+        return maker.name == "stablehlo.iota"
+    op = defining(value.value)
     if op is None:
         return False
     if op.name == "stablehlo.broadcast_in_dim":
         return not op.operands[0].type.shape
-    return op.name == "stablehlo.iota" or is_clonable_constant(op)
+    return op.name == "stablehlo.iota"
 
 
-def _is_in_memory(value: ir.Value) -> bool:
-    op = defining(value)
-    if op is None:
-        return True
-    return not (is_elementwise(op) or op.name in MAPPED or op.name in LEAVES)
+def _is_in_memory(value: SeenValue, block: Sequence[Seen]) -> bool:
+    if value.maker is not None:
+        return not block[value.maker].joins_loops
+    op = defining(value.value)
+    return op is None or not joins_loops(op)
 
 
 def library_of(op: ir.Operation, products: bool = True) -> str | None:
