@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from lamina.dialects.builders.creation import (
@@ -33,7 +34,28 @@ def dot_general(
     precision: str | tuple[str, str] | None = None,
 ) -> Value:
     """Sum of products over the contracting dimensions: batch, then lhs's, then rhs's free ones."""
-    left, right = lhs.type.shape, rhs.type.shape
+    axes = (tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting))
+    key = (lhs.type, rhs.type, axes, dtype, precision)
+    known = _seen.products.get(key)
+    if known is None:
+        if len(_seen.products) == _MOST_SEEN:
+            _seen.products.clear()
+        known = _seen.products[key] = _product(lhs.type, rhs.type, axes, dtype, precision)
+    result, attributes = known
+    return create(
+        "stablehlo.dot_general", results=[result], operands=[lhs, rhs], attributes=attributes
+    ).result
+
+
+_Axes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def _product(
+    lhs: ir.Type, rhs: ir.Type, axes: _Axes, dtype: Any, precision: str | tuple[str, str] | None
+) -> tuple[ir.Type, dict[str, ir.Attribute]]:
+    """The type and the attributes of a dot_general."""
+    lhs_batch, rhs_batch, lhs_contracting, rhs_contracting = axes
+    left, right = lhs.shape, rhs.shape
     bound_left = {*lhs_batch, *lhs_contracting}
     bound_right = {*rhs_batch, *rhs_contracting}
     shape = [left[i] for i in lhs_batch]
@@ -44,12 +66,18 @@ def dot_general(
             list(lhs_batch), list(rhs_batch), list(lhs_contracting), list(rhs_contracting)
         )
     } | _precision_config(precision)
-    return create(
-        "stablehlo.dot_general",
-        results=[tensor(shape, element_type(dtype))],
-        operands=[lhs, rhs],
-        attributes=attributes,
-    ).result
+    return tensor(shape, element_type(dtype)), attributes
+
+
+class _Seen(threading.local):
+    """What products of these types are in this thread's context, with which they go."""
+
+    def __init__(self) -> None:
+        self.products: dict[Hashable, tuple[ir.Type, dict[str, ir.Attribute]]] = {}
+
+
+_seen = _Seen()
+_MOST_SEEN = 1024
 
 
 def _precision_config(precision: str | tuple[str, str] | None) -> dict[str, ir.Attribute]:
