@@ -43,10 +43,15 @@ class Option(Generic[T]):
         self.affects_calls = affects_trace or affects_calls
         text = os.environ.get(self.variable)
         try:
-            self._global: T = parse(text) if text is not None else default
+            value: T = parse(text) if text is not None else default
         except ValueError as e:
             raise ValueError(f"environment variable {self.variable}={text!r}: {e}") from None
-        self._local = threading.local()
+
+        class Values(threading.local):
+            """A thread's value hides the process's, which is the class's."""
+
+        Values.value = value  # type: ignore[attr-defined]
+        self._values: Any = Values()
         _options[name] = self
 
     @property
@@ -56,12 +61,13 @@ class Option(Generic[T]):
 
     @property
     def value(self) -> T:
-        return getattr(self._local, "value", self._global)
+        found: T = self._values.value
+        return found
 
     def set(self, value: T) -> None:
         """Sets the process-wide value; ValueError where it is none that the setting takes."""
         self._checked(value)
-        self._global = value
+        type(self._values).value = value
         if self.affects_calls:
             _changed("process")
 
@@ -75,9 +81,9 @@ class Option(Generic[T]):
     @contextmanager
     def __call__(self, new_val: T = True) -> Iterator[None]:  # type: ignore[assignment]
         self._checked(new_val)
-        had = hasattr(self._local, "value")
-        old = getattr(self._local, "value", None)
-        self._local.value = new_val
+        had = "value" in vars(self._values)
+        old = self._values.value
+        self._values.value = new_val
         if self.affects_calls:
             _nesting.depth += 1
             _changed("thread")
@@ -85,9 +91,9 @@ class Option(Generic[T]):
             yield
         finally:
             if had:
-                self._local.value = old
+                self._values.value = old
             else:
-                del self._local.value
+                del self._values.value
             if self.affects_calls:
                 _nesting.depth -= 1
                 _changed("thread" if _nesting.depth else "thread ends")

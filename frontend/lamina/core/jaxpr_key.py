@@ -40,7 +40,8 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._numbers: dict[Any, int] = {}  # variables, and jaxprs met before
-        self._types: dict[tuple[Any, Any, Any], str] = {}
+        self._types: dict[int, str] = {}  # by what the jaxpr holds: few types are equal to others
+        self._dtypes: dict[np.dtype, str] = {}
 
     def jaxpr(self, jaxpr: Jaxpr) -> None:
         numbers, type_of = self._numbers, self._type
@@ -65,10 +66,9 @@ class _Writer:
         self.lines.append(f"return {' '.join(outs)}")
 
     def _type(self, aval: ShapedArray) -> str:
-        key = (aval.shape, aval.dtype, aval.vma)
-        text = self._types.get(key)
+        text = self._types.get(id(aval))
         if text is None:
-            text = self._types[key] = aval.str_short()
+            text = self._types[id(aval)] = aval.str_short()
         return text
 
     def _literal(self, literal: Literal) -> str:
@@ -97,6 +97,11 @@ class _Writer:
             return f"{kind.__name__}({','.join([self._param(item) for item in value])})"
         if kind is np.ndarray:
             return f"{value.dtype.name}{value.shape}{value.tobytes().hex()}"
+        if isinstance(value, np.dtype):
+            known = self._dtypes.get(value)
+            if known is None:
+                known = self._dtypes[value] = f"{kind.__name__} {param_text(value)}"
+            return known
         text = param_text(value)
         if " at 0x" in text or "..." in text or kind.__repr__ is object.__repr__:
             raise _NoText  # says where it is or only a part, not what it is
