@@ -98,13 +98,13 @@ class _Writer:
         return self._blocks.factor(self._buffers[value], [of[d] for d in range(len(of))], shifts)
 
     def _key_rows(
-        self, of: dict[int, int], value: ir.Value, at: Position, keys: int, width: int
+        self, of: dict[int, int], value: ir.Value, at: Position, keys: int, copy: ir.Value | None
     ) -> Factor:
-        """Keys' rows of an operand, as they are or as f32."""
+        """Keys' rows of an operand as f32: as they are, or in a copy."""
         blocks, dim = self._blocks, self._shape.keys_dim
-        if is_f32(self._buffers[value]):
+        if copy is None:
             return self._operand(of, value, {dim: blocks.key})
-        copy = array(keys, width)
+        width = ir.MemRefType(copy.type).shape[1]
         blocks.rows(self._operand(of, value, {}), copy, at, (dim, keys), width)
         return blocks.factor(copy, (blocks.key, blocks.width))
 
@@ -131,8 +131,16 @@ class _Writer:
         shape, n = self._shape, self._queries
         self._q, self._scores = array(shape.width, n), array(self._keys, n)
         self._totals = array(n, shape.value_width)
+        # Of 16 bits: for all steps, also for the last one, which may have fewer keys.
+        attention = self._attention
+        q_at = attention.queries_operand
+        q, k = attention.product.operands[q_at], attention.product.operands[1 - q_at]
+        v = attention.values.operands[1 - attention.probabilities_operand]
+        self._k, self._v = (
+            None if is_f32(self._buffers[of]) else array(self._keys, width)
+            for of, width in ((k, shape.width), (v, shape.value_width))
+        )
         self._top, self._origin, self._factor, self._sum = (array(n) for _ in range(4))
-        q = self._attention.product.operands[self._attention.queries_operand]
         self._blocks.turn(
             self._operand(shape.of_q, q, {}), self._q, at, (self._query, n), shape.width
         )
@@ -165,7 +173,7 @@ class _Writer:
         shape, attention, blocks = self._shape, self._attention, self._blocks
         at = {**at, shape.keys_dim: first}
         k = self._key_rows(
-            shape.of_k, attention.product.operands[1 - attention.queries_operand], at, keys, shape.width
+            shape.of_k, attention.product.operands[1 - attention.queries_operand], at, keys, self._k
         )
         q = blocks.factor(self._q, (blocks.width, blocks.query))
         scores = blocks.factor(self._scores, (blocks.key, blocks.query))
@@ -177,7 +185,7 @@ class _Writer:
         self._exponentials(keys)
         v = self._key_rows(
             shape.of_v, attention.values.operands[1 - attention.probabilities_operand],
-            at, keys, shape.value_width,
+            at, keys, self._v,
         )  # fmt: skip
         totals = blocks.factor(self._totals, (blocks.query, blocks.width))
 
