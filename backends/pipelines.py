@@ -228,6 +228,7 @@ CPU_KERNEL_LLVM = (
     "convert-cf-to-llvm",
     "convert-ub-to-llvm",
     "reconcile-unrealized-casts",
+    "cse",  # a seventh of all by now is written twice, or not used: parts of descriptors, constants
     "llvm-elements-as-bytes",
     "llvm-call-task-runner",
     "llvm-portable-float-constants",
