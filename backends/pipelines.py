@@ -138,7 +138,7 @@ CPU_KERNEL_PREPARE = (
 # Kernels that are written as loops on buffers, by a word of their text: before all else is done, and
 # lowered with what that leaves of StableHLO on scalars.
 CPU_KERNEL_WRITTEN = (
-    ('lamina.kind = "attention"', "linalg-write-attention{vector-bits=VECTOR_BITS}"),
+    ('lamina.kind = "attention"', "linalg-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
     (
         'lamina.kind = "attention_gradient"',
         "linalg-write-attention-gradient{vector-bits=VECTOR_BITS}",

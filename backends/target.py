@@ -12,7 +12,7 @@ CUDA_ARCHITECTURES = (
 )  # fmt: skip
 _WITH_F8 = ("sm_89", "sm_90", "sm_90a")
 """Architectures whose tensor cores take f8 only from a later version of PTX on than LLVM writes."""
-_PRODUCT_FEATURES = ("amx-int8", "amx-bf16", "avx512vnni")
+_PRODUCT_FEATURES = ("amx-int8", "amx-bf16", "avx512bf16", "avx512vnni")
 DEFAULT_CUDA_ARCHITECTURE = "sm_90a"
 
 
@@ -85,7 +85,7 @@ class Target:
 
     @property
     def product_features(self) -> str:
-        """Those features that `linalg-group-products` knows, with `+` between them."""
+        """Those features that multiply narrow numbers, with `+` between them."""
         return "+".join(name for name in _PRODUCT_FEATURES if f"+{name}" in self.features.split(","))
 
     def describe(self) -> dict[str, Any]:

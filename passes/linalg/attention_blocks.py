@@ -16,6 +16,7 @@ from lamina.passes.linalg.group_packing import turned
 from lamina.passes.linalg.register_blocks import (
     Block,
     Factor,
+    Multiply,
     emit_block,
     load_vector,
     moved,
@@ -71,7 +72,7 @@ class Blocks:
     def product(
         self, factors: tuple[Factor, Factor], target: Factor, row: Range, column: Range,
         reduced: Range, at: Position, initial: Callable[[Position, ir.VectorType], ir.Value],
-        terms: ir.Value | None = None,
+        terms: ir.Value | None = None, multiply: Multiply | None = None,
     ) -> None:  # fmt: skip
         """target[row, column] = initial + the sum of products, only of the first `terms` if given."""
         vectors, most = (2, 14) if self.lanes >= 16 else (2, 5)
@@ -93,7 +94,7 @@ class Blocks:
                 for r, start, type_ in shape.places()
             ]
             before = [initial(*place) for place in places]
-            found = emit_block(shape, factors, extents, where, before, bounds)
+            found = emit_block(shape, factors, extents, where, before, bounds, multiply)
             for value, (place, _) in zip(found, places, strict=True):
                 store_vector(value, target.buffer, target.at(place))
 
@@ -158,7 +159,9 @@ class Blocks:
         self, source: Factor, target: ir.Value, at: Position, row: Range, width: int,
         last: ir.Value | None = None,
     ) -> None:  # fmt: skip
-        """Rows of a buffer side by side in `target`; those beyond the row `last` are copies of it."""
+        """Rows of a buffer side by side in `target`, of f32 or as they are; those beyond the row `last`
+        are copies of it."""
+        fitted = widened if is_f32(target) else _same
 
         def one(r: ir.Value) -> None:
             of_row = plus(at[row[0]], r)
@@ -168,7 +171,7 @@ class Blocks:
             for_steps(
                 index(0), index(width), 1,
                 lambda c: store(
-                    widened(load(source.buffer, source.at({**where, self.width: c}))),
+                    fitted(load(source.buffer, source.at({**where, self.width: c}))),
                     target, [r, c],
                 ),
             )  # fmt: skip
@@ -197,9 +200,13 @@ def narrowed(value: ir.Value, buffer: ir.Value) -> ir.Value:
     ).result
 
 
-def array(*shape: int) -> ir.Value:
-    """A temporary of f32."""
-    type_ = ir.MemRefType.get(list(shape), ir.F32Type.get())
+def _same(value: ir.Value) -> ir.Value:
+    return value
+
+
+def array(*shape: int, element: ir.Type | None = None) -> ir.Value:
+    """A temporary, of f32 unless said otherwise."""
+    type_ = ir.MemRefType.get(list(shape), element or ir.F32Type.get())
     return memref.AllocOp(type_, [], []).result
 
 

@@ -19,6 +19,7 @@ from lamina.passes.linalg.group_units import (
     pointer,
     splat,
     store_at,
+    with_elements,
 )
 from lamina.passes.loops import for_range, for_steps, index
 
@@ -149,9 +150,9 @@ class Packer:
                 vectors.append(splat(type_, 0))
         while len(vectors) > 1:
             half = len(vectors) // 2
-            vectors = [_interleave(a, b) for a, b in zip(vectors[:half], vectors[half:])]
+            vectors = [interleaved(a, b) for a, b in zip(vectors[:half], vectors[half:])]
         word = ir.VectorType.get([lanes], ir.IntegerType.get_signless(32))
-        return [_bitcast(vectors[0], word)]
+        return [with_elements(vectors[0], word)]
 
     def _turned(
         self, position: Position, column: ir.Value, count: int, group: ir.Value, terms: int
@@ -169,7 +170,7 @@ class Packer:
                 at = arith.AddIOp(column, index(place)).result
                 address = rows.address(position, at, first)
                 loaded = load_some(address, ir.VectorType.get([wide], element), terms)
-                vectors.append(_bitcast(loaded, word))
+                vectors.append(with_elements(loaded, word))
             else:
                 vectors.append(self._constant(0))
         return turned(vectors)
@@ -184,18 +185,20 @@ def turned(rows: list[ir.Value]) -> list[ir.Value]:
     lanes = len(rows)
     half = lanes // 2
     for _ in range(lanes.bit_length() - 1):
-        pairs = [_interleave(rows[i], rows[i + half]) for i in range(half)]
-        rows = [_part(pair, start, lanes) for pair in pairs for start in (0, lanes)]
+        pairs = [interleaved(rows[i], rows[i + half]) for i in range(half)]
+        rows = [part_of(pair, start, lanes) for pair in pairs for start in (0, lanes)]
     return rows
 
 
-def _interleave(a: ir.Value, b: ir.Value) -> ir.Value:
+def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The elements of two vectors by turns."""
     lanes = ir.VectorType(a.type).shape[0]
     order = [i + side * lanes for i in range(lanes) for side in (0, 1)]
     return _shuffle(a, b, order)
 
 
-def _part(vector: ir.Value, start: int, count: int) -> ir.Value:
+def part_of(vector: ir.Value, start: int, count: int) -> ir.Value:
+    """So many elements of a vector, from one on."""
     return _shuffle(vector, vector, list(range(start, start + count)))
 
 
@@ -207,7 +210,3 @@ def _shuffle(a: ir.Value, b: ir.Value, order: list[int]) -> ir.Value:
         operands=[a, b],
         attributes={"mask": ir.DenseI64ArrayAttr.get(order)},
     ).result
-
-
-def _bitcast(vector: ir.Value, type_: ir.Type) -> ir.Value:
-    return ir.Operation.create("vector.bitcast", results=[type_], operands=[vector]).result

@@ -28,9 +28,11 @@ from lamina.passes.linalg.group_packing import Packer
 from lamina.passes.linalg.group_units import (
     TILE_BYTES,
     TILE_ROWS,
+    Kind,
     Tiles,
     Vectors,
     byte_vectors,
+    kinds_of_blocks,
     load_at,
     load_some,
     pointer,
@@ -62,8 +64,6 @@ _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each blo
 _OWN_BYTES = 1 << 15  # of panels that a task packs for itself
 
 Position = dict[int, ir.Value]
-Kind = tuple[int, int, int, tuple[int, ...]]
-"""Blocks from one row (or column) up to another, in steps, and the parts of each."""
 
 
 @dataclass(frozen=True)
@@ -211,13 +211,13 @@ class _Emitter:
         rows, columns = (self._extents[d] for d in (self._roles.row, self._roles.column))
         unit = self._unit
         if isinstance(unit, str):
-            return (_pairs(rows, TILE_ROWS), _pairs(columns, TILE_ROWS))
+            return (kinds_of_blocks(rows, TILE_ROWS), kinds_of_blocks(columns, TILE_ROWS))
         most = 12 if self._options.vector_bits >= 512 else 5
         whole = rows // most * most
         kinds: list[Kind] = [(0, whole, most, (most,))] if whole else []
         if whole < rows:
             kinds.append((whole, rows, rows - whole, (rows - whole,)))
-        return kinds, _pairs(columns, unit.lanes)
+        return kinds, kinds_of_blocks(columns, unit.lanes)
 
     def _chunks(self, row_kinds: list[Kind], column_kinds: list[Kind]) -> tuple[int, int]:
         """Rows and columns of a task: multiples of the steps."""
@@ -362,17 +362,6 @@ class _Emitter:
             for n, width in enumerate(widths):
                 store_some(next(sums), place(r, n), width)
         self._finish(target, at, rows, sum(widths))
-
-
-def _pairs(extent: int, side: int) -> list[Kind]:
-    """Blocks of two parts, and one of what is left."""
-    whole = extent // (2 * side) * (2 * side)
-    kinds: list[Kind] = [(0, whole, 2 * side, (side, side))] if whole else []
-    rest = extent - whole
-    if rest:
-        parts = (side, rest - side) if rest > side else (rest,)
-        kinds.append((whole, extent, rest, parts))
-    return kinds
 
 
 def _part_of(

@@ -1,9 +1,9 @@
 """Instructions that multiply groups of narrow numbers and add up each group in 32 bits.
 
-A group is 32 bits of neighbours along the sum: four bytes or two words. `TILES` multiplies whole
-tiles (AMX: `tdpbssd`, `tdpbf16ps`), `BYTES` vectors of bytes (AVX-512 VNNI: `vpdpbusd`), `WORDS`
-vectors of 16-bit integers, which every x86-64 processor has (`pmaddwd`), some with the addition
-(`vpdpwssd`).
+A group is 32 bits of neighbours along the sum: four bytes or two words. `Tiles` multiplies whole
+tiles (AMX: `tdpbssd`, `tdpbf16ps`), `byte_vectors` vectors of bytes (AVX-512 VNNI: `vpdpbusd`),
+`pair_vectors` those of bf16 (`vdpbf16ps`), `word_vectors` those of 16-bit integers, which every x86-64
+processor has (`pmaddwd`), some with the addition (`vpdpwssd`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ _SUMS, _ROWS, _COLUMNS = 0, 4, 6  # the first registers of sums, of a's and of b
 
 Multiply = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 """(sums, groups of a repeated, groups of b) -> sums, all vectors of i32."""
+
+
+Kind = tuple[int, int, int, tuple[int, ...]]
+"""Blocks from one row (or column) up to another, in steps, and the parts of each."""
 
 
 @dataclass(frozen=True)
@@ -140,16 +144,18 @@ class Tiles:
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     instruction: str
+    groups: int = TILE_ROWS
+    """That are multiplied at a time."""
 
     def configure(self, buffer: ir.Value) -> None:
         """Give the tile registers their shapes; `buffer` holds 64 bytes for that. Clears them."""
         rows, widths = [0] * 16, [0] * 16
         for r, count in enumerate(self.rows):
-            rows[_ROWS + r], widths[_ROWS + r] = count, TILE_BYTES
+            rows[_ROWS + r], widths[_ROWS + r] = count, self.groups * 4
             for c, columns in enumerate(self.columns):
                 rows[self._sum(r, c)], widths[self._sum(r, c)] = count, columns * 4
         for c, columns in enumerate(self.columns):
-            rows[_COLUMNS + c], widths[_COLUMNS + c] = TILE_ROWS, columns * 4
+            rows[_COLUMNS + c], widths[_COLUMNS + c] = self.groups, columns * 4
         data = bytes([1, 0]) + bytes(14) + b"".join(w.to_bytes(2, "little") for w in widths)
         byte = ir.IntegerType.get_signless(8)
         type_ = ir.VectorType.get([64], byte)
@@ -176,11 +182,11 @@ class Tiles:
             intrinsic("tilestored64", [_immediate(register), address, _stride(stride)])
 
     def multiply(
-        self, a: Sequence[ir.Value], stride: int, b: Sequence[ir.Value]
+        self, a: Sequence[ir.Value], stride: int, b: Sequence[ir.Value], b_stride: int = TILE_BYTES
     ) -> None:
         """Add the products of the tiles at these addresses, of which b's are packed."""
         for c, address in enumerate(b):
-            operands = [_immediate(_COLUMNS + c), address, _stride(TILE_BYTES)]
+            operands = [_immediate(_COLUMNS + c), address, _stride(b_stride)]
             intrinsic("tileloadd64", operands)
         for r, address in enumerate(a):
             intrinsic("tileloadd64", [_immediate(_ROWS + r), address, _stride(stride)])
@@ -195,6 +201,17 @@ class Tiles:
         return [
             self._sum(r, c) for r in range(len(self.rows)) for c in range(len(self.columns))
         ]
+
+
+def kinds_of_blocks(extent: int, side: int) -> list[Kind]:
+    """Blocks of two parts, and one of what is left."""
+    whole = extent // (2 * side) * (2 * side)
+    kinds: list[Kind] = [(0, whole, 2 * side, (side, side))] if whole else []
+    rest = extent - whole
+    if rest:
+        parts = (side, rest - side) if rest > side else (rest,)
+        kinds.append((whole, extent, rest, parts))
+    return kinds
 
 
 def tile_instruction(element: str, signed: tuple[bool, bool]) -> str:
@@ -215,7 +232,7 @@ def byte_vectors(signed: tuple[bool, bool]) -> Vectors:
 
     def multiply(sums: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         byte = ir.VectorType.get([64], ir.IntegerType.get_signless(8))
-        first, second = (_cast(x, byte) for x in ((a, b) if a_first else (b, a)))
+        first, second = (with_elements(x, byte) for x in ((a, b) if a_first else (b, a)))
         return intrinsic("avx512.vpdpbusd.512", [sums, first, second], sums.type)
 
     flip = 0 if signed[0] != signed[1] else (-128 if signed[0] else 128)
@@ -228,7 +245,7 @@ def word_vectors(vector_bits: int, adds: bool) -> Vectors:
 
     def multiply(sums: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         word = ir.VectorType.get([2 * lanes], ir.IntegerType.get_signless(16))
-        factors = [_cast(x, word) for x in (a, b)]
+        factors = [with_elements(x, word) for x in (a, b)]
         if adds:
             return intrinsic("avx512.vpdpwssd.512", [sums, *factors], sums.type)
         name = {512: "avx512.pmaddw.d.512", 256: "avx2.pmadd.wd"}.get(vector_bits, "sse2.pmadd.wd")
@@ -237,10 +254,22 @@ def word_vectors(vector_bits: int, adds: bool) -> Vectors:
     return Vectors(2, lanes, multiply)
 
 
+def pair_vectors(vector_bits: int) -> Vectors:
+    """`vdpbf16ps`, on pairs of bf16; sums are of f32."""
+
+    def multiply(sums: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        type_ = ir.VectorType.get([vector_bits // 16], ir.BF16Type.get())
+        factors = [with_elements(x, type_) for x in (a, b)]
+        return intrinsic(f"avx512bf16.dpbf16ps.{vector_bits}", [sums, *factors], sums.type)
+
+    return Vectors(2, vector_bits // 32, multiply)
+
+
 def repeat_group(group: ir.Value, lanes: int) -> ir.Value:
     """A vector of one group, an i32."""
     return repeat(group, ir.VectorType.get([lanes], group.type))
 
 
-def _cast(vector: ir.Value, type_: ir.Type) -> ir.Value:
+def with_elements(vector: ir.Value, type_: ir.Type) -> ir.Value:
+    """The bits of a vector as one of another type."""
     return ir.Operation.create("vector.bitcast", results=[type_], operands=[vector]).result

@@ -10,6 +10,10 @@ grows, both sums are scaled down. (Milakov and Gimelshein, Online normalizer cal
 2018; Dao, FlashAttention-2, 2023.) No more than a block of scores is in memory. Keys that a mask of
 positions hides from all queries of a block, as a causal one does half of them, are left out.
 
+Products of f32, and of what is widened to that, are done in vectors. Where `features` name an
+instruction that multiplies pairs of bf16 (`amx-bf16`, else `avx512bf16`), products that the program has
+of bf16 are done by it.
+
 Leaves other functions alone. Takes what `stablehlo-outline-attention{whole=16}` makes.
 
 example: test/passes/linalg/write_attention.mlir
@@ -18,7 +22,7 @@ example: test/passes/linalg/write_attention.mlir
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
@@ -34,23 +38,29 @@ from lamina.passes.linalg.attention_blocks import (
     each,
     for_both,
     functions_of_kind,
-    is_f32,
     narrowed,
     on_buffers,
     plus,
-    zeros,
 )
 from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight
+from lamina.passes.linalg.attention_pairs import PairProducts, TilePairs, VectorPairs
+from lamina.passes.linalg.attention_products import LaneProducts, Products, Work
 from lamina.passes.linalg.parallel import split
-from lamina.passes.linalg.register_blocks import Factor, load_vector, repeat
-from lamina.passes.loops import for_steps, for_tasks, index, load, store
+from lamina.passes.linalg.register_blocks import load_vector, store_vector
+from lamina.passes.loops import for_range, for_steps, for_tasks, index, load, store
 from lamina.passes.scalars import Scalar
+from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape, attention_of
 from lamina.passes.stablehlo.elements import element_of
 
 KIND = "attention"
 _QUERIES = 32  # of a block
+_PARTS = 8  # of so many queries, where a block of values is turned for all of them
+_PARTS_BYTES = 1 << 17  # of what is kept for these
+_LEAST_TASKS = 16
 _KEYS = 64  # of a step, roughly
+_PAIRED_KEYS, _PAIRED_WIDTH = 128, 256  # so many where both widths are not more
+_LANES = 16  # a divisor of all numbers of queries
 _NANOSECONDS = 0.02  # of a score's two products, for each number of the width
 
 
@@ -58,6 +68,8 @@ _NANOSECONDS = 0.02  # of a score's two products, for each number of the width
 class WriteAttention(Pass):
     """See the module's docstring."""
 
+    features: str = ""
+    """Of `amx-bf16`, `avx512bf16`, with `+` between them; others mean nothing here."""
     vector_bits: int = 512
     parallel_cost: float = 30_000.0
     task_cost: float = 10_000.0
@@ -83,8 +95,13 @@ class _Writer:
         self._result = last.results[0]
         self._query = shape.rows[-1]
         self._around = (*shape.batch, *shape.rows[:-1])
-        self._queries = min(_QUERIES, shape.extents[self._query])
-        self._keys = block_of(shape.keys, _KEYS)
+        self._features = options.features.split("+") if _multiplies_bf16(self._attention) else []
+        is_in_pairs = "amx-bf16" in self._features or "avx512bf16" in self._features
+        self._part = min(_QUERIES, shape.extents[self._query])
+        self._parts = self._equal_parts() if is_in_pairs else 1
+        self._queries = self._part * self._parts
+        has_many = is_in_pairs and shape.width + shape.value_width <= _PAIRED_WIDTH
+        self._keys = block_of(shape.keys, _PAIRED_KEYS if has_many else _KEYS)
         self._blocks = Blocks(shape.rank, options.vector_bits // 32)
 
     def write(self) -> None:
@@ -93,20 +110,27 @@ class _Writer:
             self._tasks()
             ir.Operation.create("func.return")
 
-    def _operand(self, of: dict[int, int], value: ir.Value, shifts: dict[int, int]) -> Factor:
-        """An operand by dimensions of scores, places within a block added to some of these."""
-        return self._blocks.factor(self._buffers[value], [of[d] for d in range(len(of))], shifts)
+    def _equal_parts(self) -> int:
+        """The parts of a block of queries, of which the last block overlaps the one before it least."""
+        shape, part = self._shape, self._part
+        queries, around = shape.extents[self._query], math.prod(shape.extents[d] for d in self._around)
+        kept = _PARTS_BYTES // (2 * shape.width + 4 * shape.value_width)
+        most = min(kept, queries, queries * around // _LEAST_TASKS) // part
+        counts = range(1, min(max(most, 1), _PARTS) + 1)
+        return min(counts, key=lambda n: (math.ceil(queries / (n * part)) * n, -n))
 
-    def _key_rows(
-        self, of: dict[int, int], value: ir.Value, at: Position, keys: int, copy: ir.Value | None
-    ) -> Factor:
-        """Keys' rows of an operand as f32: as they are, or in a copy."""
-        blocks, dim = self._blocks, self._shape.keys_dim
-        if copy is None:
-            return self._operand(of, value, {dim: blocks.key})
-        width = ir.MemRefType(copy.type).shape[1]
-        blocks.rows(self._operand(of, value, {}), copy, at, (dim, keys), width)
-        return blocks.factor(copy, (blocks.key, blocks.width))
+    def _products_of(self) -> Products:
+        """How the products of a block of queries are done."""
+        attention, buffers, features = self._attention, self._buffers, self._features
+        at = attention.queries_operand
+        q, k = (buffers[attention.product.operands[i]] for i in (at, 1 - at))
+        v = buffers[attention.values.operands[1 - attention.probabilities_operand]]
+        work = Work(self._shape, self._blocks, q, k, v, self._part, self._parts, self._keys)
+        if "amx-bf16" in features:
+            return PairProducts(work, TilePairs(), rounds="avx512bf16" in features)
+        if "avx512bf16" in features:
+            return PairProducts(work, VectorPairs(self._blocks), rounds=True)
+        return LaneProducts(work)
 
     # ---- blocks of queries ---------------------------------------------------------------------
     def _tasks(self) -> None:
@@ -128,34 +152,37 @@ class _Writer:
         for_tasks(counts, tasks, grain, task)
 
     def _block(self, at: Position) -> None:
-        shape, n = self._shape, self._queries
-        self._q, self._scores = array(shape.width, n), array(self._keys, n)
-        self._totals = array(n, shape.value_width)
-        # Of 16 bits: for all steps, also for the last one, which may have fewer keys.
-        attention = self._attention
-        q_at = attention.queries_operand
-        q, k = attention.product.operands[q_at], attention.product.operands[1 - q_at]
-        v = attention.values.operands[1 - attention.probabilities_operand]
-        self._k, self._v = (
-            None if is_f32(self._buffers[of]) else array(self._keys, width)
-            for of, width in ((k, shape.width), (v, shape.value_width))
-        )
-        self._top, self._origin, self._factor, self._sum = (array(n) for _ in range(4))
-        self._blocks.turn(
-            self._operand(shape.of_q, q, {}), self._q, at, (self._query, n), shape.width
-        )
+        shape, parts, n = self._shape, self._parts, self._part
+        self._products = self._products_of()
+        self._top, self._sum = array(parts, n), array(parts, n)
+        self._origin, self._factor = array(n), array(n)
         least, zero = constant(-math.inf), constant(0.0)
 
-        def begin(r: ir.Value) -> None:
-            store(least, self._top, [r])
-            store(zero, self._sum, [r])
-            for_steps(
-                index(0), index(shape.value_width), 1, lambda c: store(zero, self._totals, [r, c])
-            )
+        def begin(place: Position) -> None:
+            self._products.begin(place)
 
-        for_steps(index(0), index(n), 1, begin)
-        each(shape.keys, self._keys, lambda k, size: self._step(at, k, size), self._end(at))
-        self._finish(at)
+            def row(r: ir.Value) -> None:
+                store(least, self._top, [place[self._blocks.slot], r])
+                store(zero, self._sum, [place[self._blocks.slot], r])
+
+            for_steps(index(0), index(n), 1, row)
+
+        def step(key: ir.Value, keys: int) -> None:
+            where = {**at, shape.keys_dim: key}
+            self._products.take_keys(where, keys)
+            self._each_part(where, lambda place: self._step(place, keys))
+
+        self._each_part(at, begin)
+        each(shape.keys, self._keys, step, self._end(at))
+        self._products.end()
+        self._each_part(at, self._finish)
+
+    def _each_part(self, at: Position, body: Callable[[Position], None]) -> None:
+        def one(part: ir.Value) -> None:
+            first = plus(at[self._query], arith.MulIOp(part, index(self._part)).result)
+            body({**at, self._query: first, self._blocks.slot: part})
+
+        for_steps(index(0), index(self._parts), 1, one)
 
     def _end(self, at: Position) -> ir.Value | None:
         """Before which key all are that the block's queries see; None where that is not known."""
@@ -169,39 +196,16 @@ class _Writer:
         return (blocks * self._keys).value
 
     # ---- a block of keys -----------------------------------------------------------------------
-    def _step(self, at: Position, first: ir.Value, keys: int) -> None:
-        shape, attention, blocks = self._shape, self._attention, self._blocks
-        at = {**at, shape.keys_dim: first}
-        k = self._key_rows(
-            shape.of_k, attention.product.operands[1 - attention.queries_operand], at, keys, self._k
-        )
-        q = blocks.factor(self._q, (blocks.width, blocks.query))
-        scores = blocks.factor(self._scores, (blocks.key, blocks.query))
-        blocks.product(
-            (k, q), scores, (blocks.key, keys), (blocks.query, self._queries),
-            (blocks.width, shape.width), at, zeros,
-        )  # fmt: skip
+    def _step(self, at: Position, keys: int) -> None:
+        products = self._products
+        probabilities = products.score(at, keys)
         self._score(at, keys)
-        self._exponentials(keys)
-        v = self._key_rows(
-            shape.of_v, attention.values.operands[1 - attention.probabilities_operand],
-            at, keys, self._v,
-        )  # fmt: skip
-        totals = blocks.factor(self._totals, (blocks.query, blocks.width))
-
-        def scaled(place: Position, type_: ir.VectorType) -> ir.Value:
-            before = load_vector(self._totals, totals.at(place), type_)
-            by = load(self._factor, [place[blocks.query]])
-            return arith.MulFOp(before, repeat(by, type_)).result
-
-        blocks.product(
-            (scores, v), totals, (blocks.query, self._queries), (blocks.width, shape.value_width),
-            (blocks.key, keys), at, scaled,
-        )  # fmt: skip
+        self._exponentials(at[self._blocks.slot], probabilities)
+        products.add_values(at, keys, self._factor)
 
     def _score(self, at: Position, keys: int) -> None:
         """Scores as softmax takes them, and the highest of them, from what q k^T is."""
-        shape, attention = self._shape, self._attention
+        shape, attention, slot = self._shape, self._attention, at[self._blocks.slot]
         product = attention.product.results[0]
         changes = attention.scores != product
 
@@ -209,24 +213,24 @@ class _Writer:
             return load(self._buffers[value], place)
 
         def one(k: ir.Value, r: ir.Value) -> None:
-            score = load(self._scores, [k, r])
+            score = load(self._products.scores, [k, r])
             if changes:
                 where = {**at, self._query: plus(at[self._query], r)}
                 where[shape.keys_dim] = plus(at[shape.keys_dim], k)
                 places = [where[d] for d in range(shape.rank)]
                 score = element_of(attention.scores, places, {product: score}, load_of)
-                store(score, self._scores, [k, r])
+                store(score, self._products.scores, [k, r])
             top = load(self._origin, [r])
             higher = arith.CmpFOp(arith.CmpFPredicate.OGT, score, top).result
             store(arith.SelectOp(higher, score, top).result, self._origin, [r])
 
         for_steps(
-            index(0), index(self._queries), 1,
-            lambda r: store(load(self._top, [r]), self._origin, [r]),
+            index(0), index(self._part), 1,
+            lambda r: store(load(self._top, [slot, r]), self._origin, [r]),
         )  # fmt: skip
-        for_both(index(keys), self._queries, one)
+        for_both(index(keys), self._part, one)
 
-    def _exponentials(self, keys: int) -> None:
+    def _exponentials(self, slot: ir.Value, keys: int) -> None:
         """Exponentials in place of scores, and what sums so far are to be multiplied by."""
         least, zero = constant(-math.inf), constant(0.0)
 
@@ -235,37 +239,57 @@ class _Writer:
             # Where all scores are -inf so far, any finite number does.
             is_least = arith.CmpFOp(arith.CmpFPredicate.OEQ, top, least).result
             origin = arith.SelectOp(is_least, zero, top).result
-            by = math_.exp(arith.SubFOp(load(self._top, [r]), origin).result)
-            store(top, self._top, [r])
+            by = math_.exp(arith.SubFOp(load(self._top, [slot, r]), origin).result)
+            store(top, self._top, [slot, r])
             store(origin, self._origin, [r])
             store(by, self._factor, [r])
-            store(arith.MulFOp(load(self._sum, [r]), by).result, self._sum, [r])
+            store(arith.MulFOp(load(self._sum, [slot, r]), by).result, self._sum, [slot, r])
 
-        def power(k: ir.Value, r: ir.Value) -> None:
-            difference = arith.SubFOp(load(self._scores, [k, r]), load(self._origin, [r])).result
-            found = math_.exp(difference)
-            store(found, self._scores, [k, r])
-            store(arith.AddFOp(load(self._sum, [r]), found).result, self._sum, [r])
+        lanes = min(self._blocks.lanes, _LANES)
+        together, type_ = self._products.together, ir.VectorType.get([lanes], ir.F32Type.get())
 
-        for_steps(index(0), index(self._queries), 1, correct)
-        for_both(index(keys), self._queries, power)
+        def powers(r: ir.Value) -> None:
+            origin = load_vector(self._origin, [r], type_)
+
+            def some(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+                found, first = [], arith.MulIOp(at, index(together)).result
+                for i in range(together):
+                    score = load_vector(self._products.scores, [plus(first, index(i)), r], type_)
+                    found.append(math_.exp(arith.SubFOp(score, origin).result))
+                    sums = [arith.AddFOp(sums[0], found[-1]).result]
+                self._products.put(found, at, r)
+                return sums
+
+            before = load_vector(self._sum, [slot, r], type_)
+            (total,) = for_range(index(0), index(keys // together), [before], some)
+            store_vector(total, self._sum, [slot, r])
+
+        for_steps(index(0), index(self._part), 1, correct)
+        for_steps(index(0), index(self._part), lanes, powers)
 
     def _finish(self, at: Position) -> None:
-        shape = self._shape
+        shape, blocks, sums = self._shape, self._blocks, self._products.sums(at)
         result = ir.AffineMap.get(
             shape.rank + 3, 0, [ir.AffineDimExpr.get(d) for d in shape.result]
         )
 
         def row(r: ir.Value) -> None:
-            one_over = arith.DivFOp(constant(1.0), load(self._sum, [r])).result
+            one_over = arith.DivFOp(constant(1.0), load(self._sum, [at[blocks.slot], r])).result
             where = {**at, self._query: plus(at[self._query], r)}
 
             def one(c: ir.Value) -> None:
-                value = arith.MulFOp(load(self._totals, [r, c]), one_over).result
+                place = {**at, blocks.query: r, blocks.width: c}
+                value = arith.MulFOp(load(sums.buffer, sums.at(place)), one_over).result
                 target = self._buffers[self._result]
-                store(narrowed(value, target), target, indices(result, {**where, self._blocks.width: c}))
+                store(narrowed(value, target), target, indices(result, {**where, blocks.width: c}))
 
             for_steps(index(0), index(shape.value_width), 1, one)
 
-        for_steps(index(0), index(self._queries), 1, row)
+        for_steps(index(0), index(self._part), 1, row)
 
+
+
+def _multiplies_bf16(attention: Attention) -> bool:
+    """Whether both products are of bf16."""
+    operands = (*attention.product.operands, *attention.values.operands)
+    return all(isinstance(v.type.element_type, ir.BF16Type) for v in operands)

@@ -31,9 +31,9 @@ from lamina.passes.loops import GRAIN
 TASK = "lamina.task"
 RANGE = "lamina.range"
 _RECOMPUTED = (
-    "affine.apply", "arith.", "complex.", "index.", "memref.cast", "memref.collapse_shape",
-    "memref.expand_shape", "memref.get_global", "memref.load", "memref.reinterpret_cast",
-    "memref.subview", "memref.view", "ub.poison",
+    "affine.apply", "arith.", "complex.", "index.", "llvm.mlir.constant", "memref.cast",
+    "memref.collapse_shape", "memref.expand_shape", "memref.get_global", "memref.load",
+    "memref.reinterpret_cast", "memref.subview", "memref.view", "ub.poison",
 )  # fmt: skip
 
 

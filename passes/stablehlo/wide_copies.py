@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import reducer_of, splat_of
 
@@ -47,6 +48,12 @@ class WideCopies:
         else:
             self._copied(op, operands)
             self._widen(op)
+
+    def round(self, value: ir.Value) -> None:
+        """Give what stands for a value the value's own type."""
+        element = value.type.element_type
+        if self.known[value].type.element_type != element:
+            self.known[value] = hlo.convert(self.known[value], dtype_of(value.type))
 
     def stands_for(self, value: ir.Value, copy: ir.Value) -> None:
         """Scores that were made in another way."""

@@ -1,4 +1,6 @@
-// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention{parallel-cost=1000 task-cost=1000}' | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention{parallel-cost=1000 task-cost=1000}' | FileCheck %s --check-prefixes=CHECK,F32
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention{parallel-cost=1000 task-cost=1000 features=amx-bf16+avx512bf16}' | FileCheck %s --check-prefixes=CHECK,TILES
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention{parallel-cost=1000 task-cost=1000 features=avx512bf16}' | FileCheck %s --check-prefixes=CHECK,PAIRS
 
 // Blocks of 32 queries are tasks. Of each, queries are turned; for 64 keys at a time scores are summed
 // up in registers, halved, and made exponentials; their products with v are added to totals that are
@@ -66,6 +68,70 @@ func.func @causal(%q: tensor<2x64x16xf32>, %k: tensor<2x128x16xf32>, %v: tensor<
   %p = stablehlo.divide %e, %lb : tensor<2x64x128xf32>
   %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x64x128xf32>, tensor<2x128x32xf32>) -> tensor<2x64x32xf32>
   return %o : tensor<2x64x32xf32>
+}
+
+// Products of bf16 have queries and probabilities as words of pairs, and values turned; rows of k are read
+// where they lie. Sums of values are turned back in the end. Without such instructions all is widened.
+// CHECK-LABEL: func.func @bf16
+// CHECK-SAME: (%[[Q:.*]]: memref<2x64x32xbf16>, %[[K:.*]]: memref<2x128x32xbf16>, %[[V:.*]]: memref<2x128x16xbf16>,
+// TILES: %[[SCORES:.*]] = memref.alloc() : memref<128x32xf32>
+// TILES: %[[PROBABILITIES:.*]] = memref.alloc() : memref<64x32xi32>
+// TILES: %[[TURNED:.*]] = memref.alloc() : memref<16x128xbf16>
+// TILES: vector.load %[[Q]][{{.*}}] : memref<2x64x32xbf16>, vector<32xbf16>
+// TILES: vector.bitcast {{.*}} : vector<32xbf16> to vector<16xi32>
+// TILES: vector.load %[[V]][{{.*}}] : memref<2x128x16xbf16>, vector<16xbf16>
+// TILES: vector.store {{.*}}, %[[TURNED]][{{.*}}] : memref<16x128xbf16>, vector<32xbf16>
+// TILES: llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES: memref.extract_aligned_pointer_as_index %[[K]]
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: math.exp {{.*}} : vector<16xf32>
+// TILES: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtne2ps2bf16.512"
+// TILES: vector.store {{.*}}, %[[PROBABILITIES]][{{.*}}] : memref<64x32xi32>, vector<16xi32>
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: llvm.call_intrinsic "llvm.x86.tilerelease"
+// TILES: vector.shuffle {{.*}} : vector<16xf32>, vector<16xf32>
+// PAIRS: %[[PAIR:.*]] = vector.load %[[K]][{{.*}}] : memref<2x128x32xbf16>, vector<2xbf16>
+// PAIRS: %[[WORD:.*]] = vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xi32>
+// PAIRS: vector.broadcast %[[WORD]] : vector<1xi32> to vector<16xi32>
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// PAIRS: math.exp
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// F32-NOT: llvm.x86
+// F32: vector.fma
+func.func @bf16(%q: tensor<2x64x32xbf16>, %k: tensor<2x128x32xbf16>, %v: tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16> attributes {lamina.kind = "attention"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x64x32xbf16>, tensor<2x128x32xbf16>) -> tensor<2x64x128xf32>
+  %m = stablehlo.reduce(%s init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %d = stablehlo.subtract %s, %mb : tensor<2x64x128xf32>
+  %e = stablehlo.exponential %d : tensor<2x64x128xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x64x128xf32>
+  %r = stablehlo.convert %p : (tensor<2x64x128xf32>) -> tensor<2x64x128xbf16>
+  %o = stablehlo.dot_general %r, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x64x128xbf16>, tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16>
+  return %o : tensor<2x64x16xbf16>
+}
+
+// Probabilities that the program does not round are multiplied as they are.
+// CHECK-LABEL: func.func @unrounded
+// CHECK-NOT: llvm.x86
+// CHECK: vector.fma
+// CHECK-NOT: llvm.x86
+func.func @unrounded(%q: tensor<2x64x32xbf16>, %k: tensor<2x128x32xbf16>, %v: tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16> attributes {lamina.kind = "attention"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x64x32xbf16>, tensor<2x128x32xbf16>) -> tensor<2x64x128xf32>
+  %m = stablehlo.reduce(%s init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %d = stablehlo.subtract %s, %mb : tensor<2x64x128xf32>
+  %e = stablehlo.exponential %d : tensor<2x64x128xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x64x128xf32>, tensor<f32>) -> tensor<2x64xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x64xf32>) -> tensor<2x64x128xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x64x128xf32>
+  %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x64x128xf32>, tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16>
+  return %o : tensor<2x64x16xbf16>
 }
 
 // CHECK-LABEL: func.func @other

@@ -36,6 +36,21 @@ func.func @blocks(%s: memref<f32>, %y: memref<100xf32>) {
 
 // -----
 
+// What an intrinsic takes as an immediate is a constant inside, too.
+// CHECK-LABEL: func.func private @tiles_task_0
+// CHECK: %[[REGISTER:.*]] = llvm.mlir.constant
+// CHECK: llvm.call_intrinsic "llvm.x86.tilezero"(%[[REGISTER]])
+// CHECK-NOT: scf.forall
+func.func @tiles() {
+  %register = llvm.mlir.constant(1 : i8) : i8
+  scf.forall (%i) in (8) {
+    llvm.call_intrinsic "llvm.x86.tilezero"(%register) : (i8) -> ()
+  }
+  return
+}
+
+// -----
+
 // What has no value yet has none inside either.
 // CHECK-LABEL: func.func private @nothing_task_0
 // CHECK: ub.poison : vector<4xf32>

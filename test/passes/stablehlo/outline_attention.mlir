@@ -10,10 +10,12 @@
 // CHECK-COUNT-2: stablehlo.reduce
 // CHECK: return
 //
-// For a CPU, probabilities are not rounded on the way.
+// For a CPU, all is f32 up to the probabilities that are multiplied.
 // WIDE: func.func private @fused_attention_0
 // WIDE-NOT: stablehlo.convert
-// WIDE: stablehlo.dot_general {{.*}} : (tensor<2x4x32x64xf32>, tensor<2x4x64x16xbf16>) -> tensor<2x4x32x16xbf16>
+// WIDE: %[[P:.*]] = stablehlo.divide
+// WIDE: %[[ROUNDED:.*]] = stablehlo.convert %[[P]]
+// WIDE: stablehlo.dot_general %[[ROUNDED]], {{.*}} : (tensor<2x4x32x64xbf16>, tensor<2x4x64x16xbf16>) -> tensor<2x4x32x16xbf16>
 func.func @main(%q: tensor<2x4x32x16xbf16>, %k: tensor<2x64x4x16xbf16>, %v: tensor<2x4x64x16xbf16>,
                 %bias: tensor<32x64xf32>) -> tensor<2x4x32x16xbf16> {
   %s = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x4x32x16xbf16>, tensor<2x64x4x16xbf16>) -> tensor<2x4x32x64xf32>
