@@ -54,11 +54,12 @@ def _outline_function(module: ir.Module, function: ir.Operation) -> list[bool]:
     loops = _outermost(find_ops(function, "scf.forall"))  # one inside a task runs serially
     if not loops:
         return []
-    used = _used_inside(function, loops)
+    found = _used_inside(function, loops)
+    used = [found[loop] for loop in loops]  # an erased key may not even be compared with
     name = ir.StringAttr(function.attributes["sym_name"]).value
     return [
-        _outline(module, loop, used[loop], f"{name}_task_{number}", f"{name}_parallel_{number}")
-        for number, loop in enumerate(loops)
+        _outline(module, loop, values, f"{name}_task_{number}", f"{name}_parallel_{number}")
+        for number, (loop, values) in enumerate(zip(loops, used, strict=True))
     ]
 
 
