@@ -36,6 +36,8 @@ _ELEMENTWISE = _names(
     "round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic "
     "shift_right_logical sign subtract xor"
 )
+_OF_ONE_TYPE = _names("add cosine divide exponential log multiply negate sine subtract tanh")
+"""Of the element-wise ones the most frequent whose operands have the type of the result."""
 _FREE = _names("constant reshape return tuple get_tuple_element optimization_barrier") | {
     "func.return"
 }
@@ -111,9 +113,13 @@ class Counter:
             if name in _ELEMENTWISE or name in _TRANSCENDENTAL:  # most are
                 of = op.results[0].type
                 elements, accessed = sizes.get(of) or self._size(of)
-                for value in op.operands:
-                    of = value.type
-                    accessed += (sizes.get(of) or self._size(of))[1]
+                operands = op.operands
+                if name in _OF_ONE_TYPE:
+                    accessed *= 1 + len(operands)
+                else:
+                    for value in operands:
+                        of = value.type
+                        accessed += (sizes.get(of) or self._size(of))[1]
                 total.bytes_accessed += accessed
                 if name in _TRANSCENDENTAL:
                     total.transcendentals += elements

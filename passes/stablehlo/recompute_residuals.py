@@ -108,7 +108,7 @@ class RecomputeResiduals(Pass):
         return sorted(members)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Use:
     """An operand that is a value or a view of it; `position` is that of the op of the block around it."""
 
@@ -141,36 +141,41 @@ class _Lives:
         self._returned: set[ir.Value] = set()
         self._first_at: dict[int, ir.Operation] = {}  # of the ops computed again, by their use
         for position, op in enumerate(self.ops):
-            if op.name == _VIEW:
+            name = op.name
+            if name == _VIEW:
                 self._viewed[op.results[0]] = self._root(op.operands[0])
             else:
                 self._note_uses(position, op)
             for result in op.results:
                 self.maker[result] = position
-                self.uses.setdefault(result, [])
-                self.bytes[result] = 0 if op.name in _FREE else sizes[result.type]
+                self.uses[result] = []
+                self.bytes[result] = 0 if name in _FREE else sizes[result.type]
         self._returned.update(map(self._root, self.ops[-1].operands))
 
     def _root(self, value: ir.Value) -> ir.Value:
         return self._viewed.get(value, value)
 
     def _note_uses(self, position: int, op: ir.Operation) -> None:
+        uses_of, viewed = self.uses, self._viewed
         for number, value in enumerate(op.operands):
-            uses = self.uses.get(self._root(value))
+            uses = uses_of.get(viewed.get(value, value) if viewed else value)
             if uses is not None:
                 uses.append(_Use(position, op, number))
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    self._note_uses(position, inner.operation)
+        if len(op.regions):
+            for region in op.regions:
+                for block in region.blocks:
+                    for inner in block.operations:
+                        self._note_uses(position, inner.operation)
 
     def peak(self) -> tuple[int, int]:
         """Where the values that are alive take most bytes, and how many."""
         change = [0] * (len(self.ops) + 1)
+        sizes, all_uses = self.bytes, self.uses
         for value, made in self.maker.items():
-            if self.bytes[value] and self.uses[value] and value not in self._returned:
-                change[made] += self.bytes[value]
-                change[self.uses[value][-1].position + 1] -= self.bytes[value]
+            size = sizes[value]
+            if size and (uses := all_uses[value]) and value not in self._returned:
+                change[made] += size
+                change[uses[-1].position + 1] -= size
         alive = list(accumulate(change))
         peak = max(alive)
         return alive.index(peak), peak
@@ -182,8 +187,8 @@ class _Lives:
             for value, made in self.maker.items()
             if made < at
             and self.bytes[value] >= least
-            and self.uses[value]
-            and self.uses[value][-1].position > at
+            and (uses := self.uses[value])
+            and uses[-1].position > at
             and value not in self._returned
         ]
 
