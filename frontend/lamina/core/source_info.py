@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -64,7 +65,7 @@ class SourceInfo:
     def frames(self) -> tuple[Frame, ...]:
         """User frames, innermost first."""
         if self._frames is None:
-            self._frames = tuple(_resolve(code, lasti) for code, lasti in self.raw)
+            self._frames = tuple(frame_at(code, lasti) for code, lasti in self.raw)
         return self._frames
 
     def summary(self) -> str:
@@ -175,11 +176,8 @@ def unpin() -> None:
     _place.info = None
 
 
-def _resolve(code: CodeType, lasti: int) -> Frame:
-    line, column = code.co_firstlineno, 0
-    for index, position in enumerate(code.co_positions()):
-        if index == lasti // 2:
-            line = position[0] or line
-            column = position[2] or 0
-            break
+def frame_at(code: CodeType, lasti: int) -> Frame:
+    """The place of an instruction of a code object."""
+    line, _, column, _ = next(islice(code.co_positions(), lasti // 2, None), (None,) * 4)
+    line, column = line or code.co_firstlineno, column or 0
     return Frame(code.co_filename, line, column + 1, code.co_qualname)

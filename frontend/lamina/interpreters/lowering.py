@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from lamina.core.primitive import OWED
-from lamina.core.source_info import SourceInfo
+from lamina.core.source_info import SourceInfo, frame_at
 from lamina.core.trace import physical
 from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
@@ -39,6 +40,7 @@ class ModuleContext:
     names: set[str] = dataclasses.field(default_factory=set)
     locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
     stacks: dict[int, ir.Location] = dataclasses.field(default_factory=dict)
+    frames: dict[tuple[int, int], ir.Location] = dataclasses.field(default_factory=dict)
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
     callbacks: list[Any] = dataclasses.field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
@@ -87,14 +89,21 @@ class ModuleContext:
         loc = self.locations.get(key)
         if loc is not None:
             return loc
-        frames = [
-            ir.Location.name(f.function, ir.Location.file(f.file, f.line, f.column))
-            for f in source.frames
-        ]
+        frames = [self._frame(*raw) for raw in source.raw]
         loc = frames[0] if frames else ir.Location.unknown()
         if len(frames) > 1:
             loc = ir.Location.callsite(frames[0], frames[1:])
         self.locations[key] = loc
+        return loc
+
+    def _frame(self, code: CodeType, lasti: int) -> ir.Location:
+        """The location of one frame: outer ones are those of many stacks."""
+        key = (id(code), lasti)
+        loc = self.frames.get(key)
+        if loc is None:
+            at = frame_at(code, lasti)
+            place = ir.Location.file(at.file, at.line, at.column)
+            loc = self.frames[key] = ir.Location.name(at.function, place)
         return loc
 
 
