@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,20 +18,42 @@ Place = tuple[ir.Value, ...]
 """A buffer and the indices of an element."""
 
 
+class Step:
+    """An op of a loop's body, asked once for what is looked at often."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+        self.name: str = op.name
+        self.operands: tuple[ir.Value, ...] = tuple(op.operands)
+        self.results: tuple[ir.Value, ...] = tuple(op.results)
+
+    @functools.cached_property
+    def attributes(self) -> dict[str, ir.Attribute]:
+        attributes = self.op.attributes
+        return {name: attributes[name] for name in attributes}
+
+    @property
+    def place(self) -> Place:
+        """Where a load or store does it."""
+        return self.operands[1:] if self.name == "memref.store" else self.operands
+
+
 @dataclass(frozen=True)
 class PlainLoop:
     """A loop that can be written over vectors."""
 
     op: ir.Operation
-    body: tuple[ir.Operation, ...]
+    body: tuple[Step, ...]
     """What differs from one iteration to the next, but for the yield."""
-    same: tuple[ir.Operation, ...]
+    same: tuple[Step, ...]
     """What does not, and can be done once in front of the loop."""
     kinds: dict[ir.Value, Kind]
-    combiners: tuple[ir.Operation, ...]
+    combiners: tuple[Step, ...]
     """What makes of each carried value the next one."""
     trips: int | None
     lanes: int
+    own: frozenset[ir.Value]
+    """Buffers of one element that no iteration leaves anything in."""
 
     @property
     def bounds(self) -> tuple[ir.Value, ir.Value]:
@@ -63,37 +86,40 @@ _FREE_IF = {
     "arith.addf": "reassoc", "arith.mulf": "reassoc",
     "arith.maximumf": "nsz", "arith.minimumf": "nsz",
 }  # fmt: skip
+_TEMPORARY = ("memref.alloc", "memref.alloca")
 _LEAST_LANES = 4
 _FEW = 4
 
 
-def read_loop(
-    op: ir.Operation, ops: Sequence[ir.Operation], vector_bits: int
-) -> PlainLoop | None:
-    """A loop with these ops in it, or None where it is not plain."""
+def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> PlainLoop | None:
+    """A loop of these steps, or None where it is not plain."""
     if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
         return None
     trips = _trips(op)
     variable, *carried = op.regions[0].blocks[0].arguments
-    *ops, end = ops
+    *steps, end = steps
     kinds: dict[ir.Value, Kind] = dict.fromkeys(carried, "carried")
     kinds[variable] = "linear"
-    body: list[ir.Operation] = []
-    same: list[ir.Operation] = []
-    combiners: list[ir.Operation] = []
+    body: list[Step] = []
+    same: list[Step] = []
+    combiners: list[Step] = []
+    makers = {value: step for step in steps for value in step.results}
     for argument, value in zip(carried, end.operands, strict=True):
-        combiner = _combiner(argument, value)
+        combiner = _combiner(argument, value, makers.get(value))
         if combiner is None:
             return None
         combiners.append(combiner)
-    for inner in ops:
+    own = _own_scalars(steps)
+    for inner in steps:
         found = [kinds.get(value) for value in inner.operands]
+        if inner.name == "memref.load" and inner.operands[0] in own:
+            found = ["vector"]
         if not any(found):
             if not _can_move(inner, trips):
                 return None
             same.append(inner)
             continue
-        if not _is_plain(inner, found, kinds, combiners):
+        if not _is_plain(inner, found, kinds, combiners, own):
             return None
         body.append(inner)
     bits = {width for inner in body for width in _widths(inner)}
@@ -104,7 +130,7 @@ def read_loop(
         lanes //= 2
     if lanes < _LEAST_LANES:
         return None
-    return PlainLoop(op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes)
+    return PlainLoop(op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own)
 
 
 def in_place(loop: PlainLoop) -> bool:
@@ -113,12 +139,12 @@ def in_place(loop: PlainLoop) -> bool:
     if loop.trips is None or loop.trips > _FEW * loop.lanes or around.name != "scf.for":
         return False
     outer = around.regions[0].blocks[0]
-    loaded = {place_of(op) for op in loop.body if op.name == "memref.load"}
-    stored = {place_of(op) for op in loop.body if op.name == "memref.store"}
+    loaded = {step.place for step in loop.body if step.name == "memref.load"}
+    stored = {step.place for step in loop.body if step.name == "memref.store"}
     stays = {value for place in loaded & stored for value in place}
-    for op in reversed(loop.body):
-        if any(result in stays for result in op.results):
-            stays.update(op.operands)
+    for step in reversed(loop.body):
+        if any(result in stays for result in step.results):
+            stays.update(step.operands)
     return bool(loaded & stored) and not any(_block_of(value) == outer for value in stays)
 
 
@@ -133,88 +159,107 @@ def constant_of(value: ir.Value) -> int | None:
     return ir.IntegerAttr(value.owner.operation.attributes["value"]).value
 
 
-def place_of(op: ir.Operation) -> Place:
-    """Where a load or store does it."""
-    operands = list(op.operands)
-    return tuple(operands[1:] if op.name == "memref.store" else operands)
-
-
 def _trips(op: ir.Operation) -> int | None:
     low, high = constant_of(op.operands[0]), constant_of(op.operands[1])
     return None if low is None or high is None else max(0, high - low)
 
 
-def _combiner(carried: ir.Value, value: ir.Value) -> ir.Operation | None:
+def _combiner(carried: ir.Value, value: ir.Value, maker: Step | None) -> Step | None:
     """The op that combines a carried value with another, in an order that is free."""
-    if isinstance(value.owner, ir.Block) or len(list(carried.uses)) != 1:
+    if maker is None or carried not in maker.operands:
         return None
-    op = value.owner.operation
-    if carried not in list(op.operands) or len(list(value.uses)) != 1:
+    if len(list(carried.uses)) != 1 or len(list(value.uses)) != 1:
         return None
-    if op.name in _FREE:
-        return op
-    flags = str(op.attributes["fastmath"]) if "fastmath" in op.attributes else ""
-    return op if op.name in _FREE_IF and _FREE_IF[op.name] in flags else None
+    if maker.name in _FREE:
+        return maker
+    flags = str(maker.attributes.get("fastmath"))
+    return maker if maker.name in _FREE_IF and _FREE_IF[maker.name] in flags else None
 
 
-def _can_move(op: ir.Operation, trips: int | None) -> bool:
+def _own_scalars(steps: Sequence[Step]) -> frozenset[ir.Value]:
+    """The buffers of one element that only these use, which write it before they read it."""
+    found: set[ir.Value] = set()
+    for step in steps:
+        if step.name != "memref.store" or len(step.operands) > 2:
+            continue
+        buffer = step.operands[1]
+        if not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name in _TEMPORARY:
+            inside = [other for other in steps if buffer in other.operands]
+            if inside[0] is step and len(inside) == len(list(buffer.uses)):
+                found.add(buffer)
+    return frozenset(found)
+
+
+def _can_move(step: Step, trips: int | None) -> bool:
     """Whether an op on what stays the same can be done in front of the loop, even in vain."""
-    if op.name == "memref.load":
-        return bool(trips) or len(op.operands) == 1
-    if not op.name.startswith(("arith.", "math.")) or len(op.regions):
+    if step.name == "memref.load":
+        return bool(trips) or len(step.operands) == 1
+    if not step.name.startswith(("arith.", "math.")) or len(step.op.regions):
         return False
-    return bool(trips) or op.name not in _NOT_IN_LANES
+    return bool(trips) or step.name not in _NOT_IN_LANES
 
 
 def _is_plain(
-    op: ir.Operation,
+    step: Step,
     found: Sequence[Kind | None],
     kinds: dict[ir.Value, Kind],
-    combiners: Sequence[ir.Operation],
+    combiners: Sequence[Step],
+    own: frozenset[ir.Value],
 ) -> bool:
     """Whether an op on operands of these kinds can be done to vectors; notes what it makes."""
     if "carried" in found:
-        return op in combiners
-    name = op.name
+        return step in combiners
+    name = step.name
     if name in ("memref.load", "memref.store"):
-        buffer, *indices = place_of(op)
+        buffer, *indices = step.place
         which = [kinds.get(index) for index in indices]
-        strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
-        if not which or any(which[:-1]) or which[-1] != "linear" or strides[-1] != 1:
+        if buffer not in own and not _is_contiguous(ir.MemRefType(buffer.type), which):
             return False
         if name == "memref.load":
-            kinds[op.results[0]] = "vector"
+            kinds[step.results[0]] = "vector"
         return True
-    if len(op.results) != 1 or len(op.regions):
+    if len(step.results) != 1 or len(step.op.regions):
         return False
-    if _is_linear(op, found):
-        kinds[op.results[0]] = "linear"
+    if _is_linear(step, found):
+        kinds[step.results[0]] = "linear"
     elif name in _MATH or (name.startswith("arith.") and name not in _NOT_IN_LANES):
-        kinds[op.results[0]] = "vector"
+        kinds[step.results[0]] = "vector"
     else:
         return False
     return True
 
 
-def _is_linear(op: ir.Operation, found: Sequence[Kind | None]) -> bool:
-    if op.name == "arith.addi":
+def _is_contiguous(type_: ir.MemRefType, which: Sequence[Kind | None]) -> bool:
+    """Whether elements lie side by side where indices of these kinds go from one to the next."""
+    strides, _ = type_.get_strides_and_offset()
+    walked = [place for place, kind in enumerate(which) if kind is not None]
+    return (
+        len(walked) == 1
+        and which[walked[0]] == "linear"
+        and strides[walked[0]] == strides[-1] == 1
+        and all(size == 1 for size in type_.shape[walked[0] + 1 :])
+    )
+
+
+def _is_linear(step: Step, found: Sequence[Kind | None]) -> bool:
+    if step.name == "arith.addi":
         return sorted(map(str, found)) == ["None", "linear"]
-    if op.name == "arith.subi":
+    if step.name == "arith.subi":
         return list(found) == ["linear", None]
-    is_cast = op.name == "arith.trunci" or (
-        op.name == "arith.index_cast" and isinstance(op.operands[0].type, ir.IndexType)
+    is_cast = step.name == "arith.trunci" or (
+        step.name == "arith.index_cast" and isinstance(step.operands[0].type, ir.IndexType)
     )
     return is_cast and list(found) == ["linear"]
 
 
-def _widths(op: ir.Operation) -> list[int]:
+def _widths(step: Step) -> list[int]:
     """The bits of what decides how many lanes an op has; 0 for what has no vectors."""
-    if op.name == "memref.store":
-        return [_width(op.operands[0].type, stored=True)]
-    type_ = op.results[0].type
+    if step.name == "memref.store":
+        return [_width(step.operands[0].type, stored=True)]
+    type_ = step.results[0].type
     if isinstance(type_, ir.IndexType):
         return []
-    width = _width(type_, stored=op.name == "memref.load")
+    width = _width(type_, stored=step.name == "memref.load")
     return [] if width == 1 else [width]
 
 
@@ -227,11 +272,11 @@ def _width(type_: ir.Type, *, stored: bool) -> int:
     return 1 if is_truth and not stored else 0  # in memory a truth is a byte, in vectors a bit
 
 
-def _interfere(body: Sequence[ir.Operation], same: Sequence[ir.Operation]) -> bool:
+def _interfere(body: Sequence[Step], same: Sequence[Step]) -> bool:
     """Whether an iteration may touch what another writes."""
-    accesses = [op for op in (*body, *same) if op.name in ("memref.load", "memref.store")]
-    written = {_root(place_of(op)[0]): place_of(op) for op in body if op.name == "memref.store"}
-    return any(written.get(_root(place[0]), place) != place for place in map(place_of, accesses))
+    written = {_root(step.place[0]): step.place for step in body if step.name == "memref.store"}
+    accesses = (step.place for step in (*body, *same) if step.name in ("memref.load", "memref.store"))
+    return any(written.get(_root(place[0]), place) != place for place in accesses)
 
 
 def _root(buffer: ir.Value) -> ir.Value:

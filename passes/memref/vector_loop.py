@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.passes.copies import copied
 from lamina.passes.loops import index
-from lamina.passes.memref.plain_loop import PlainLoop, constant_of, place_of
+from lamina.passes.memref.plain_loop import PlainLoop, Step, constant_of
 
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
 _OF_FUNCTION = 20
@@ -24,8 +24,8 @@ _KINDS = {
 
 def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
     """Replace a loop; what remains is done with a mask, or else one by one."""
-    for op in loop.same:
-        op.move_before(loop.op)
+    for step in loop.same:
+        step.op.move_before(loop.op)
     with ir.InsertionPoint(loop.op), loop.op.location:
         writer = _Writer(loop)
         writer.write_main()
@@ -48,7 +48,7 @@ class _Writer:
         self._iotas: dict[ir.Type, ir.Value] = {}
         self._low, self._high = loop.bounds
         self.front = index(0).owner  # ops are put only relative to ops
-        initial = [_identity(op, loop.lanes) for op in loop.combiners]
+        initial = [_identity(step.op, loop.lanes) for step in loop.combiners]
         self._carried = [initial] * self._count
 
     # ---- the three parts of a loop ------------------------------------------------------------
@@ -102,17 +102,17 @@ class _Writer:
     def combined(self) -> list[ir.Value]:
         """Each carried value as a scalar, with what the loop began with."""
         results = []
-        for number, (op, start) in enumerate(
+        for number, (step, start) in enumerate(
             zip(self._loop.combiners, list(self._loop.op.operands)[3:], strict=True)
         ):
             values = [one[number] for one in self._carried]
             while len(values) > 1:  # in pairs, which wait for each other the least
                 pairs = zip(values[::2], values[1::2], strict=False)
-                values = [*(_combine(op, *pair) for pair in pairs), *values[len(values) & ~1 :]]
-            kind = _KINDS.get(op.name, op.name.removeprefix("arith."))
+                values = [*(_combine(step, *pair) for pair in pairs), *values[len(values) & ~1 :]]
+            kind = _KINDS.get(step.name, step.name.removeprefix("arith."))
             attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
-            if "fastmath" in op.attributes:
-                attributes["fastmath"] = op.attributes["fastmath"]
+            if "fastmath" in step.attributes:
+                attributes["fastmath"] = step.attributes["fastmath"]
             results.append(
                 ir.Operation.create(
                     "vector.reduction", [start.type], [*values, start], attributes
@@ -152,10 +152,10 @@ class _Writer:
             _Body(self._loop, offset, held, mask, self._broadcast, self._iota)
             for offset, held in zip(offsets, carried, strict=True)
         ]
-        for op in self._loop.body:
+        for step in self._loop.body:
             for body in bodies:
-                body.write(op)
-        return [[body.known[op.results[0]] for op in self._loop.combiners] for body in bodies]
+                body.write(step)
+        return [[body.known[step.results[0]] for step in self._loop.combiners] for body in bodies]
 
     def _mask(self, count: ir.Value) -> ir.Value:
         truth = ir.IntegerType.get_signless(1)
@@ -201,33 +201,33 @@ class _Body:
         self._scalars = {loop.variable: at}
         self._stored: dict[tuple[ir.Value, ...], ir.Value] = {}
 
-    def write(self, op: ir.Operation) -> None:
+    def write(self, step: Step) -> None:
         """Do an op to vectors."""
-        if op.name == "memref.load":
-            self.known[op.results[0]] = self._loaded(op)
-        elif op.name == "memref.store":
-            self._store(op)
-        elif self._loop.kinds.get(op.results[0]) == "linear":
-            copied(op, self._scalars)
+        if step.name == "memref.load":
+            self.known[step.results[0]] = self._loaded(step)
+        elif step.name == "memref.store":
+            self._store(step)
+        elif self._loop.kinds.get(step.results[0]) == "linear":
+            copied(step.op, self._scalars)
         else:
-            self.known[op.results[0]] = self._done(op)
+            self.known[step.results[0]] = self._done(step)
 
-    def _done(self, op: ir.Operation) -> ir.Value:
+    def _done(self, step: Step) -> ir.Value:
         """The result of an element-wise op; a carried one stays as it is where the mask is off."""
-        operands = [self._vector(value) for value in op.operands]
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        type_ = self._type(op.results[0].type)
-        result = ir.Operation.create(op.name, [type_], operands, attributes).result
-        if self._mask is None or op not in self._loop.combiners:
+        operands = [self._vector(value) for value in step.operands]
+        attributes = step.attributes
+        type_ = self._type(step.results[0].type)
+        result = ir.Operation.create(step.name, [type_], operands, attributes).result
+        if self._mask is None or step not in self._loop.combiners:
             return result
-        before = next(v for v in op.operands if self._loop.kinds.get(v) == "carried")
+        before = next(v for v in step.operands if self._loop.kinds.get(v) == "carried")
         return arith.SelectOp(self._mask, result, self.known[before]).result
 
-    def _loaded(self, op: ir.Operation) -> ir.Value:
-        place = place_of(op)
+    def _loaded(self, step: Step) -> ir.Value:
+        place = step.place
         if place not in self._stored:
             buffer, *indices = place
-            type_ = self._type(op.results[0].type)
+            type_ = self._type(step.results[0].type)
             at = [self._scalars.get(value, value) for value in indices]
             if self._mask is None:
                 value = vector.LoadOp(type_, buffer, at).result
@@ -237,12 +237,14 @@ class _Body:
             self._stored[place] = value
         return self._stored[place]
 
-    def _store(self, op: ir.Operation) -> None:
-        place = place_of(op)
+    def _store(self, step: Step) -> None:
+        place = step.place
         buffer, *indices = place
-        value = self._vector(op.operands[0])
+        value = self._vector(step.operands[0])
         at = [self._scalars.get(value, value) for value in indices]
-        if self._mask is None:
+        if buffer in self._loop.own:
+            pass  # nobody else reads it
+        elif self._mask is None:
             vector.StoreOp(value, buffer, at)
         else:
             vector.MaskedStoreOp(buffer, at, self._mask, value)
@@ -265,9 +267,9 @@ class _Body:
 def _several(loop: PlainLoop) -> int:
     """How many vectors are worked on side by side."""
     cost = sum(
-        _COST.get(op.name, _OF_FUNCTION if op.name.startswith("math.") else 1)
-        for op in loop.body
-        if loop.kinds.get(op.results[0] if len(op.results) else op.operands[0]) != "linear"
+        _COST.get(step.name, _OF_FUNCTION if step.name.startswith("math.") else 1)
+        for step in loop.body
+        if loop.kinds.get((step.results or step.operands)[0]) != "linear"
     )
     levels = _SEVERAL_CARRIED if loop.combiners else _SEVERAL
     count = next((n for n, most in levels if cost <= most), 1)
@@ -311,6 +313,5 @@ def _splat(type_: ir.Type, number: float) -> ir.Attribute:
     return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(number)))
 
 
-def _combine(op: ir.Operation, one: ir.Value, other: ir.Value) -> ir.Value:
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    return ir.Operation.create(op.name, [one.type], [one, other], attributes).result
+def _combine(step: Step, one: ir.Value, other: ir.Value) -> ir.Value:
+    return ir.Operation.create(step.name, [one.type], [one, other], step.attributes).result

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.memref.plain_loop import PlainLoop, in_place, read_loop
+from lamina.passes.memref.plain_loop import PlainLoop, Step, in_place, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 
 OF_VECTORS = "lamina.vectors"
@@ -44,11 +44,11 @@ class VectorizeLoops(Pass):
         plain: list[PlainLoop] = []
         over_vectors = 0
         for op in _innermost_loops(module):
-            body = [view.operation for view in op.regions[0].blocks[0].operations]
-            if any(inner.name.startswith(_OF_VECTORS) for inner in body):
+            body = op.regions[0].blocks[0].operations
+            if any(view.operation.name.startswith(_OF_VECTORS) for view in body):
                 over_vectors += 1
                 continue
-            loop = read_loop(op, body, self.vector_bits)
+            loop = read_loop(op, [Step(view.operation) for view in body], self.vector_bits)
             if loop is None or in_place(loop):
                 self.count("loops left to LLVM")
                 return

@@ -144,7 +144,7 @@ func.func @shifted(%x: memref<33xf32>) {
 
 // Sums of short columns stay in registers there.
 // CHECK-LABEL: func.func @columns
-// CHECK-NOT: vector
+// CHECK-NOT: vector<
 func.func @columns(%x: memref<32x32xf32>, %y: memref<32xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -156,6 +156,29 @@ func.func @columns(%x: memref<32x32xf32>, %y: memref<32xf32>) {
       %t = arith.addf %s, %v fastmath<reassoc> : f32
       memref.store %t, %y[%j] : memref<32xf32>
     }
+  }
+  return
+}
+
+// -----
+
+// What an iteration tells itself is no place in memory. Behind the last index may stand some of size 1.
+// CHECK-LABEL: func.func @told
+// CHECK: %[[V:.*]] = vector.load %arg0[%{{.*}}, %c0] : memref<32x1xf32>, vector<16xf32>
+// CHECK: %[[P:.*]] = arith.mulf %[[V]], %[[V]]
+// CHECK-NOT: memref.store
+// CHECK: vector.store %[[P]], %arg1
+func.func @told(%x: memref<32x1xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %t = memref.alloca() : memref<f32>
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<32x1xf32>
+    %p = arith.mulf %v, %v : f32
+    memref.store %p, %t[] : memref<f32>
+    %q = memref.load %t[] : memref<f32>
+    memref.store %q, %y[%j] : memref<32xf32>
   }
   return
 }
