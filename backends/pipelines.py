@@ -239,8 +239,13 @@ CPU_KERNEL_LLVM = (
 # look at the names.
 _SMALL_FLOATS = ("f16", "f8E", "f6E", "f4E")
 _FUNCTIONS = ("math.", "complex.", "arith.fpto", *_SMALL_FLOATS)  # conversions use some, too
+_VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
 ONLY_WITH = {
-    "fold-memref-alias-ops": ("memref.subview", "memref.expand_shape", "memref.collapse_shape"),
+    "fold-memref-alias-ops": _VIEWS,
+    "expand-strided-metadata": (*_VIEWS, "memref.extract_"),
+    "lower-affine": ("affine.", *_VIEWS, "memref.extract_"),
+    "arith-expand": ("arith.ceildiv", "arith.floordiv"),
+    "convert-index-to-llvm": ("index.",),
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}": ("vector.",),
     "convert-complex-to-standard": ("complex.",),
     "convert-complex-to-llvm": ("complex.",),
