@@ -9,7 +9,7 @@ an image's positions, k a window's.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lamina.dialects.vendors import ir
@@ -92,6 +92,17 @@ class Product:
     def size(self, dimensions: Sequence[int]) -> int:
         """The extent of dimensions walked as one."""
         return math.prod(self.generic.extents[d] for d in dimensions)
+
+    def stride_as_one(
+        self, dimensions: Sequence[int], stride: Callable[[int], int]
+    ) -> int | None:
+        """The stride of dimensions walked as one; None where no one stride does."""
+        extents = self.generic.extents
+        kept = [d for d in dimensions if extents[d] > 1]
+        for outer, inner in zip(kept, kept[1:]):
+            if stride(outer) != stride(inner) * extents[inner]:
+                return None
+        return stride(kept[-1]) if kept else 1
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:

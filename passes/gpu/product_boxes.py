@@ -83,15 +83,18 @@ def boxes_of(product: Product, factor: Factor, element: ir.Type) -> Boxes | None
         return None
     if not _is_plain(factor.buffer) or any(map(_has_constant, factor.map.results)):
         return None
-    groups = [factor.along, product.reduced, *((d,) for d in product.batch)]
+    batch = [(d,) for d in product.batch if product.generic.extents[d] > 1]
+    groups = [factor.along, product.reduced, *batch]
     found = [_axis(product, factor, dimensions) for dimensions in groups]
     axes = sorted((a for a in found if a is not None), key=lambda axis: axis.stride)
     if len(axes) < len(groups) or len(axes) > MOST_DIMENSIONS:
         return None
+    if any(inner.stride * inner.size > outer.stride for inner, outer in zip(axes, axes[1:])):
+        return None  # windows that overlap: what the driver says of tensors does not allow for them
     first, *others = axes
     by_depth = first.dimensions == factor.along
     size = element_bytes(element)
-    if first.stride != 1 or first.dimensions in groups[2:] or (by_depth and size != 2):
+    if first.stride != 1 or first.dimensions in batch or (by_depth and size != 2):
         return None
     _, offset = type_.get_strides_and_offset()
     if offset < 0 or any(n * size % 16 for n in (offset, *(axis.stride for axis in others))):
@@ -100,25 +103,10 @@ def boxes_of(product: Product, factor: Factor, element: ir.Type) -> Boxes | None
 
 
 def _axis(product: Product, factor: Factor, dimensions: tuple[int, ...]) -> _Axis | None:
-    """Dimensions walked as one, the last one fastest, if they lie so in memory."""
-    extents = product.generic.extents
-    size, stride = 1, 0
-    for dimension in reversed(dimensions):
-        if extents[dimension] == 1:
-            continue
-        step = factor.stride(dimension)
-        if stride == 0:
-            stride = step
-        elif step != stride * size:
-            return None
-        size *= extents[dimension]
-    if size == 1:
-        return _Axis(dimensions, 1, _FAR)
-    return _Axis(dimensions, size, stride) if stride > 0 else None
-
-
-_FAR = 1 << 20
-"""How far it is to the next one along an axis that has one: any multiple of 16."""
+    """Dimensions walked as one, if they lie so in memory."""
+    size = product.size(dimensions)
+    stride = product.stride_as_one(dimensions, factor.stride)
+    return _Axis(dimensions, size, stride) if size > 1 and stride is not None and stride > 0 else None
 
 
 def _has_constant(expression: ir.AffineExpr) -> bool:

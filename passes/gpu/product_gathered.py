@@ -71,8 +71,14 @@ def gathered_of(product: Product, factor: Factor, element: ir.Type) -> Gathered 
     turned = by_rows and size != 2
     if count < _TURNED if turned else count * size < _CHUNK:
         return None
-    is_tf32 = isinstance(element, ir.F32Type)
-    return Gathered(factor, by_rows and not turned, turned, turned or is_tf32)
+    in_registers = turned or isinstance(element, ir.F32Type)
+    if in_registers:  # as vectors, which are of the buffer's last dimension alone
+        extents = product.generic.extents
+        *_, fastest = (d for d in (factor.along if by_rows else product.reduced) if extents[d] > 1)
+        last = len(factor.map.results) - 1
+        if extents[fastest] % (_TURNED if turned else _CHUNK // size) or not factor.uses(last, fastest):
+            return None
+    return Gathered(factor, by_rows and not turned, turned, in_registers)
 
 
 class _Tile(TileShape):

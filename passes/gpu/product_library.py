@@ -148,20 +148,10 @@ def _is_bias(product: Product, generic: Generic, buffer: ir.Value, map_: Any, di
     if not isinstance(buffer.type, ir.MemRefType) or buffer == product.result:
         return False
     of = {theirs: stride_along(buffer, map_, own) for theirs, own in dimensions.items()}
-    columns = _as_one(product, product.b.along, of)
+    columns = product.stride_as_one(product.b.along, of.__getitem__)
     rest = (*product.batch, *product.a.along)
     same = ir.MemRefType(buffer.type).element_type == ir.MemRefType(generic.outputs[0].type).element_type
     return same and columns == 1 and all(of[d] == 0 for d in rest)
-
-
-def _as_one(product: Product, dimensions: Sequence[int], strides: Any) -> int | None:
-    """The stride of dimensions walked as one; None where no one stride does."""
-    extents = product.generic.extents
-    kept = [d for d in dimensions if extents[d] > 1]
-    for outer, inner in zip(kept, kept[1:]):
-        if strides[outer] != strides[inner] * extents[inner]:
-            return None
-    return strides[kept[-1]] if kept else 1
 
 
 def _matrix(
@@ -176,8 +166,8 @@ def _matrix(
         return None
     rank = len(product.generic.extents)
     strides = {d: stride_along(buffer, map_, d) for d in range(rank)}
-    batch = _as_one(product, product.batch, strides)
-    steps = [_as_one(product, dimensions, strides) for dimensions in (down, across)]
+    batch = product.stride_as_one(product.batch, strides.__getitem__)
+    steps = [product.stride_as_one(dimensions, strides.__getitem__) for dimensions in (down, across)]
     sizes = [product.size(dimensions) for dimensions in (down, across)]
     if batch is None or None in steps:
         return None
