@@ -136,11 +136,17 @@ def _matmul(of: Sizes, dtype: Any, by: str, precision: str | None = None) -> dic
     keys = random.split(random.key(0))
     a, b = (random.normal(key, (of.side, of.side), jnp.float32).astype(dtype) for key in keys)
     jitted = lamina.jit(product)
-    kernels = jitted.lower(a, b).compile().as_text("gpu")
+    tiling = _tiling(jitted, a, b)
     seconds = _seconds(lambda: jitted(a, b), max(of.repeats // 4, 1))
-    tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
     return {"seconds": seconds, "flops_per_second": 2 * of.side**3 / seconds,
-            "tiling": tiling and tiling[1]}  # fmt: skip
+            "tiling": tiling}  # fmt: skip
+
+
+def _tiling(run: Any, *arguments: Any) -> str | None:
+    """How the kernels of a product or of attention do it."""
+    kernels = run.lower(*arguments).compile().as_text("gpu")
+    found = re.search(r'lamina.tiling = "([^"]*)', kernels)
+    return found and found[1]
 
 
 def _convolution(of: Sizes) -> dict[str, Any]:
@@ -152,11 +158,10 @@ def _convolution(of: Sizes) -> dict[str, Any]:
     x, w = (random.normal(key, s, jnp.float32).astype(jnp.bfloat16) for key, s in zip(keys, shapes))
     layouts = ("NHWC", "HWIO", "NHWC")
     run = lamina.jit(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layouts))
-    kernels = run.lower(x, w).compile().as_text("gpu")
+    tiling = _tiling(run, x, w)
     seconds = _seconds(lambda: run(x, w), max(of.repeats // 4, 1))
-    tiling = re.search(r'lamina.tiling = "([^"]*)', kernels)
     work = 2 * 9 * channels * x.size
-    return {"seconds": seconds, "flops_per_second": work / seconds, "tiling": tiling and tiling[1]}
+    return {"seconds": seconds, "flops_per_second": work / seconds, "tiling": tiling}
 
 
 def _attention(of: Sizes) -> dict[str, Any]:
@@ -164,8 +169,10 @@ def _attention(of: Sizes) -> dict[str, Any]:
     keys = random.split(random.key(1), 3)
     q, k, v = (random.normal(key, of.attention, jnp.float32).astype(jnp.bfloat16) for key in keys)
     attend = lamina.jit(lambda *x: lamina.nn.dot_product_attention(*x, is_causal=True))
+    tiling = _tiling(attend, q, k, v)
     seconds = _seconds(lambda: attend(q, k, v), max(of.repeats // 4, 1))
-    return {"seconds": seconds, "flops_per_second": _attention_work(of) / seconds}
+    return {"seconds": seconds, "flops_per_second": _attention_work(of) / seconds,
+            "tiling": tiling}  # fmt: skip
 
 
 def _attention_work(of: Sizes) -> float:

@@ -31,6 +31,7 @@ from lamina.passes.gpu.fragments import (
 )
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
+from lamina.passes.gpu.product_block import TILING
 from lamina.passes.gpu.product_copies import AsyncCopies
 from lamina.passes.gpu.product_operand import plus, times
 from lamina.passes.gpu.product_tiling import generation
@@ -63,6 +64,8 @@ def write_attention(job: Job, arch: str) -> None:
     job.launch(
         blocks, tiles.threads, lambda kernel: _Block(job, kernel, attention, shape, tiles).emit()
     )
+    kind = "tf32" if isinstance(element, ir.F32Type) else element
+    job.annotate(TILING, f"mma.{kind} {tiles.queries}x{tiles.keys}")
 
 
 class _Block:

@@ -21,7 +21,7 @@ from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.attention_scores import Rows, Running, Scores
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel, TensorMap
-from lamina.passes.gpu.product_block import Arena
+from lamina.passes.gpu.product_block import TILING, Arena
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
 from lamina.passes.gpu.product_tiling import MOST_DYNAMIC_SHARED
 from lamina.passes.gpu.threads import (
@@ -91,6 +91,9 @@ class Tiles:
         more = int(room >= keys * boxes)  # a step's keys are asked for before its values
         return cls(queries, keys, boxes, value_boxes, stages + more, stages)
 
+    def __str__(self) -> str:
+        return f"{self.queries}x{self.keys}, {self.key_stages} and {self.value_stages} stages"
+
     @property
     def threads(self) -> int:
         return self.queries // 64 * WARPGROUP
@@ -150,6 +153,7 @@ class WgmmaAttention:
             Scores.blocks(self.shape, self.tiles.queries), self.tiles.threads,
             lambda kernel: _Block(self, kernel).emit(), [source.map for source in self.sources],
         )  # fmt: skip
+        self.job.annotate(TILING, f"wgmma.{self.sources[0].map.element} {self.tiles}")
 
 
 def _box_of_rows(extents: Sequence[int], rows: int) -> list[int] | None:

@@ -82,6 +82,10 @@ class Job:
         size = [threads] if isinstance(threads, int) else list(threads)
         self._kernels.add([blocks], size, self.op, emit, maps)
 
+    def annotate(self, name: str, text: str) -> None:
+        """Say something of the kernel launched last in an attribute."""
+        self._kernels.annotate(name, text)
+
     def argument_of(self, value: ir.Value) -> int | None:
         """Which argument of kernels an operand or result is; None for constants and scratch memory."""
         return self._places.get(_root(value))

@@ -8,6 +8,7 @@
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: lamina.dynamic_shared_bytes = 196864
 // CHECK-SAME: lamina.tensor_maps = [{argument = 0 : i64, box = array<i64: 64, 128, 1>, element = bf16, offset = 0 : i64, sizes = array<i64: 128, 1024, 2>, strides = array<i64: 256, 262144>}, {argument = 1
+// CHECK-SAME: lamina.tiling = "wgmma.bf16 128x128, 3 and 2 stages"
 // CHECK: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: gpu.barrier
@@ -44,6 +45,7 @@
 // CHECK: "rcp.approx.ftz.f32 $0, $1;"
 // CHECK: memref.store {{.*}} : memref<2x1024x128xbf16>
 // OTHER: gpu.func @heads_0
+// OTHER-SAME: lamina.tiling = "mma.bf16 64x64"
 // OTHER: nvgpu.mma.sync
 // OTHER-NOT: wgmma
 func.func @heads(%q: tensor<2x1024x128xbf16>, %k: tensor<2x1024x128xbf16>, %v: tensor<2x1024x128xbf16>)
