@@ -16,7 +16,6 @@ from lamina.passes.linalg.group_packing import turned
 from lamina.passes.linalg.register_blocks import (
     Block,
     Factor,
-    Multiply,
     emit_block,
     load_vector,
     moved,
@@ -72,7 +71,7 @@ class Blocks:
     def product(
         self, factors: tuple[Factor, Factor], target: Factor, row: Range, column: Range,
         reduced: Range, at: Position, initial: Callable[[Position, ir.VectorType], ir.Value],
-        terms: ir.Value | None = None, multiply: Multiply | None = None,
+        terms: ir.Value | None = None,
     ) -> None:  # fmt: skip
         """target[row, column] = initial + the sum of products, only of the first `terms` if given."""
         vectors, most = (2, 14) if self.lanes >= 16 else (2, 5)
@@ -94,7 +93,7 @@ class Blocks:
                 for r, start, type_ in shape.places()
             ]
             before = [initial(*place) for place in places]
-            found = emit_block(shape, factors, extents, where, before, bounds, multiply)
+            found = emit_block(shape, factors, extents, where, before, bounds)
             for value, (place, _) in zip(found, places, strict=True):
                 store_vector(value, target.buffer, target.at(place))
 

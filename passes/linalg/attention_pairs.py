@@ -1,4 +1,4 @@
-"""The two products of attention in pairs of bf16, which processors multiply and add up in f32.
+"""The two products of attention in pairs of bf16, which tile registers (AMX) multiply and add up in f32.
 
 Rows of k are read where they lie. Queries are turned to pairs of neighbours along their width, for 16
 queries at a time, and so are probabilities along keys, which is how scores lie. A block of v is turned,
@@ -8,18 +8,15 @@ so that its pairs are along keys, too; so are the sums of values then, until the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.attention_blocks import (
-    Blocks,
     Position,
     Range,
     array,
     constant,
     plus,
-    zeros,
 )
 from lamina.passes.linalg.attention_products import BlockRows, Work
 from lamina.passes.linalg.group_factors import offset
@@ -27,10 +24,8 @@ from lamina.passes.linalg.group_packing import interleaved, part_of, turned
 from lamina.passes.linalg.group_units import (
     TILE_ROWS,
     Tiles,
-    Vectors,
     intrinsic,
     kinds_of_blocks,
-    pair_vectors,
     pointer,
     release_tiles,
     splat,
@@ -51,22 +46,8 @@ _LANES = 16  # of what is turned: words of pairs, and f32
 _KEYS = 16  # keys are multiplied by multiples of these
 
 
-class Multiplier(Protocol):
-    """An instruction that multiplies pairs."""
-
-    def product(
-        self, a: Factor, b: Factor, target: Factor, row: Range, column: Range, reduced: Range,
-        at: Position, factor: ir.Value | None,
-    ) -> None:  # fmt: skip
-        """target[row, column] = target * factor[column] (0 without a factor) + the sum of products of a,
-        rows of bf16, and b, which holds words of two. The sum is of so many pairs: a multiple of 8."""
-
-    def end(self) -> None:
-        """After the last product of a task."""
-
-
-class TilePairs:
-    """Tiles of 16 rows and columns (`tdpbf16ps`)."""
+class _Tiles:
+    """Products in tiles of 16 rows and columns (`tdpbf16ps`)."""
 
     def __init__(self) -> None:
         self._shapes = array(64, element=ir.IntegerType.get_signless(8))
@@ -75,6 +56,8 @@ class TilePairs:
         self, a: Factor, b: Factor, target: Factor, row: Range, column: Range, reduced: Range,
         at: Position, factor: ir.Value | None,
     ) -> None:  # fmt: skip
+        """target[row, column] = target * factor[column] (0 without a factor) + the sum of products of a,
+        rows of bf16, and b, which holds words of two. The sum is of so many pairs: a multiple of 8."""
         (row_dim, rows), (column_dim, columns), (reduced_dim, pairs) = row, column, reduced
         if factor is not None:
             _scale(target, row, column, at, factor)
@@ -116,58 +99,16 @@ class TilePairs:
                     ),
                 )  # fmt: skip
 
-    def end(self) -> None:
-        release_tiles()
-
-
-class VectorPairs:
-    """Vectors of pairs (`vdpbf16ps`)."""
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks, self._multiply = blocks, _WordMultiply(pair_vectors(blocks.lanes * 32))
-
-    def product(
-        self, a: Factor, b: Factor, target: Factor, row: Range, column: Range, reduced: Range,
-        at: Position, factor: ir.Value | None,
-    ) -> None:  # fmt: skip
-        def scaled(place: Position, type_: ir.VectorType) -> ir.Value:
-            before = load_vector(target.buffer, target.at(place), type_)
-            return arith.MulFOp(before, load_vector(factor, [place[column[0]]], type_)).result
-
-        begin = zeros if factor is None else scaled
-        self._blocks.product((a, b), target, row, column, reduced, at, begin, None, self._multiply)
-
-    def end(self) -> None:
-        """Nothing is left to do."""
-
-
-class _WordMultiply:
-    """A step is a pair: of the first factor two neighbours, of the second a word."""
-
-    def __init__(self, unit: Vectors) -> None:
-        self._unit = unit
-
-    def first(self, factor: Factor, at: Mapping[int, ir.Value], reduced: int) -> ir.Value:
-        where = {**at, reduced: arith.MulIOp(at[reduced], index(2)).result}
-        pair = load_vector(factor.buffer, factor.at(where), _vector(2, ir.BF16Type.get()))
-        return with_elements(pair, _words(1))
-
-    def second(self, factor: Factor, at: Mapping[int, ir.Value], type_: ir.VectorType) -> ir.Value:
-        return load_vector(factor.buffer, factor.at(at), _words(type_.shape[0]))
-
-    def add(self, first: ir.Value, second: ir.Value, sums: ir.Value) -> ir.Value:
-        return self._unit.multiply(sums, repeat(first, second.type), second)
-
 
 class PairProducts:
     """Products of bf16: of queries and keys, and of probabilities, rounded to that, and values."""
 
     together = 2
 
-    def __init__(self, work: Work, multiplier: Multiplier, *, rounds: bool) -> None:
+    def __init__(self, work: Work, *, rounds: bool) -> None:
         """`rounds`: whether an instruction rounds to bf16."""
         shape, n = work.shape, work.queries
-        self._work, self._multiplier, self._rounds = work, multiplier, rounds
+        self._work, self._tiles, self._rounds = work, _Tiles(), rounds
         word, keys = ir.IntegerType.get_signless(32), _covered(work.keys)
         self._q = array(work.parts, shape.width // 2, n, element=word)
         self.scores = array(keys, n)
@@ -198,7 +139,7 @@ class PairProducts:
 
     def score(self, at: Position, keys: int) -> int:
         work, shape, blocks = self._work, self._work.shape, self._work.blocks
-        self._multiplier.product(
+        self._tiles.product(
             self._k,
             blocks.factor(self._q, (blocks.slot, blocks.width, blocks.query)),
             blocks.factor(self.scores, (blocks.key, blocks.query)),
@@ -228,7 +169,7 @@ class PairProducts:
 
     def add_values(self, at: Position, keys: int, factor: ir.Value) -> None:
         work, shape, blocks = self._work, self._work.shape, self._work.blocks
-        self._multiplier.product(
+        self._tiles.product(
             blocks.factor(self._v, (blocks.width, blocks.key)),
             blocks.factor(self._probabilities, (blocks.key, blocks.query)),
             blocks.factor(self._totals, (blocks.slot, blocks.width, blocks.query)),
@@ -237,7 +178,7 @@ class PairProducts:
         )  # fmt: skip
 
     def end(self) -> None:
-        self._multiplier.end()
+        release_tiles()
 
     def sums(self, at: Position) -> Factor:
         work, blocks, width = self._work, self._work.blocks, self._work.shape.value_width

@@ -2,8 +2,8 @@
 
 A group is 32 bits of neighbours along the sum: four bytes or two words. `Tiles` multiplies whole
 tiles (AMX: `tdpbssd`, `tdpbf16ps`), `byte_vectors` vectors of bytes (AVX-512 VNNI: `vpdpbusd`),
-`pair_vectors` those of bf16 (`vdpbf16ps`), `word_vectors` those of 16-bit integers, which every x86-64
-processor has (`pmaddwd`), some with the addition (`vpdpwssd`).
+`word_vectors` those of 16-bit integers, which every x86-64 processor has (`pmaddwd`), some with the
+addition (`vpdpwssd`).
 """
 
 from __future__ import annotations
@@ -252,17 +252,6 @@ def word_vectors(vector_bits: int, adds: bool) -> Vectors:
         return arith.AddIOp(sums, intrinsic(name, factors, sums.type)).result
 
     return Vectors(2, lanes, multiply)
-
-
-def pair_vectors(vector_bits: int) -> Vectors:
-    """`vdpbf16ps`, on pairs of bf16; sums are of f32."""
-
-    def multiply(sums: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-        type_ = ir.VectorType.get([vector_bits // 16], ir.BF16Type.get())
-        factors = [with_elements(x, type_) for x in (a, b)]
-        return intrinsic(f"avx512bf16.dpbf16ps.{vector_bits}", [sums, *factors], sums.type)
-
-    return Vectors(2, vector_bits // 32, multiply)
 
 
 def repeat_group(group: ir.Value, lanes: int) -> ir.Value:

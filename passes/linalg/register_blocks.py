@@ -3,15 +3,13 @@
     c[m : m + rows, n : n + columns] = sum over k of a[m + i, k] * b[k, n : n + columns]
 
 holds rows x vectors accumulators; each step of k loads the vectors of b once and multiplies them
-by each row's element of a, repeated over the lanes. What an element is, and what multiplies, says a
-`Multiply`.
+by each row's element of a, repeated over the lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.affine_indices import indices
@@ -53,33 +51,6 @@ class Block:
         ]
 
 
-class Multiply(Protocol):
-    """How a step of a sum is done; its positions are counted in steps."""
-
-    def first(self, factor: Factor, at: Mapping[int, ir.Value], reduced: int) -> ir.Value:
-        """What is repeated of the first factor, at a step along the dimension `reduced`."""
-
-    def second(self, factor: Factor, at: Mapping[int, ir.Value], type_: ir.VectorType) -> ir.Value:
-        """The second factor for a vector of sums."""
-
-    def add(self, first: ir.Value, second: ir.Value, sums: ir.Value) -> ir.Value:
-        """The sums with the products added."""
-
-
-class FusedMultiply:
-    """One element of each factor at a time, in the type of the sums."""
-
-    def first(self, factor: Factor, at: Mapping[int, ir.Value], reduced: int) -> ir.Value:
-        return load(factor.buffer, factor.at(at))
-
-    def second(self, factor: Factor, at: Mapping[int, ir.Value], type_: ir.VectorType) -> ir.Value:
-        return load_vector(factor.buffer, factor.at(at), type_)
-
-    def add(self, first: ir.Value, second: ir.Value, sums: ir.Value) -> ir.Value:
-        operands = [repeat(first, second.type), second, sums]
-        return ir.Operation.create("vector.fma", results=[sums.type], operands=operands).result
-
-
 def emit_block(
     block: Block,
     factors: tuple[Factor, Factor],
@@ -87,13 +58,11 @@ def emit_block(
     position: Mapping[int, ir.Value],
     initial: Sequence[ir.Value],
     terms: tuple[ir.Value, ir.Value] | None = None,
-    multiply: Multiply | None = None,
 ) -> list[ir.Value]:
     """The vectors of the block at `position`, in the order of its `places`: what `initial` holds
     and the sum of products, or of those of the one reduced dimension from the first of `terms` up to
     the second. The second factor is contiguous along the columns."""
     a, b = factors
-    multiply = multiply or FusedMultiply()
     columns = block.places()[: len(block.widths)]
 
     def reduce(
@@ -108,16 +77,23 @@ def emit_block(
                 lambda i, inner: reduce(left[1:], {**at, left[0]: i}, inner),
             )
         vectors = [
-            multiply.second(b, moved(at, block.column, start), type_) for _, start, type_ in columns
+            load_vector(b.buffer, b.at(moved(at, block.column, start)), type_)
+            for _, start, type_ in columns
         ]
         found: list[ir.Value] = []
         for _, start, _ in columns if block.ahead else ():
             later = moved(moved(at, block.column, start), block.reduced[-1], block.ahead)
             prefetch(b.buffer, b.at(later))
         for row in range(block.rows):
-            scalar = multiply.first(a, moved(at, block.row, row), block.reduced[-1])
+            scalar = load(a.buffer, a.at(moved(at, block.row, row)))
             for vector in vectors:
-                found.append(multiply.add(scalar, vector, sums[len(found)]))
+                repeated = repeat(scalar, vector.type)
+                operands = [repeated, vector, sums[len(found)]]
+                found.append(
+                    ir.Operation.create(
+                        "vector.fma", results=[vector.type], operands=operands
+                    ).result
+                )
         return found
 
     return list(reduce(block.reduced, dict(position), initial))
