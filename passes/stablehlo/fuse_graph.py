@@ -38,6 +38,10 @@ class Need(NamedTuple):
     repeated: int = 0
 
 
+Places = dict[Place, Need]
+"""Where in a group an op is needed."""
+
+
 @dataclass(eq=False)
 class Group:
     """Ops that become one kernel, or one op that stays in @main."""

@@ -30,17 +30,16 @@ from lamina.passes.stablehlo.fuse_graph import (
     Kind,
     Need,
     Place,
+    Places,
 )  # fmt: skip
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
+from lamina.passes.stablehlo.fuse_refusals import Limits, refusal
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
-_MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broadcast element
-_MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its group
 _TINY = 64  # elements of a domain for which a call costs more than the work
 
 _ONCE = Place(SCALAR)
 
-Places = dict[Place, Need]
 Member = tuple[int, Place]
 Sources = list[tuple[SeenValue, Member | None]]
 """Operands, each with the member of the group that makes it; None if it is read from memory."""
@@ -70,7 +69,7 @@ class Grouping:
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
-        self._max_ops, self._max_chain = max_ops, max_chain
+        self._limits = Limits(max_ops, max_chain)
         self._operands: dict[Member, Sources] = {}
         self._wanted: list[dict[Group, Places]] = [{} for _ in self.ops]
         self._readers: list[dict[Group, None]] = [{} for _ in self.ops]
@@ -158,11 +157,11 @@ class Grouping:
         if not readers and not wanted and pure:
             return  # dead
         for group in list(wanted):
-            refusal = self._refusal(op, group, wanted[group], group in readers)
-            if refusal:
+            why = refusal(op, group, wanted[group], group in readers, self._limits)
+            if why:
                 del wanted[group]
                 readers[group] = None
-                group.stops.setdefault(op.name, refusal)
+                group.stops.setdefault(op.name, why)
         if not pure or not wanted:
             self._start_group(position, list(readers), pure)
         elif len(wanted) == 1 and not readers:
@@ -194,53 +193,6 @@ class Grouping:
     def _read(self, value: SeenValue, group: Group) -> None:
         if value.maker is not None:
             self._readers[value.maker][group] = None
-
-    def _refusal(self, op: Seen, group: Group, places: Places, reads: bool) -> str | None:
-        """Why a group may not compute an op that it needs; None if it may."""
-        if reads:
-            return "read as a whole, too"
-        if len(group.members) + len(places) > self._max_ops:
-            limit = self._max_ops if _reads_argument(op) else self._max_chain
-            if len(group.members) + len(places) > limit:
-                return f"the group has its {limit} ops"
-        if op.name == "stablehlo.reduce":
-            return self._refusal_of_reduction(op, group, places)
-        if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
-            return self._refusal_of_contraction(op, group, places)
-        if not op.joins_loops:
-            return "a kernel of its own"
-        if op.cheap:
-            for need in places.values():
-                if need.repeated > _MAX_REPEATED:
-                    return "too much to do again for each element of a broadcast"
-        elif op.shape:
-            if len(places) > 1:
-                return f"needed at {len(places)} places, and costly"
-            if next(iter(places.values())).repeated:
-                return "costly, and a broadcast would repeat it"
-        return None
-
-    def _refusal_of_reduction(self, op: Seen, group: Group, places: Places) -> str | None:
-        if op.shape is None:
-            return "a reduction of several arrays"
-        if list(places) != [ON_OUTER] or group.shape != op.shape:
-            return "a reduction whose result is read at other indices"
-        if group.kind == "input" and group.inner == fuse_ops.reduction_domain(op.op):
-            return None
-        if group.kind != "loop":
-            return "a reduction over something else"
-        return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the reduction"
-
-    def _refusal_of_contraction(
-        self, op: Seen, group: Group, places: Places
-    ) -> str | None:
-        if op.library:
-            return "a library call"
-        if group.kind != "loop" or group.shape != op.shape:
-            return "a contraction"
-        if list(places) != [ON_OUTER]:
-            return "a contraction whose result is read at other indices"
-        return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the contraction"
 
     # Putting an op somewhere
 
@@ -380,7 +332,7 @@ class Grouping:
             and first.kind in ("loop", "input")
             and first.shape is not None
             and (first.shape, first.inner) == (second.shape, second.inner)
-            and len(first.members) + len(second.members) <= self._max_ops
+            and len(first.members) + len(second.members) <= self._limits.ops
         )
 
     # Afterwards
@@ -425,7 +377,3 @@ def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> 
     if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
         return ON_INNER
     return place if op.picks and number == 1 else None
-
-
-def _reads_argument(op: Seen) -> bool:
-    return any(value.maker is None and value.shape for value in op.operands)
