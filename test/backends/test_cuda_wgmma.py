@@ -244,6 +244,21 @@ def test_tf32_is_rounded_not_cut() -> None:
     assert not np.allclose(cut, wanted, **tight)
 
 
+@pytest.mark.parametrize("spec, shapes, dtype, options", [
+    ("klms,lnk->smn", ((64, 4, 24, 2), (4, 24, 64)), _E4M3, {"preferred_element_type": np.float32}),
+    ("hkmlb,knhbl->bhmn", ((2, 104, 24, 4, 1), (104, 72, 2, 1, 4)), _F32, {"precision": "tensorfloat32"}),
+    ("bmk,bnk->bmn", ((1, 24, 64), (1, 72, 64)), _BF16, {}),
+])  # fmt: skip
+def test_runs_over_several_dimensions(spec: str, shapes: Any, dtype: Any, options: Any) -> None:
+    """Which boxes take, but vectors of 16 bytes don't; and axes of one."""
+
+    def product(x, w):
+        return jnp.einsum(spec, x, w, **options)
+
+    arguments = tuple(_x(*shape, dtype=dtype) for shape in shapes)
+    assert _close(Program(product, *arguments).run()[0], lamina.jit(product)(*arguments))
+
+
 def test_threads_copy_without_conflicts() -> None:
     for name in ("conv", "conv_weights", "conv_int8"):
         program = _program(name)
