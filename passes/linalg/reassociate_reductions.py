@@ -22,12 +22,18 @@ class ReassociateReductions(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
+        found = [
+            op
+            for op in find_ops(module, "linalg.generic")
+            if "reduction" in str(op.attributes["iterator_types"])
+        ]
+        if not found:
+            return
         flags = {
             name: ir.Attribute.parse(f"#arith.fastmath<{flag}>") for name, flag in _FLAGS.items()
         }
-        for op in find_ops(module, "linalg.generic"):
-            if "reduction" in str(op.attributes["iterator_types"]):
-                _mark(op, flags)
+        for op in found:
+            _mark(op, flags)
 
 
 _FLAGS = {

@@ -27,6 +27,8 @@ class FinishKernel(Pass):
     def run(self, module: ir.Module) -> None:
         noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
         none = ir.DictAttr.get({})
+        pointer = ir.Type.parse("!llvm.ptr")
+        internal = ir.Attribute.parse("#llvm.linkage<internal>")
         for op in module.body.operations:
             function = op.operation
             if function.name != "llvm.func" or not function.regions[0].blocks:
@@ -34,10 +36,10 @@ class FinishKernel(Pass):
             arguments = function.regions[0].blocks[0].arguments
             function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(self.vector_bits))
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(
-                [noalias if str(argument.type) == "!llvm.ptr" else none for argument in arguments]
+                [noalias if argument.type == pointer else none for argument in arguments]
             )
             if ir.StringAttr(function.attributes["sym_name"]).value != self.public:
-                function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+                function.attributes["linkage"] = internal
                 function.attributes["sym_visibility"] = ir.StringAttr.get("private")
                 if self.inline and not _says_noinline(function):
                     function.attributes["always_inline"] = ir.UnitAttr.get()
