@@ -8,7 +8,8 @@
 The vectoriser takes most of the time that LLVM needs for such a kernel. Taken are loops in steps of
 1 whose loads and stores are contiguous, or loads of the same element each time, around element-wise
 arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
-few elements each time are not, as LLVM keeps those in registers. All else is left alone, and
+few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
+LLVM has the C library do it. All else is left alone, and
 then so is the whole module: `lamina.vectors` on it says that there is no such loop left. What
 remains of a loop is done with a mask where vectors have 512 bits, else one by one. With
 `beside_vectors`, only modules that have loops over vectors already are touched.
@@ -18,7 +19,7 @@ example: test/passes/memref/vectorize_loops.mlir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -30,6 +31,7 @@ from lamina.passes.memref.vector_loop import write_over_vectors
 OF_VECTORS = "lamina.vectors"
 """On a module: no loop is left that LLVM could make one over vectors."""
 
+_MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 
 
@@ -53,7 +55,8 @@ class VectorizeLoops(Pass):
                 self.count("loops left to LLVM")
                 return
             plain.append(loop)
-        if self.beside_vectors and not over_vectors:
+        if not over_vectors and (self.beside_vectors or _only_move(plain)):
+            self.count("loops left to LLVM", len(plain))
             return
         for loop in plain:
             write_over_vectors(loop, masked=self.vector_bits == 512)
@@ -71,3 +74,7 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
         while parent is not None and parent.name != "func.func" and parent not in around:
             around.add(parent)
             parent = parent.parent
+
+
+def _only_move(loops: Sequence[PlainLoop]) -> bool:
+    return len(loops) > 0 and all(step.name in _MOVES for loop in loops for step in loop.body)

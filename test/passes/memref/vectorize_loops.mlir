@@ -182,3 +182,19 @@ func.func @told(%x: memref<32x1xf32>, %y: memref<32xf32>) {
   }
   return
 }
+
+// -----
+
+// Copies are the C library's.
+// CHECK-LABEL: func.func @copy
+// CHECK-NOT: vector.load
+func.func @copy(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j] : memref<32xf32>
+    memref.store %v, %y[%j] : memref<32xf32>
+  }
+  return
+}
