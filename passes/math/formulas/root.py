@@ -59,6 +59,8 @@ def rsqrt(x: Term) -> Term:
 
 def rsqrt_in_512(x: Term) -> Term:
     """The same where AVX-512 guesses fourteen bits, in one step."""
+    if x.lane.shape is not None and x.lane.shape[0] > LANES:
+        return rsqrt(x)
     inverse = _rsqrt_step(x, call_variant("rsqrt_guess", _guess_one, _guess, x), exactly=True)
     return limits_in_512("rsqrt", _rsqrt_limits, 0x03830622, x, inverse)
 
@@ -70,13 +72,25 @@ def _guess(x: Term) -> Term:
 
 
 def _guess_one(x: Term) -> Term:
+    """The same for one number, or fewer than a register has."""
     lane = Lane.make(32, (LANES,))
+    if x.lane.shape is not None:
+        count = x.lane.shape[0]
+        many = _picked(x.value, lane, [min(number, count - 1) for number in range(LANES)])
+        return Term.of(_picked(_guess(Term.of(many)).value, x.lane, list(range(count))))
     first = x.lane.constant(0, "int").value
     none = lane.constant(0.0, "float").value
     operands = [none, x.value, first]
     many = ir.Operation.create("llvm.insertelement", [lane.float], operands).result
     operands = [_guess(Term.of(many)).value, first]
     return Term.of(ir.Operation.create("llvm.extractelement", [x.lane.float], operands).result)
+
+
+def _picked(value: ir.Value, to: Lane, picks: list[int]) -> ir.Value:
+    attributes = {"mask": ir.DenseI32ArrayAttr.get(picks)}
+    return ir.Operation.create(
+        "llvm.shufflevector", [to.float], [value, value], attributes
+    ).result
 
 
 def _rsqrt_limits(x: Term, inverse: Term) -> Term:
