@@ -26,8 +26,9 @@ from lamina.backends.target import Target
 
 LEAST_KERNELS = 8
 """Fewer are compiled before a worker has started, if none is there."""
-LEAST_TEXT = 50_000
-"""Characters of a program for which workers are started before it is known how many kernels it has."""
+LEAST_OPERATIONS, LEAST_TEXT = 500, 50_000
+"""Operations or characters of a program for which workers are started before it is known how many
+kernels it has."""
 _MOST_WORKERS = 8
 _PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
 _HEAD = struct.Struct("<I")

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lamina.backends import workers
+from lamina.backends.compile import expect
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import Kernel, compiled_kernels, distinct_kernels
 from lamina.backends.planned import kernels_of
@@ -120,3 +121,13 @@ def test_a_python_that_cannot_be_started(monkeypatch) -> None:
     monkeypatch.setattr(workers.sys, "executable", "/nowhere/python")
     workers.prepare()
     assert not workers._workers
+
+
+def test_workers_start_when_a_large_program_is_to_come(monkeypatch) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(workers, "prepare", lambda: started.append(True))
+    expect(workers.LEAST_OPERATIONS - 1)
+    expect(workers.LEAST_OPERATIONS, Target("cuda", "sm_90a"))
+    assert not started
+    expect(workers.LEAST_OPERATIONS)
+    assert started
