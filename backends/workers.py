@@ -125,6 +125,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # it has none multiplied
         )
         threading.Thread(target=self._feed, name="lamina-worker", daemon=True).start()
 
