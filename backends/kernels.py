@@ -22,8 +22,8 @@ from lamina.passes import instrumentation
 from lamina.runtime.store import Store
 
 _KIND = "kernel"
-_AHEAD = 2
-"""Kernels that wait for LLVM or are in its hands while another is lowered."""
+_AHEAD = 1
+"""Kernels that wait for LLVM or are in its hands while another is lowered; more would be a worker's."""
 
 
 @dataclass(frozen=True)
