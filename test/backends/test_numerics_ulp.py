@@ -178,6 +178,23 @@ def test_bits_do_not_depend_on_the_place(op: str) -> None:
         np.testing.assert_array_equal(part.view(np.int32), whole[-count:].view(np.int32))
 
 
+@pytest.mark.parametrize("count", [4, 9, 15])
+def test_bits_do_not_depend_on_the_length_of_rows(count: int) -> None:
+    """Rows of less than a register are vectors of fewer numbers."""
+    ops = ("rsqrt", "tanh", "log")
+    of = f"tensor<300x{count}xf32>"
+    body = "\n".join(f"  %{op} = stablehlo.{op} %x : {of}" for op in ops)
+    results = ", ".join(f"%{op}" for op in ops)
+    types = ", ".join([of] * len(ops))
+    run = compile_stablehlo(
+        f"func.func @main(%x: {of}) -> ({types}) {{\n{body}\n  return {results} : {types}\n}}"
+    )
+    x = np.random.default_rng(0).uniform(0, 9, (300, count)).astype(np.float32)
+    for op, rows in zip(ops, run(x), strict=True):
+        whole = compiled(op, "f32", x.size)(x.reshape(-1))
+        np.testing.assert_array_equal(np.asarray(rows).reshape(-1).view(np.int32), whole.view(np.int32))
+
+
 LIMITS = {
     "exponential": [(-INF, 0.0), (INF, INF), (0.0, 1.0), (-1000.0, 0.0), (89.0, INF), (NAN, NAN)],
     "exponential_minus_one": [(-INF, -1.0), (INF, INF), (-0.0, -0.0), (0.0, 0.0), (89.0, INF)],
