@@ -55,14 +55,13 @@ class Batch:
     ) -> None:
         """`sources`: symbol and text of each kernel. `alone`: workers get none."""
         self._is_shared = not alone and len(sources) > 1
-        self._is_large = len(sources) >= LEAST_KERNELS
         self.target = target
         self._done: dict[str, Future[bytes | None]] = {}
         self._waiting = deque(sorted(sources, key=lambda source: -len(source[1])))
 
     def __enter__(self) -> Batch:
         if self._is_shared:
-            if self._is_large:
+            if len(self._waiting) >= LEAST_KERNELS:
                 prepare()
             with _lock:
                 _batches.append(self)

@@ -34,6 +34,7 @@ from lamina.backends.cpu.fft_lanes import (
     store_row,
 )
 from lamina.backends.cpu.llvm_text import Integer, Text
+from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.fourier import LONGEST_LANE, is_generated, two_factors
@@ -129,18 +130,17 @@ def _kernel(
 ) -> str:
     total = size * 2 * numbers.bytes
     parts = [
-        "declare void @lamina_parallel_for(ptr, ptr, i64, i64)",
+        DECLARATION,
         "declare i64 @llvm.smin.i64(i64, i64)",
     ]
-    calls: list[str] = ["  store ptr %operand, ptr %ctx", "  store ptr %result, ptr %to"]
+    calls = pack(("%operand", "%result"))
     for number, steps in enumerate(chain):
         for position, step in enumerate(steps):
             task = _Task(f"step{number}_{position}", step, numbers, inverse)
             parts.append(task.text())
             grain = max(1, _TASK_POINTS // (step.length * numbers.lanes))
             calls += [
-                f"  call void @lamina_parallel_for(ptr @{task.name}, ptr %ctx, "
-                f"i64 {task.blocks * step.outer}, i64 {grain})",
+                run(task.name, task.blocks * step.outer, grain),
                 "  store ptr %result, ptr %ctx",
             ]
     if not chain:
@@ -151,8 +151,7 @@ def _kernel(
     body = "\n".join(calls)
     parts.append(
         f"define void @{symbol}(ptr %operand, ptr %result, ptr %scratch) {{\n"
-        "  %ctx = alloca [2 x ptr]\n"
-        f"  %to = getelementptr ptr, ptr %ctx, i64 1\n{body}\n  ret void\n}}"
+        f"{body}\n  ret void\n}}"
     )
     parts.append(f'attributes #0 = {{ "prefer-vector-width"="{vector_bits}" }}')
     return "\n".join(parts) + "\n"
@@ -195,9 +194,7 @@ class _Task:
         radix = lane.radices[-1]
         if step.turn:
             t.do(f"%turn = alloca [{(lane.stride + radix) * row} x i8], align 64")
-        t.do("%source = load ptr, ptr %ctx")
-        t.do("%target_slot = getelementptr ptr, ptr %ctx, i64 1")
-        t.do("%target = load ptr, ptr %target_slot")
+        t.lines += unpack(("%source", "%target"))
         with t.loop("%high", "%low") as block:
             outer, number = t.divmod(block, self.blocks)
             first = t.mul(number, numbers.lanes)

@@ -16,7 +16,7 @@ from lamina.passes.gpu.kernels import Kernels, TensorMap
 from lamina.passes.gpu.product import Factor, Product
 from lamina.passes.gpu.product_operand import padded_source, plus
 from lamina.passes.gpu.wgmma import MOST_DIMENSIONS, ROW_BYTES, copy_box, further
-from lamina.passes.linalg.structure import root_buffer
+from lamina.passes.linalg.structure import has_constant, root_buffer
 from lamina.passes.memref.place_temporaries import element_bytes
 
 BLOCK_ROWS = 64
@@ -81,7 +81,7 @@ def boxes_of(product: Product, factor: Factor, element: ir.Type) -> Boxes | None
     type_ = ir.MemRefType(factor.buffer.type)
     if padded_source(product, factor) is not None or type_.element_type != element:
         return None
-    if not _is_plain(factor.buffer) or any(map(_has_constant, factor.map.results)):
+    if not _is_plain(factor.buffer) or any(map(has_constant, factor.map.results)):
         return None
     batch = [(d,) for d in product.batch if product.generic.extents[d] > 1]
     groups = [factor.along, product.reduced, *batch]
@@ -107,16 +107,6 @@ def _axis(product: Product, factor: Factor, dimensions: tuple[int, ...]) -> _Axi
     size = product.size(dimensions)
     stride = product.stride_as_one(dimensions, factor.stride)
     return _Axis(dimensions, size, stride) if size > 1 and stride is not None and stride > 0 else None
-
-
-def _has_constant(expression: ir.AffineExpr) -> bool:
-    """Whether an index is more than a sum of multiples of dimensions."""
-    if isinstance(expression, ir.AffineConstantExpr):
-        return ir.AffineConstantExpr(expression).value != 0
-    if isinstance(expression, ir.AffineAddExpr):
-        parts = ir.AffineAddExpr(expression)
-        return _has_constant(parts.lhs) or _has_constant(parts.rhs)
-    return False
 
 
 def _is_plain(buffer: ir.Value) -> bool:

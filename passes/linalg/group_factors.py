@@ -14,7 +14,7 @@ from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.group_units import TILE_BYTES, Vectors, pointer
 from lamina.passes.linalg.narrow_products import NarrowFactor, NarrowProduct
 from lamina.passes.linalg.register_blocks import Factor
-from lamina.passes.linalg.structure import make_generic, stride_along, subview
+from lamina.passes.linalg.structure import has_constant, make_generic, stride_along, subview
 from lamina.passes.loops import index
 
 Position = Mapping[int, ir.Value]
@@ -57,7 +57,7 @@ def rows_in_place(
     type_ = ir.MemRefType(buffer.type)
     strides, start = type_.get_strides_and_offset()
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-    if start or dynamic in strides or any(_has_constant(e) for e in map_.results):
+    if start or dynamic in strides or any(has_constant(e) for e in map_.results):
         return None
     size = _bytes_of(type_.element_type)
 
@@ -72,15 +72,6 @@ def rows_in_place(
             step = stride(d)
         inner *= extents[d]
     return Rows(buffer, {d: stride(d) for d in around if stride(d)}, stride(free), step, size)
-
-
-def _has_constant(expression: ir.AffineExpr) -> bool:
-    if isinstance(expression, ir.AffineConstantExpr):
-        return ir.AffineConstantExpr(expression).value != 0
-    if isinstance(expression, ir.AffineAddExpr):
-        parts = ir.AffineAddExpr(expression)
-        return _has_constant(parts.lhs) or _has_constant(parts.rhs)
-    return False
 
 
 def copied_rows(

@@ -315,6 +315,16 @@ def _is_fill_of_input(op: ir.Operation) -> bool:
     )
 
 
+def has_constant(expression: ir.AffineExpr) -> bool:
+    """Whether an index is more than a sum of multiples of dimensions."""
+    if isinstance(expression, ir.AffineConstantExpr):
+        return ir.AffineConstantExpr(expression).value != 0
+    if isinstance(expression, ir.AffineAddExpr):
+        parts = ir.AffineAddExpr(expression)
+        return has_constant(parts.lhs) or has_constant(parts.rhs)
+    return False
+
+
 def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
     """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
     strides = _strides(value.type, map_)
