@@ -1,11 +1,16 @@
 """The text that names a program in the store: equal for equal programs, and for those alone."""
 
+import dataclasses
+import enum
+from typing import Any
+
 import numpy as np
 import pytest
 
 import lamina
 import lamina.numpy as jnp
 from lamina.core.jaxpr_key import jaxpr_key
+from lamina.core.primitive import Primitive
 
 X = np.ones((4, 3), np.float32)
 
@@ -56,3 +61,74 @@ def test_what_is_called_back_has_none():
 
     assert key(f) is None
     assert key(lambda x: lamina.jit(f)(x) + 1) is None
+
+
+def test_each_part_of_a_linear_solve_has_its_own_constants():
+    """Both take (m, s, b) and solve by a product of two, but one by m and one by s."""
+
+    def by_s(m, s, b):
+        return lamina.lax.custom_linear_solve(lambda x: m * x, b, lambda _, r: r * s)
+
+    def by_m(m, s, b):
+        return lamina.lax.custom_linear_solve(
+            lambda x: x, b, lambda _, r: r * m, lambda _, r: r * m * s
+        )
+
+    assert key(by_s, X, X, X) != key(by_m, X, X, X)
+
+
+noted_p = Primitive("noted", abstract_eval=lambda x, **_: x)
+
+
+class Shade(enum.Enum):
+    LIGHT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Note:
+    values: Any
+    hidden: Any = dataclasses.field(default=0, repr=False)
+
+
+def with_parameter(value):
+    return key(lambda x: noted_p.bind(x, value=value))
+
+
+LONG = np.arange(5000.0)
+CHANGED = np.where(LONG == 2500, -1, LONG)
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        (LONG, CHANGED),
+        ({"x": LONG}, {"x": CHANGED}),  # whose repr ends in the middle by "..."
+        (Note(LONG), Note(CHANGED)),
+        (Note(np.array(0.1)), Note(np.array(0.1 + 1e-12))),  # and leaves out digits
+        (Note(0, hidden=1), Note(0, hidden=2)),
+        (jnp.array([0.1], "float32"), jnp.nextafter(jnp.array([0.1], "float32"), 1)),
+        (np.float32(0.0), np.float32(-0.0)),
+        (np.float32(1), np.float64(1)),
+        (frozenset({1, 2}), frozenset({1, 3})),
+        (Note((1, 2)), Note([1, 2])),
+    ],
+)
+def test_parameters_are_told_apart_by_all_of_them(a, b):
+    assert with_parameter(a) == with_parameter(a) is not None
+    assert with_parameter(a) != with_parameter(b)
+
+
+class Unknown:
+    def __repr__(self):
+        return "Unknown()"
+
+
+@pytest.mark.parametrize(
+    "value", [Unknown(), {"x": Unknown()}, Note(Unknown()), np.array([Unknown()]), lambda x: x]
+)
+def test_parameters_of_which_a_text_does_not_say_all_have_none(value):
+    assert with_parameter(value) is None
+
+
+def test_members_of_enums_are_their_names():
+    assert "Shade.LIGHT" in with_parameter(Shade.LIGHT)

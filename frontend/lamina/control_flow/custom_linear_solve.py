@@ -225,5 +225,8 @@ linear_solve_p = Primitive(
     transpose=_transpose,
     batching=_batching,
     impl=_impl,
-    shown=lambda params: {"jaxprs": params["jaxprs"].solve},
+    shown=lambda params: {
+        "const_lengths": params["const_lengths"],
+        "jaxprs": params["jaxprs"].solve,
+    },
 )

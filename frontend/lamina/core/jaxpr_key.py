@@ -6,6 +6,8 @@ are made, and a jaxpr that is a parameter in several places is written where it 
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -95,22 +97,46 @@ class _Writer:
             return self._inner(value)
         if isinstance(value, (tuple, list)):
             return f"{kind.__name__}({','.join([self._param(item) for item in value])})"
-        if kind is np.ndarray:
-            return f"{value.dtype.name}{value.shape}{value.tobytes().hex()}"
         if isinstance(value, np.dtype):
             known = self._dtypes.get(value)
             if known is None:
                 known = self._dtypes[value] = f"{kind.__name__} {param_text(value)}"
             return known
-        text = param_text(value)
-        if " at 0x" in text or "..." in text or kind.__repr__ is object.__repr__:
-            raise _NoText  # says where it is or only a part, not what it is
+        if isinstance(value, enum.Enum):
+            return f"{kind.__name__}.{value.name}"
+        if isinstance(value, dict):
+            items = [f"{self._param(k)}:{self._param(v)}" for k, v in value.items()]
+            return f"{kind.__name__}{{{','.join(items)}}}"
+        if isinstance(value, (set, frozenset)):
+            return f"{kind.__name__}{{{','.join(sorted(map(self._param, value)))}}}"
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [self._param(getattr(value, f.name)) for f in dataclasses.fields(value)]
+            return f"{kind.__name__}({','.join(fields)})"
+        if isinstance(value, Tracer):
+            raise _NoText
+        if hasattr(value, "__array__"):
+            return self._array(np.asarray(physical(value)))
+        return self._text(value)
+
+    def _array(self, value: np.ndarray) -> str:
+        if value.dtype.hasobject:
+            raise _NoText
+        return f"{value.dtype.name}{value.shape}{value.tobytes().hex()}"
+
+    def _text(self, value: Any) -> str:
+        """The repr, of lamina's own types alone: others may leave out digits, elements or fields."""
+        kind = type(value)
+        if kind.__module__.partition(".")[0] != "lamina" or kind.__repr__ is object.__repr__:
+            raise _NoText
+        text = repr(value)
+        if " at 0x" in text:
+            raise _NoText  # of a part that is told by its place in memory
         return f"{kind.__name__} {text}"
 
     def _const(self, value: Any) -> str:
         if isinstance(value, Tracer):
             raise _NoText
-        return self._param(np.asarray(physical(value)))
+        return self._array(np.asarray(physical(value)))
 
     def _inner(self, jaxpr: Jaxpr) -> str:
         number = self._numbers.get(jaxpr)
