@@ -24,6 +24,7 @@ from lamina.backends.stages import (
     run_fuse,
     run_optimize,
     run_plan,
+    spelled_ops,
     working_copy,
 )
 from lamina.backends.target import Target
@@ -77,14 +78,17 @@ def compile_module(
     text = to_text(module, debug_info=True)
     if "dense_resource<" in text:
         module = parse(inline_resources(text))
-        text = to_text(module, debug_info=True, verified=True)
+    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
+        workers.prepare()
+    source = to_bytecode(module)
     if store is None:
-        return Compilation(_compiled(working_copy(module), text, target, name, None), False)
+        artifact = _compiled(working_copy(module), source, text, target, name, None)
+        return Compilation(artifact, from_cache=False)
     key = artifact_key(to_bytecode(module, debug_info=False), target, name)
     found = _stored(store, key)
     if found is not None:
         return Compilation(found, from_cache=True)
-    artifact = _compiled(working_copy(module), text, target, name, store)
+    artifact = _compiled(working_copy(module), source, text, target, name, store)
     store.put(_KIND, key, artifact.to_bytes())
     return Compilation(artifact, from_cache=False)
 
@@ -94,9 +98,10 @@ def compile_own_module(
 ) -> Compilation:
     """The same for a module that is known to be valid and that nobody needs afterwards: it is used
     up, and whether the store has it is for the caller to know, by a name of its own."""
-    text = to_text(module, debug_info=True, verified=True)
+    source = to_bytecode(module)
     make_ready(module)
-    artifact = _compiled(module, text, target or Target.host(), name, default_store())
+    target = target or Target.host()
+    artifact = _compiled(module, source, spelled_ops(module), target, name, default_store())
     return Compilation(artifact, from_cache=False)
 
 
@@ -108,11 +113,10 @@ def expect(operations: int, target: Target | None = None) -> None:
 
 
 def _compiled(
-    work: ir.Module, text: str, target: Target, name: str, store: Store | None
+    work: ir.Module, source: bytes, text: str, target: Target, name: str, store: Store | None
 ) -> Artifact:
-    """The artifact of a module, which is used up; `text` is what it was."""
-    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
-        workers.prepare()
+    """The artifact of a module, which is used up; `source` and `text` are of what it was, `text` as
+    `run_optimize` asks for it."""
     with instrumentation.compiling(name) as watch:
         run_optimize(work, watch, target.kind, text)
         signature = _signature(work)
@@ -131,9 +135,8 @@ def _compiled(
         "target": target.describe(),
         "versions": versions(),
         "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
-        "stablehlo": text,
     }
-    artifact = Artifact(manifest, built.objects)
+    artifact = Artifact(manifest, built.objects, source)
     Stages(artifact).dump(watch)
     return artifact
 

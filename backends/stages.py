@@ -33,6 +33,7 @@ from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
+from lamina.passes.find import find_ops, op_names
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.pipeline import Pipeline
 from lamina.runtime.artifact import Artifact
@@ -43,6 +44,7 @@ KERNEL_STAGES = {"cpu": ("linalg", "llvm", "asm"), "cuda": ("linalg", "gpu", "ll
 STAGES = (*FORMS, *KERNEL_STAGES["cpu"], "hlo", "manifest")
 _ENDINGS = {"linalg": "mlir", "gpu": "mlir", "llvm": "ll", "asm": "s", "ptx": "ptx", "hlo": "txt",
             "manifest": "json"}  # fmt: skip
+_CALL = "stablehlo.custom_call"
 _COMMENTS = {"linalg": "//", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
 
 
@@ -100,7 +102,8 @@ def run_optimize(
     module: ir.Module, watch: Instrumentation, kind: str = "cpu", text: str | None = None
 ) -> None:
     """Form 1 to form 2: one function, no more ops than the program needs, sizes known. `kind` is
-    the target's. `text` is the module's, where that is there already."""
+    the target's. `text` is the module's, where that is there already, or `spelled_ops` of one whose
+    values are plain arrays."""
     _dump(watch, "stablehlo", module)
     if text is None:  # what is needed is seen before, since the first passes make nothing that is
         text = module.operation.get_asm(large_elements_limit=8)
@@ -112,6 +115,13 @@ def run_optimize(
     _pipeline(passes).run(module)
     note_trip_counts(module)
     _dump(watch, "optimized", module, passes)
+
+
+def spelled_ops(module: ir.Module) -> str:
+    """The ops of a module as its text spells them, each once, without operands and types."""
+    calls = find_ops(module, _CALL)
+    targets = {f"{_CALL} @{call.attributes['call_target_name'].value}" for call in calls}
+    return " ".join((*op_names(module), *targets, ""))
 
 
 def _matches(patterns: str | tuple[str, ...], text: str) -> bool:
@@ -166,9 +176,9 @@ class Stages:
         """The program at one of `STAGES`, for a GPU with those of its kernels; raises ValueError for
         another."""
         if stage == "stablehlo":
-            return self.artifact.manifest["stablehlo"]
+            return to_text(parse(self.artifact.source), debug_info=True)
         if stage == "manifest":
-            return json.dumps(self._manifest(), indent=2)
+            return json.dumps(self.artifact.manifest, indent=2)
         if stage in self._kernel_stages:
             return self._kernels(stage)
         if stage == "hlo":
@@ -186,11 +196,8 @@ class Stages:
     def _target(self) -> Target:
         return Target(**self.artifact.manifest["target"])
 
-    def _manifest(self) -> dict[str, object]:
-        return {k: v for k, v in self.artifact.manifest.items() if k != "stablehlo"}
-
     def _form(self, stage: str) -> ir.Module:
-        module = working_copy(parse(self.artifact.manifest["stablehlo"]))
+        module = working_copy(parse(self.artifact.source))
         with instrumentation.off():
             watch = Instrumentation()
             for run, form in (

@@ -20,10 +20,10 @@ from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import lower_kernel
 from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.planned import is_scalar, kernels_of
-from lamina.backends.stages import make_ready, run_fuse, run_optimize, run_plan
+from lamina.backends.stages import make_ready, run_fuse, run_optimize, run_plan, spelled_ops
 from lamina.backends.target import Target
 from lamina.core import garbage
-from lamina.dialects.serialize import to_text
+from lamina.dialects.serialize import to_bytecode
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.program_key import program_key
@@ -53,10 +53,12 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
             program_key(plan)
         with phase("lower to StableHLO"):
             module = plan.lower()
-        with phase("print"):
-            text = to_text(module, debug_info=True, verified=True)
+        with phase("keep as bytecode"):
+            to_bytecode(module)
         ops = _count(module)
-        make_ready(module)
+        with phase("see which ops there are"):
+            make_ready(module)
+            text = spelled_ops(module)
         for name, run in (("optimise", run_optimize), ("fuse", run_fuse), ("plan", run_plan)):
             with phase(f"{name}, in all"):
                 run(module, watch, "cpu", *((text,) if run is run_optimize else ()))

@@ -19,6 +19,28 @@ def find_ops(within: ir.Module | ir.Operation, *names: str) -> list[ir.Operation
     return [*found, op] if op.name in names else found
 
 
+def op_names(within: ir.Module | ir.Operation) -> set[str]:
+    """The names of the ops in a module or an op. (One of each name shows whether such ops have
+    regions, so that most ops are asked for no more than their names.)"""
+    names: set[str] = set()
+    _add_names(within.operation, names, set())
+    return names
+
+
+def _add_names(op: ir.Operation, names: set[str], holders: set[str]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                inner = view.operation
+                name = inner.name
+                if name not in names:
+                    names.add(name)
+                    if len(inner.regions):
+                        holders.add(name)
+                if name in holders:
+                    _add_names(inner, names, holders)
+
+
 class _Finder:
     """Patterns that take note of ops and never match."""
 

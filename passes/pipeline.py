@@ -17,6 +17,7 @@ from typing import Literal
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
+from lamina.passes.find import op_names
 
 Stage = Pass | str
 Verify = Literal["each", "end", "never"]
@@ -136,26 +137,9 @@ class _OpNames:
     def has_any(self, names: frozenset[str]) -> bool:
         """Whether the module has an op of these names; or had one, which is no reason to look again."""
         if names.isdisjoint(self._names) and self._is_old:
-            self._names = set()
-            self._add(self.module.operation, set())
+            self._names = op_names(self.module)
             self._is_old = False
         return not names.isdisjoint(self._names)
-
-    def _add(self, op: ir.Operation, holders: set[str]) -> None:
-        """Add the names of the ops in an op. `holders`: those of ops with regions, which an op has or
-        has not by its name."""
-        names = self._names
-        for region in op.regions:
-            for block in region.blocks:
-                for view in block.operations:
-                    inner = view.operation
-                    name = inner.name
-                    if name not in names:
-                        names.add(name)
-                        if len(inner.regions):
-                            holders.add(name)
-                    if name in holders:
-                        self._add(inner, holders)
 
     def forget(self) -> None:
         """Say that a pass has run."""

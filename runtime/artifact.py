@@ -1,7 +1,7 @@
 """`Artifact`: a compiled program as data, which the store keeps and the loader makes callable.
 
-The file is a magic word, the length and BLAKE2 checksum of what follows, the manifest as JSON, and
-the object files it names. Nothing in it is executed by reading it.
+The file is a magic word, the length and BLAKE2 checksum of what follows, the manifest as JSON, the
+program as MLIR bytecode and the object files. Nothing in it is executed by reading it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 _MAGIC = b"LAMINA\x00\x01"
 _HEADER = struct.Struct("<8sQ32s")
@@ -23,7 +23,8 @@ class ArtifactError(ValueError):
 
 @dataclass(frozen=True)
 class Artifact:
-    """A manifest (JSON values only) and the object files it talks about, by name.
+    """A manifest (JSON values only), the object files it talks about, by name, and the StableHLO that
+    was compiled, as MLIR bytecode, from which its forms are shown.
 
     The keys that the loader reads: `abi_version`, `name`, `entry` (symbol), `inputs` and `outputs`
     (lists of {"dtype", "shape"}; an output may have "alias_of": index of a donated input),
@@ -33,6 +34,7 @@ class Artifact:
 
     manifest: dict[str, Any]
     objects: dict[str, bytes] = field(default_factory=dict)
+    source: bytes = b""
 
     def to_bytes(self) -> bytes:
         """The artifact as one block; `from_bytes` gives an equal one back."""
@@ -48,7 +50,7 @@ class Artifact:
 
         index = {name: len(data) for name, data in self.objects.items()}
         head = json.dumps({"manifest": self.manifest, "objects": index}).encode()
-        return b"".join([_LENGTH.pack(len(head)), head, *self.objects.values()])
+        return b"".join([_LENGTH.pack(len(head)), head, *self.objects.values(), self.source])
 
     @staticmethod
     def from_bytes(data: bytes) -> Artifact:
@@ -74,12 +76,13 @@ class Artifact:
         for name, size in head["objects"].items():
             objects[name] = bytes(body[offset : offset + size])
             offset += size
+        source = bytes(body[offset:])
         manifest = head["manifest"]
         if manifest.get("abi_version") != ABI_VERSION:
             raise ArtifactError(
                 f"the artifact is for ABI {manifest.get('abi_version')}, this is {ABI_VERSION}"
             )
-        return Artifact(manifest, objects)
+        return Artifact(manifest, objects, source)
 
 
 def _checksum(data: bytes | memoryview) -> bytes:

@@ -7,6 +7,7 @@ from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 WHOLE = Artifact(
     {"abi_version": ABI_VERSION, "name": "f", "nested": {"list": [1, 2.5, None, "é"]}},
     {"entry": b"\0\1\2", "kernels": b"", "more": bytes(range(256)) * 10},
+    b"ML\xefR and what follows",
 )
 
 
