@@ -21,14 +21,7 @@ from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects import types
 from lamina.dialects.vendors import ir
-
-
-@dataclasses.dataclass
-class _Literal:
-    """A number in the program, and the constants of several shapes that repeat it."""
-
-    number: np.ndarray
-    spread: dict[tuple[int, ...], ir.Value] = dataclasses.field(default_factory=dict)
+from lamina.interpreters.spreads import Spreads
 
 
 @dataclasses.dataclass
@@ -44,7 +37,7 @@ class ModuleContext:
     keep_alive: list[Any] = dataclasses.field(default_factory=list)
     callbacks: list[Any] = dataclasses.field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
-    literals: dict[ir.Value, _Literal] = dataclasses.field(default_factory=dict)
+    spreads: Spreads = dataclasses.field(default_factory=Spreads)
 
     def fresh_name(self, base: str) -> str:
         """A symbol that is not taken: base, base_0, base_1, ..."""
@@ -66,18 +59,6 @@ class ModuleContext:
                 self.keep_alive.append(source)
             loc = self.locations[key] = ir.Location.name(source.scope + primitive, stack)
         return loc
-
-    def spread(self, value: ir.Value, shape: tuple[int, ...]) -> ir.Value:
-        """A scalar at every place of a shape; of a number in the program one constant."""
-        literal = self.literals.get(value)
-        if literal is None or 0 in shape:
-            return hlo.broadcast_in_dim(value, shape, ())
-        found = literal.spread.get(shape)
-        if found is None:
-            with ir.InsertionPoint.after(value.owner):  # there for all that the scalar is there for
-                found = hlo.full(literal.number, shape, literal.number.dtype)
-            literal.spread[shape] = found
-        return found
 
     def callback_index(self, callback: Any) -> int:
         """The number under which the program's code calls a (function, inputs, outputs)."""
@@ -154,6 +135,7 @@ def lower_body(
     env: dict[Var, ir.Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     literals: dict[Any, ir.Value] = {}
+    mark = module.spreads.mark()
 
     def read(atom: Any) -> ir.Value:
         if type(atom) is not Literal:
@@ -162,8 +144,7 @@ def lower_body(
         key = (atom.aval.dtype, scalar.tobytes())
         value = literals.get(key)
         if value is None:
-            value = literals[key] = hlo.constant(scalar)
-            module.literals[value] = _Literal(scalar)
+            value = literals[key] = module.spreads.literal(scalar)
         return value
 
     for eqn in jaxpr.eqns:
@@ -185,10 +166,7 @@ def lower_body(
         else:
             env[eqn.outvars[0]] = out
     results = [read(v) for v in jaxpr.outvars]
-    for value in literals.values():
-        if value not in results and next(iter(value.uses), None) is None:
-            del module.literals[value]  # all that reads it reads it spread
-            value.owner.erase()
+    module.spreads.drop_unused(mark, results)
     return results
 
 

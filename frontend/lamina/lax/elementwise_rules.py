@@ -79,12 +79,11 @@ def spread_values(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
             break
     else:
         return values
+    spread, rank = ctx.module.spreads.spread, len(shape)
     return [
-        v if a.shape == shape
-        else hlo.broadcast_in_dim(v, shape, range(len(shape) - len(a.shape), len(shape)))
-        if a.shape else ctx.module.spread(v, shape)
+        v if a.shape == shape else spread(v, shape, range(rank - len(a.shape), rank))
         for v, a in zip(values, ctx.avals_in)
-    ]  # fmt: skip
+    ]
 
 
 # ---- rules -------------------------------------------------------------------------------------

@@ -186,9 +186,7 @@ def _broadcast_in_dim_abstract_eval(
 
 
 def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
-    if not broadcast_dimensions:
-        return ctx.module.spread(x, shape)
-    return hlo.broadcast_in_dim(x, shape, broadcast_dimensions)
+    return ctx.module.spreads.spread(x, shape, broadcast_dimensions)
 
 
 def _broadcast_in_dim_transpose(ct: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
