@@ -61,7 +61,8 @@ def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise TypeError(
             f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
             f"np.inexact), but got {aval.dtype.name}. If you want to use Boolean- or integer-valued "
-            "inputs, use vjp or set allow_int to True."
+            "inputs, use vjp or set allow_int to True. To differentiate by it pass floats (2.0 for 2, "
+            "x.astype(float) for x); to leave it alone name the other arguments in argnums."
         )
 
 
@@ -94,7 +95,8 @@ def _check_scalar(value: Any, holomorphic: bool) -> None:
         ) from None
     if aval.shape:
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
+            "Reduce it to one number (its sum or mean), or take all derivatives by jacrev or jacfwd."
         )
     check_output("grad", aval, holomorphic)
 

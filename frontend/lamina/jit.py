@@ -204,7 +204,8 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     with FilteredTracebacks():
         if options.in_shardings is not None:
             args = _placed_arguments(options, args)
-        traced, leaves = trace_call(options, args, kwargs)
+        with FilteredTracebacks(tracing=True):
+            traced, leaves = trace_call(options, args, kwargs)
         entry = _program(traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():

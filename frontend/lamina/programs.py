@@ -21,6 +21,7 @@ from lamina.program_key import program_key
 from lamina.program_plan import Plan, plan_program
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.cuda import CudaProgram
+from lamina.tracebacks import FilteredTracebacks
 
 if TYPE_CHECKING:
     from lamina.backends.compile import Compilation
@@ -239,7 +240,8 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             out = primitive.bind(*tracers, **params)
             return list(out) if primitive.multiple_results else [out]
 
-        closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
+        with FilteredTracebacks(tracing=True):
+            closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
         program = compile_program(closed, primitive.name, device=device)
         entry = program.entry(tree.structure(out))

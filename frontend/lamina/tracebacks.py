@@ -11,6 +11,7 @@ from lamina import config
 from lamina.core.source_info import is_internal
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OF_OPERANDS = (TypeError, ValueError, IndexError, OverflowError)
 _NOTE = "lamina's own frames are left out; LAMINA_TRACEBACK_FILTERING=off shows them."
 
 
@@ -28,7 +29,14 @@ def without_internal_frames(traceback: TracebackType | None) -> TracebackType | 
 
 
 class FilteredTracebacks:
-    """Errors leave the block with the user's frames only, where there are any."""
+    """Errors leave the block with the user's frames only, where there are any.
+
+    `tracing` where the block does no more than trace: an error in what lamina itself traces there
+    (the program of an operator) is about its operands, and none of the frames helps.
+    """
+
+    def __init__(self, *, tracing: bool = False) -> None:
+        self._tracing = tracing
 
     def __enter__(self) -> None:
         pass
@@ -37,7 +45,7 @@ class FilteredTracebacks:
         if error is None or config.traceback_filtering.value == "off":
             return
         kept = without_internal_frames(traceback)
-        if kept is None:
+        if kept is None and not (self._tracing and isinstance(error, _OF_OPERANDS)):
             return
         if _NOTE not in getattr(error, "__notes__", ()):
             error.add_note(_NOTE)

@@ -372,8 +372,12 @@ bool check_alive(const ArrayObject* array) {
       self->buffer = Ref<Buffer>::share(cast(whole.get())->buffer).detach();
     return true;
   }
-  PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.",
-               describe(array->dtype, array->dims, array->ndim).c_str());
+  PyErr_Format(
+      PyExc_RuntimeError,
+      "Array has been deleted with shape=%s. A call that it was donated to took its memory "
+      "(donate_argnums), or delete() was called: use what the call returned, or do not "
+      "donate what is needed afterwards.",
+      describe(array->dtype, array->dims, array->ndim).c_str());
   return false;
 }
 

@@ -186,6 +186,18 @@ def number_too_large(m):
     m.jit(lambda x, n: x)(X, 2**40)
 
 
+def shapes(m):
+    m.np.ones((2, 3)) + m.np.ones((2, 4))
+
+
+def list_to_sum(m):
+    m.np.sum([1, 2])
+
+
+def number_for_key(m):
+    m.module.random.normal(3)
+
+
 def reuse_of_donated(m):
     x = m.np.ones(3)
     m.jit(lambda x: x + 1, donate_argnums=0)(x)
@@ -377,3 +389,35 @@ def test_a_donated_array_that_no_result_can_take_is_told():
     x = lamina.numpy.ones(3)
     with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\]\."):
         lamina.jit(lambda x: x.sum(), donate_argnums=0)(x)
+
+
+ADVICE = {
+    reuse_of_donated: "use what the call returned, or do not donate what is needed afterwards",
+    grad_of_vector: "Reduce it to one number (its sum or mean), or take all derivatives by jacrev",
+    grad_of_integer: "To differentiate by it pass floats (2.0 for 2, x.astype(float) for x)",
+    float_index: "for axis 0: 1.0. Convert it by int() or .astype(int)",
+    list_to_sum: "lamina.numpy.asarray makes an array of it",
+    number_for_key: "lamina.random.key(seed) makes a key of a number",
+    shapes: "must be equal, or 1; along axis 1 they are 3 and 4",
+    static_list: "pass a tuple instead of a list, or leave the argument traced",
+}
+
+
+@pytest.mark.parametrize("mistake", ADVICE, ids=lambda f: f.__name__)
+def test_what_to_do_is_said(mistake):
+    with pytest.raises(Exception) as e:
+        mistake(oracle.LAMINA)
+    assert ADVICE[mistake] in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "mistake", [shapes, lambda m: m.lax.add(m.np.ones((2, 3)), m.np.ones((4, 3)))]
+)
+def test_tracebacks_of_operators_end_near_the_user_s_line(mistake):
+    filtered = lamina.config.traceback_filtering("auto")
+    with filtered, pytest.raises(TypeError, match="incompatible shapes") as e:
+        mistake(oracle.LAMINA)
+    files = [str(entry.path) for entry in e.traceback]
+    last = max(i for i, path in enumerate(files) if path == __file__)
+    assert len(files) - 1 - last <= 3
+    assert "LAMINA_TRACEBACK_FILTERING=off" in e.value.__notes__[0]

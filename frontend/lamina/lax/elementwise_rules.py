@@ -40,11 +40,14 @@ def broadcast_shapes(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]
     if len(ranks := {len(s) for s in shapes}) != 1:
         raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
     sizes = []
-    for column in zip(*shapes):
+    for axis, column in enumerate(zip(*shapes)):
         wide = {d for d in column if d != 1}
         if len(wide) > 1:
             shown = ", ".join(str(a.shape) for a in avals)
-            raise TypeError(f"{name} got incompatible shapes for broadcasting: {shown}.")
+            raise TypeError(
+                f"{name} got incompatible shapes for broadcasting: {shown}. Sizes along an axis must "
+                f"be equal, or 1; along axis {axis} they are {' and '.join(map(str, sorted(wide)))}."
+            )
         sizes.append(next(iter(wide), 1))
     return tuple(sizes)
 

@@ -223,7 +223,11 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool) -> tuple[En
     aval = get_aval(item)
     if not dtypes.is_integer(aval.dtype):
         name = getattr(getattr(item, "dtype", None), "name", None) or np.asarray(item).dtype.name
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {name}")
+        shown = "" if aval.shape else f": {item!r}"
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {name} for axis {axis}"
+            f"{shown}. Convert it by int() or .astype(int)."
+        )
     if n == 0 and aval.size:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     return Entry("array" if aval.shape else "scalar"), item

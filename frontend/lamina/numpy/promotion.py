@@ -33,9 +33,10 @@ def check_arraylike(name: str, *args: Any) -> None:
         if not is_array_like(x):
             if isinstance(x, (np.ndarray, np.generic)):
                 get_aval(x)  # raises the error that names the dtype
+            hint = " lamina.numpy.asarray makes an array of it." if isinstance(x, (list, tuple)) else ""
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
-                f"{position}."
+                f"{position}.{hint}"
             )
 
 

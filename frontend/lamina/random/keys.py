@@ -164,7 +164,7 @@ def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:
     if aval.dtype != _UINT32:
         raise TypeError(
             "lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
-            f"got dtype={aval.dtype.name}"
+            f"got dtype={aval.dtype.name}. lamina.random.key(seed) makes a key of a number."
         )
     if not aval.shape or aval.shape[-1] != dtype.words:
         raise TypeError(
