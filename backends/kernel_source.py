@@ -34,7 +34,7 @@ def symbol_of(kernel: ir.Operation, target: Target) -> str:
 def _in_order(kernel: ir.Operation) -> ir.Operation:
     """A copy of a kernel with its ops in an order that follows from what they compute: each behind
     its operands', for one result after the other. The kernel itself where that may not be."""
-    copy = kernel.operation.clone()
+    copy = kernel.operation.clone(ip=False)
     block = copy.regions[0].blocks[0]
     *ops, end = (view.operation for view in block.operations)
     if any(op.name in _HAVE_EFFECTS or not op.name.startswith("stablehlo.") for op in ops):

@@ -55,7 +55,7 @@ class Pipeline:
         an op of the module is valid afterwards.
         """
         watch = instrumentation.current(_name_of(module))
-        before = module.operation.clone()
+        before = module.operation.clone(ip=False)  # in no module around it
         done = 0
         names = _OpNames(module)
         with module.context, ir.Location.unknown():

@@ -244,14 +244,18 @@ def _integer_pow_lowering(ctx: Any, x: Any, *, y: int) -> Any:
     aval = ctx.avals_in[0]
     if y == 0:
         return hlo.full(1, aval.shape, aval.dtype)
-    result, square, rest = None, x, y if y > 0 else -y
-    while rest:
-        if rest & 1:
-            result = square if result is None else hlo.multiply(result, square)
-        rest >>= 1
-        if rest:
-            square = hlo.multiply(square, square)
-    return result if y > 0 else hlo.divide(hlo.full(1, aval.shape, aval.dtype), result)
+
+    def power(x: Any) -> Any:
+        result, square, rest = None, x, y if y > 0 else -y
+        while rest:
+            if rest & 1:
+                result = square if result is None else hlo.multiply(result, square)
+            rest >>= 1
+            if rest:
+                square = hlo.multiply(square, square)
+        return result if y > 0 else hlo.divide(hlo.full(1, x.type.shape, aval.dtype), result)
+
+    return elementwise_lowering(power)(ctx, x)
 
 
 def _integer_pow_derivative(g: Any, ans: Any, x: Any, *, y: int) -> Any:

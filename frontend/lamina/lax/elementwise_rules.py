@@ -123,8 +123,14 @@ def elementwise_abstract_eval(
 
 
 def elementwise_lowering(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Broadcasts the operands and applies a builder to them."""
-    return lambda ctx, *values, **_: build(*spread_values(ctx, values))
+    """Broadcasts the operands and applies a builder to them, before they get dimensions of 1 where
+    they all got the same."""
+
+    def rule(ctx: Any, *values: Any, **_: Any) -> Any:
+        narrow = ctx.module.spreads.apply(build, values, ctx.avals_out[0].shape)
+        return build(*spread_values(ctx, values)) if narrow is None else narrow
+
+    return rule
 
 
 def chlo_lowering(op: str) -> Callable[..., Any]:
@@ -248,7 +254,7 @@ def elementwise(
 
 def builder(name: str) -> Callable[..., Any]:
     """The lowering of an elementwise primitive to the StableHLO op of this name."""
-    return lambda ctx, *values, **_: getattr(hlo, name)(*spread_values(ctx, values))
+    return elementwise_lowering(lambda *values: getattr(hlo, name)(*values))
 
 
 def linear_in_each(*rules: Callable[..., Any]) -> Callable[..., Any]:

@@ -135,7 +135,7 @@ def _reduce_lowering(
             return x
         of = ctx.avals_in[0]
         if all(of.shape[axis] == 1 for axis in axes):
-            return ctx.module.spreads.drop_ones(x, ctx.avals_out[0].shape)
+            return ctx.module.spreads.reshape(x, ctx.avals_out[0].shape)
         dtype = of.dtype
         init = hlo.full(identity(dtype), (), dtype)
         return hlo.reduce([x], [init], axes, scalar_body(ctx, combine(), dtype))[0]

@@ -223,7 +223,7 @@ def _reshape_abstract_eval(x: ShapedArray, *, new_sizes: tuple[int, ...]) -> Sha
 
 
 def _reshape_lowering(ctx: Any, x: Any, *, new_sizes: tuple[int, ...]) -> Any:
-    return hlo.reshape(x, new_sizes)
+    return ctx.module.spreads.reshape(x, new_sizes)
 
 
 def _reshape_transpose(ct: Any, x: Any, *, new_sizes: tuple[int, ...]) -> list[Any]:
@@ -291,7 +291,7 @@ def _squeeze_abstract_eval(x: ShapedArray, *, dimensions: tuple[int, ...]) -> Sh
 
 
 def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: tuple[int, ...]) -> Any:
-    return hlo.reshape(x, ctx.avals_out[0].shape)
+    return ctx.module.spreads.reshape(x, ctx.avals_out[0].shape)
 
 
 def _squeeze_transpose(ct: Any, x: Any, *, dimensions: tuple[int, ...]) -> list[Any]:
