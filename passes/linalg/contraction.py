@@ -15,7 +15,10 @@ from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
 
 _BITS_OF = {"f32": 32, "f64": 64}
-_LEAST_PRODUCTS = 32_768  # fewer are left to plain loops, which cost less to compile
+# Fewer are left to plain loops: the next pass would find nothing to gain, or, where a factor has to be
+# laid out, more to lose.
+_LEAST_PRODUCTS = 256
+_LEAST_TO_PACK = 32_768
 _LEAST_COLUMNS = 8
 _MANY_ROWS = 8
 
@@ -81,7 +84,7 @@ def read_contraction(generic: Generic) -> Contraction | None:
     c = operands[2]
     for a, b in ((operands[0], operands[1]), (operands[1], operands[0])):
         found = with_roles(generic, a, b, c)
-        if found is not None:
+        if found is not None and (not found.packs or found.products >= _LEAST_TO_PACK):
             return found
     return None
 

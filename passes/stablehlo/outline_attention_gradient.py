@@ -93,10 +93,11 @@ class OutlineAttentionGradient(Pass):
         return None
 
     def _may_begin(self, product: ir.Operation) -> bool:
-        """Whether a product's types will do."""
+        """Whether a product's types will do for scores."""
         types = [product.results[0].type, *(v.type for v in product.operands)]
         are_right = all(t.has_static_shape and element_name(t) in _TYPES for t in types)
-        return are_right and len(types[0].shape) >= 2 and size_of(types[0]) > 0
+        least = max(self.least_scores, 1)
+        return are_right and len(types[0].shape) >= 2 and size_of(types[0]) >= least
 
     def _is_wanted(self, region: ScoreRegion) -> bool:
         names = {op.name for op in region.ops}
@@ -118,8 +119,6 @@ class OutlineAttentionGradient(Pass):
         for operand in region.operands():
             if operand.width > self.max_width:
                 return False
-        if prod(region.extents) < self.least_scores:
-            return False
         return min(region.extents[region.keys], region.extents[region.rows[-1]]) >= self.least
 
 

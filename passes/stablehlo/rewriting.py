@@ -34,7 +34,16 @@ def needs_operand_of(*names: str) -> Callable[[Rule], Rule]:
     return mark
 
 
+def decided_by_constants(rule: Rule) -> Rule:
+    """Says of a rule that it gives None for an op without a constant among its operands, and that
+    whether it does for others only these constants decide: it is asked once about equal ones."""
+    _needed[rule] = _ONLY_CONSTANTS
+    _decided.add(rule)
+    return rule
+
+
 _needed: dict[Rule, frozenset[str]] = {}
+_decided: set[Rule] = set()
 
 
 def rewrite(
@@ -62,6 +71,7 @@ class _Rewriter:
         self._queue: deque[list[ir.Operation]] = deque()
         self._pending: dict[ir.Value, list[ir.Operation]] = {}
         self._applied: Counter[str] = Counter()
+        self._hopeless: set[tuple[object, ...]] = set()
 
     def run(self, region: ir.Region) -> Counter[str]:
         self._enter(region)
@@ -107,12 +117,17 @@ class _Rewriter:
             rules = known.asked[makers] = known.applicable(set(makers) - {""})
         if not rules:
             return None
+        constants = _constants_of(op, operands, makers) if _decided.issuperset(rules) else None
+        if constants in self._hopeless:
+            return None
         with ir.InsertionPoint(op), op.location:
             for rule in rules:
                 found = rule(op)
                 if found is not None:
                     break
         if found is None:
+            if constants is not None:
+                self._hopeless.add(constants)
             return None
         self._applied[rule.__name__.strip("_")] += 1
         values = [found] if isinstance(found, ir.Value) else list(found)
@@ -139,6 +154,19 @@ class _Rewriter:
                     maker = owner.operation
                     if maker.results[0] not in pending:
                         self._add(maker, name)
+
+
+def _constants_of(
+    op: ir.Operation, operands: Sequence[ir.Value], makers: Sequence[str]
+) -> tuple[object, ...] | None:
+    """An op's name and its constant operands, which decide some rules."""
+    try:
+        return op.name, *(
+            value.owner.attributes["value"] if maker == CONSTANT else None
+            for value, maker in zip(operands, makers)
+        )
+    except TypeError:  # the bindings can't hold complex elements
+        return None
 
 
 @dataclass(frozen=True)

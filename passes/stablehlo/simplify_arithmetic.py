@@ -14,10 +14,10 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.facts import defining, made_by, splat_of
-from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
+from lamina.passes.stablehlo.rewriting import Rule, decided_by_constants, needs_operand_of
 
 
-@needs_operand_of("constant")
+@decided_by_constants
 def _neutral_operand(op: ir.Operation) -> ir.Value | None:
     """`x + 0`, `x * 1`, `x and true`, ... -> x, with the neutral element on the right or left."""
     lhs, rhs = op.operands
@@ -54,7 +54,7 @@ def _is_neutral(name: str, value: ir.Value) -> bool:
     return name == "and" and _is_all_ones(splat, dtype)
 
 
-@needs_operand_of("constant")
+@decided_by_constants
 def _absorbing_operand(op: ir.Operation) -> ir.Value | None:
     """`x * 0` on integers, `x and false`, `x or true` -> the constant."""
     for operand in op.operands:
@@ -104,7 +104,7 @@ def _negated_operand(op: ir.Operation) -> ir.Value | None:
     return None
 
 
-@needs_operand_of("constant")
+@decided_by_constants
 def _minus_one(op: ir.Operation) -> ir.Value | None:
     """`x * -1` -> `-x`."""
     for value, other in (op.operands, reversed(list(op.operands))):
@@ -114,7 +114,7 @@ def _minus_one(op: ir.Operation) -> ir.Value | None:
     return None
 
 
-@needs_operand_of("constant")
+@decided_by_constants
 def _divide_by_power_of_two(op: ir.Operation) -> ir.Value | None:
     """`x / c` -> `x * (1/c)` where both c and 1/c are normal powers of two, so that it is exact."""
     splat = splat_of(op.operands[1])
