@@ -104,7 +104,7 @@ class Spreads:
                 first = before
             elif before.dims != first.dims or before.shape != first.shape:
                 return None
-        if first is None or not first.shape:
+        if first is None or not first.shape or prod(first.shape) != prod(shape):
             return None
         of = tuple(first.shape)
         operands = [
