@@ -44,6 +44,14 @@ def test_sizes_that_fill_no_block(m, n):
     check(*dot((m, k), (k, n), ((1,), (0,))))
 
 
+@pytest.mark.parametrize("sizes", [(2, 16, 8), (8, 8, 8), (7, 3, 13), (16, 16, 16), (3, 10, 100)])
+def test_small_ones(sizes):
+    """Plain loops would be unrolled and searched for vectors, which takes LLVM three times as long."""
+    m, k, n = sizes
+    check(*dot((m, k), (k, n), ((1,), (0,))))
+    check(*dot((k, m), (k, n), ((0,), (0,))))
+
+
 @pytest.mark.parametrize("lhs", ["mk", "km"])
 @pytest.mark.parametrize("rhs", ["kn", "nk"])
 def test_layouts(lhs, rhs):
