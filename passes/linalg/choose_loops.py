@@ -31,6 +31,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     stride_along,
 )
+from lamina.passes.linalg.transposes import is_of_whole_tiles
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
@@ -92,8 +93,10 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
         strided = _strided_fastest(generic, inner)
         if (
             strided is not None
-            and generic.extents[inner] > _SQUARE_BLOCK
-            and generic.extents[strided] > _SQUARE_BLOCK
+            and (
+                min(generic.extents[inner], generic.extents[strided]) > _SQUARE_BLOCK
+                or is_of_whole_tiles(generic, strided, inner)
+            )
         ):
             rest = [d for d in order if d not in (inner, strided)]
             return (

@@ -15,10 +15,11 @@ from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
 
 _BITS_OF = {"f32": 32, "f64": 64}
-# Fewer are left to plain loops: the next pass would find nothing to gain, or, where a factor has to be
-# laid out, more to lose.
+# Fewer are left to plain loops, where there is nothing to gain, or, where a factor has to be laid out,
+# more to lose than to gain, unless that is one tile in registers.
 _LEAST_PRODUCTS = 256
 _LEAST_TO_PACK = 32_768
+_TILE = 8
 _LEAST_COLUMNS = 8
 _MANY_ROWS = 8
 
@@ -84,9 +85,15 @@ def read_contraction(generic: Generic) -> Contraction | None:
     c = operands[2]
     for a, b in ((operands[0], operands[1]), (operands[1], operands[0])):
         found = with_roles(generic, a, b, c)
-        if found is not None and (not found.packs or found.products >= _LEAST_TO_PACK):
+        if found is not None and (not found.packs or _pays_to_pack(found)):
             return found
     return None
+
+
+def _pays_to_pack(contraction: Contraction) -> bool:
+    shape = ir.MemRefType(contraction.b.buffer.type).shape
+    is_tile = all(size in (1, _TILE) for size in shape)
+    return contraction.products >= _LEAST_TO_PACK or is_tile
 
 
 def with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contraction | None:

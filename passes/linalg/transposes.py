@@ -17,6 +17,7 @@ from lamina.passes.memref.place_temporaries import element_bytes
 
 _LINE_BYTES = 64
 _MOST_ROWS = 16  # of a tile: each takes a register
+_LEAST_ROWS = 8
 
 Indices = Callable[[ir.AffineMap], list[ir.Value]]
 """The indices of a map at the current position."""
@@ -41,6 +42,16 @@ def is_transposing_copy(generic: Generic, outer: int, inner: int) -> bool:
     )
 
 
+def is_of_whole_tiles(generic: Generic, outer: int, inner: int) -> bool:
+    """Whether a copy is all done by tiles, however small it is, and leaves no scalar loop."""
+    extents = (generic.extents[outer], generic.extents[inner])
+    return (
+        is_transposing_copy(generic, outer, inner)
+        and min(extents) >= _LEAST_ROWS
+        and all(extent % _side(generic, (outer, inner)) == 0 for extent in extents)
+    )
+
+
 def _is_row(type_: ir.MemRefType, map_: ir.AffineMap, dimension: int) -> bool:
     strides, _ = type_.get_strides_and_offset()
     last = list(map_.results)[-1] if len(map_.results) else None
@@ -61,7 +72,7 @@ def emit_transposed_block(
 ) -> None:
     """Copy one block, from `position` to `ends` along (outer, inner); changes `position`."""
     outer, inner = dimensions
-    side = _side(generic.inputs[0].type.element_type)
+    side = _side(generic, dimensions)
     begin = {d: position[d] for d in dimensions}
     whole = {d: _whole_tiles(begin[d], ends[d], side) for d in dimensions}
     rest = {d: generic.extents[d] % side != 0 for d in dimensions}
@@ -84,7 +95,7 @@ def emit_transposed_block(
             begin[outer],
             whole[outer],
             side,
-            lambda o: _turn(generic, position, (outer, o), (inner, i), indices),
+            lambda o: _turn(generic, position, (outer, o), (inner, i), indices, side),
         ),
     )
     if rest[inner]:
@@ -93,9 +104,13 @@ def emit_transposed_block(
         copies((whole[outer], ends[outer]), (begin[inner], ends[inner]))
 
 
-def _side(element: ir.Type) -> int:
-    """The side of a tile: whole cache lines, where they are few enough rows."""
-    return min(_MOST_ROWS, _LINE_BYTES // element_bytes(element))
+def _side(generic: Generic, dimensions: tuple[int, int]) -> int:
+    """The side of a tile: whole cache lines, where they are few enough rows; less of what is small."""
+    side = min(_MOST_ROWS, _LINE_BYTES // element_bytes(generic.inputs[0].type.element_type))
+    least = min(generic.extents[d] for d in dimensions)
+    while side > least:
+        side //= 2
+    return side
 
 
 def _turn(
@@ -104,9 +119,9 @@ def _turn(
     outer: tuple[int, ir.Value],
     inner: tuple[int, ir.Value],
     indices: Indices,
+    side: int,
 ) -> None:
     element = generic.inputs[0].type.element_type
-    side = _side(element)
     type_ = ir.VectorType.get([side], element)
     rows = []
     for number in range(side):

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import prod
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, element_name

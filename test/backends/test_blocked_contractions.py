@@ -52,6 +52,12 @@ def test_small_ones(sizes):
     check(*dot((k, m), (k, n), ((0,), (0,))))
 
 
+def test_a_small_factor_is_turned_in_registers():
+    made, *rest = dot((8, 8), (8, 8), ((1,), (1,)))
+    check(made, *rest)
+    assert "= shufflevector <8 x float>" in made.texts["llvm"]
+
+
 @pytest.mark.parametrize("lhs", ["mk", "km"])
 @pytest.mark.parametrize("rhs", ["kn", "nk"])
 def test_layouts(lhs, rhs):
