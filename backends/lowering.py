@@ -58,7 +58,9 @@ def _check_lowered(module: ir.Module, dialects: tuple[str, ...], backend: str) -
 
 
 def check_translatable(module: ir.Module, dialects: tuple[str, ...]) -> None:
-    """Translation to LLVM IR crashes on other dialects than these, so none may be left."""
+    """Translation to LLVM IR crashes on other dialects than these, so none may be left, and on what is
+    invalid."""
+    module.operation.verify()
     target = rewrite.ConversionTarget(module.context)
     target.add_legal_op("builtin.module")
     for dialect in dialects:

@@ -208,49 +208,54 @@ CPU_PRODUCT_VECTORS = (
     "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
 )
 
-# Either -> the llvm dialect.
-CPU_KERNEL_LLVM = (
+# Either -> scalars and vectors that the llvm dialect has, in control flow of blocks.
+_SCALARS = (
     "convert-scf-to-cf",
     "convert-complex-to-standard",
     "math-allow-contraction",
     "math-expand-small-floats",
     "math-saturate-conversions",
     "math-expand-functions{vector-bits=VECTOR_BITS}",
-    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
-    "arith-expand",
+)
+_LLVM_FUNCTIONS = (
     "convert-complex-to-llvm",
     "convert-math-to-llvm{approximate-log1p=false}",
     "convert-math-to-libm",
-    "convert-arith-to-llvm",
-    "convert-index-to-llvm",
-    "finalize-memref-to-llvm",
-    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=true}",
-    "convert-cf-to-llvm",
-    "convert-ub-to-llvm",
+)
+_LLVM_TEXT = (
     "reconcile-unrealized-casts",
-    "cse",  # a seventh of all by now is written twice, or not used: parts of descriptors, constants
+    "llvm-fold",
+    "cse",  # a seventh of all by now is written twice: constants, parts of addresses
     "llvm-elements-as-bytes",
     "llvm-call-task-runner",
     "llvm-portable-float-constants",
+)
+
+# Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
+CPU_KERNEL_LLVM = (
+    *_SCALARS,
+    *_LLVM_FUNCTIONS,
+    "memref-bare-arguments",
+    "convert-to-llvm{filter-dialects=arith,cf,func,index,memref,ub,vector}",  # patterns made once
+    *_LLVM_TEXT,
 )
 
 # Of these, what is left out for a kernel without ops whose names begin so, and without such words in
 # its text; no other pass makes any. Finding nothing to do takes each of them longer than it takes to
 # look at the names.
 _SMALL_FLOATS = ("f16", "f8E", "f6E", "f4E")
-_FUNCTIONS = ("math.", "complex.", "arith.fpto", *_SMALL_FLOATS)  # conversions use some, too
+_CONVERSIONS = ("arith.fptosi", "arith.fptoui")
+_FUNCTIONS = ("math.", "complex<", *_CONVERSIONS, *_SMALL_FLOATS)  # conversions use some, too
 _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
+_METADATA = ("memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index")
 ONLY_WITH = {
     "fold-memref-alias-ops": _VIEWS,
-    "expand-strided-metadata": (*_VIEWS, "memref.extract_"),
-    "lower-affine": ("affine.", *_VIEWS, "memref.extract_"),
-    "arith-expand": ("arith.ceildiv", "arith.floordiv"),
-    "convert-index-to-llvm": ("index.",),
-    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}": ("vector.",),
-    "convert-complex-to-standard": ("complex.",),
-    "convert-complex-to-llvm": ("complex.",),
+    "expand-strided-metadata": (*_VIEWS, *_METADATA),
+    "lower-affine": ("affine.apply", "affine.min", "affine.max", *_VIEWS, *_METADATA),
+    "convert-complex-to-standard": ("complex<",),
+    "convert-complex-to-llvm": ("complex<",),
     "math-expand-small-floats": _SMALL_FLOATS,
-    "math-saturate-conversions": ("arith.fpto", *_SMALL_FLOATS),
+    "math-saturate-conversions": (*_CONVERSIONS, *_SMALL_FLOATS),
     "math-expand-functions{vector-bits=VECTOR_BITS}": _FUNCTIONS,
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
@@ -322,7 +327,17 @@ CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
     "convert-nvgpu-to-nvvm",
     *KERNEL_PLACES,
-    *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in CPU_KERNEL_LLVM),
+    *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in _SCALARS),
+    "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
+    "arith-expand",
+    *_LLVM_FUNCTIONS,
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    "finalize-memref-to-llvm",
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=true}",
+    "convert-cf-to-llvm",
+    "convert-ub-to-llvm",
+    *_LLVM_TEXT,
     "convert-nvvm-to-llvm",  # what is no intrinsic becomes inline assembly
     "llvm-finish-device-kernels",
 )

@@ -27,6 +27,7 @@ if "LAMINA_TEST_PLATFORMS" in os.environ:
     os.environ["LAMINA_PLATFORMS"] = os.environ["LAMINA_TEST_PLATFORMS"]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_COMPILE_WORKERS"] = "0"  # pytest's own workers fill the machine
+os.environ["LAMINA_VERIFY"] = "1"
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
 os.environ["JAX_PLATFORMS"] = "cpu"
 # JAX compiles several times as fast without its optimisations: most programs run once. Flags come and

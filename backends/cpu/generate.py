@@ -14,7 +14,8 @@ from lamina.backends.pipelines import (
     ONLY_WITH,
 )
 from lamina.backends.target import Target
-from lamina.dialects.vendors import ir, translate_to_llvm_ir
+from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
+from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.memref.vectorize_loops import OF_VECTORS
 
@@ -75,13 +76,7 @@ def _with_values(stage: str, values: dict[str, str]) -> str:
 
 def _of_use(stages: tuple[str, ...], module: ir.Module, source: str) -> tuple[str, ...]:
     """The passes without those that have nothing to do for the ops in a module and its text."""
-    names: set[str] = set()
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        names.add(op.name)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    names = {op.name for op in find_ops(module, *_names_to_look_for(stages))}
     return tuple(
         stage
         for stage in stages
@@ -89,6 +84,17 @@ def _of_use(stages: tuple[str, ...], module: ir.Module, source: str) -> tuple[st
         or any(name.startswith(words) for name in names)
         or any(word in source for word in words)
     )
+
+
+@functools.cache
+def _names_to_look_for(stages: tuple[str, ...]) -> tuple[str, ...]:
+    words = {word for stage in stages for word in ONLY_WITH.get(stage, ())}
+    names = {word for word in words if "." in word}
+    if "math." in names:
+        names.remove("math.")
+        ops = (getattr(found, "OPERATION_NAME", "") for found in vars(math).values())
+        names.update(name for name in ops if name)
+    return tuple(sorted(names))
 
 
 def _scratch_bytes(module: ir.Module) -> dict[str, int]:

@@ -27,6 +27,7 @@ from lamina.backends.pipelines import CPU_KERNEL_VECTORS, CPU_PRODUCT_VECTORS, K
 from lamina.backends.target import Target
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
+from lamina.passes.pipeline import checked_if_it_fails
 
 _CONVOLUTION = "stablehlo.convolution"
 _CONTRACTIONS = ("stablehlo.dot_general", _CONVOLUTION)
@@ -71,6 +72,12 @@ def lower_kernel(
     kernel: ir.Operation, symbol: str, source: str, target: Target, keep_texts: bool = False
 ) -> LoweredKernel:
     """MLIR's half of `compile_kernel`, for a function whose `text_without_name` is `source`."""
+    return checked_if_it_fails(lambda: _lowered(kernel, symbol, source, target, keep_texts))
+
+
+def _lowered(
+    kernel: ir.Operation, symbol: str, source: str, target: Target, keep_texts: bool
+) -> LoweredKernel:
     texts: dict[str, str] | None = {} if keep_texts else None
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)

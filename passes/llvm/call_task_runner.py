@@ -11,14 +11,18 @@ example: test/passes/llvm/call_task_runner.mlir
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
 
 TASK = "lamina.task"
 RANGE = "lamina.range"
 RUNNER = "lamina_parallel_for"
+
+_of_thread = threading.local()  # both functions by the number of their arguments: see `_functions`
 
 
 @dataclass(frozen=True)
@@ -26,37 +30,21 @@ class CallTaskRunner(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        callers = [
-            op.operation
-            for op in module.body.operations
-            if op.operation.name == "llvm.func" and TASK in op.attributes
-        ]
-        if not callers:
-            return
-        texts = [f"llvm.func @{RUNNER}(!llvm.ptr, !llvm.ptr, i64, i64)"]
-        for caller in callers:
-            name = ir.StringAttr(caller.attributes["sym_name"]).value
-            task = ir.FlatSymbolRefAttr(caller.attributes[TASK]).value
-            arguments = _argument_count(caller)
-            iterations, grain = ir.DenseI64ArrayAttr(caller.attributes[RANGE])
-            texts += [_caller(name, task, arguments, iterations, grain), _unpacker(task, arguments)]
+        first = ir.InsertionPoint.at_block_begin(module.body)
+        is_declared = False
+        for op in list(module.body.operations):
+            caller = op.operation
+            if caller.name != "llvm.func" or TASK not in caller.attributes:
+                continue
+            kept = _functions(module.context, _argument_count(caller))
+            runner, *functions = list(kept.body.operations)[:3]
+            with first:
+                if not is_declared:
+                    runner.operation.clone()
+                    is_declared = True
+                copy, unpacker = (function.operation.clone() for function in functions)
+            _name(copy, unpacker, caller)
             caller.erase()
-        declarations = "\n".join(
-            f"llvm.func @{ir.StringAttr(op.attributes['sym_name']).value}{_signature(op)}"
-            for op in (o.operation for o in module.body.operations)
-            if op.name == "llvm.func"
-            and any(f"@{ir.StringAttr(op.attributes['sym_name']).value}(" in t for t in texts)
-        )
-        added = ir.Module.parse(declarations + "\n" + "\n".join(texts))
-        existing = {
-            ir.StringAttr(op.attributes["sym_name"]).value
-            for op in module.body.operations
-            if "sym_name" in op.attributes
-        }
-        with ir.InsertionPoint.at_block_begin(module.body):
-            for op in added.body.operations:
-                if ir.StringAttr(op.attributes["sym_name"]).value not in existing:
-                    op.operation.clone()
 
 
 def _argument_count(function: ir.Operation) -> int:
@@ -64,39 +52,58 @@ def _argument_count(function: ir.Operation) -> int:
     return text.count("ptr")
 
 
-def _signature(function: ir.Operation) -> str:
-    text = str(ir.TypeAttr(function.attributes["function_type"]).value)
-    inside = text[text.index("(") + 1 : text.rindex(")")]
-    return (
-        "("
-        + ", ".join(
-            f"!llvm.{part.strip()}" if part.strip() == "ptr" else part.strip()
-            for part in inside.split(",")
-        )
-        + ")"
-    )
+def _name(caller: ir.Operation, unpacker: ir.Operation, declared: ir.Operation) -> None:
+    """Give copies of the two functions the names and the range of a call site."""
+    task = ir.FlatSymbolRefAttr(declared.attributes[TASK]).value
+    unpacker_name = f"{task}_unpack"
+    caller.attributes["sym_name"] = declared.attributes["sym_name"]
+    unpacker.attributes["sym_name"] = ir.StringAttr.get(unpacker_name)
+    (address,) = find_ops(caller, "llvm.mlir.addressof")
+    address.attributes["global_name"] = ir.FlatSymbolRefAttr.get(unpacker_name)
+    word = ir.IntegerType.get_signless(64)
+    *_, iterations, grain = find_ops(caller, "llvm.mlir.constant")
+    for constant, value in zip(
+        (iterations, grain), ir.DenseI64ArrayAttr(declared.attributes[RANGE]), strict=True
+    ):
+        constant.attributes["value"] = ir.IntegerAttr.get(word, value)
+    (call,) = find_ops(unpacker, "llvm.call")
+    call.attributes["callee"] = declared.attributes[TASK]
 
 
-def _caller(name: str, task: str, arguments: int, iterations: int, grain: int) -> str:
+def _functions(context: ir.Context, arguments: int) -> ir.Module:
+    """A module of the runner and the two functions for so many arguments, parsed once: copies take a
+    quarter of the time."""
+    kept: dict[int, tuple[ir.Context, ir.Module]] = _of_thread.__dict__.setdefault("functions", {})
+    found = kept.get(arguments)
+    if found is None or found[0] != context:
+        text = f"{_RUNNER}{_caller(arguments)}\n{_unpacker(arguments)}"
+        found = kept[arguments] = context, ir.Module.parse(text, context)
+    return found[1]
+
+
+_RUNNER = f"llvm.func @{RUNNER}(!llvm.ptr, !llvm.ptr, i64, i64)\n"
+
+
+def _caller(arguments: int) -> str:
     parameters = ", ".join(f"%p{i}: !llvm.ptr" for i in range(arguments))
     stores = "\n".join(
         f"  %s{i} = llvm.getelementptr %ctx[{i}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
         f"  llvm.store %p{i}, %s{i} : !llvm.ptr, !llvm.ptr"
         for i in range(arguments)
     )
-    return f"""llvm.func internal @{name}({parameters}) {{
+    return f"""llvm.func internal @caller({parameters}) {{
   %size = llvm.mlir.constant({max(arguments, 1)} : i64) : i64
   %ctx = llvm.alloca %size x !llvm.ptr : (i64) -> !llvm.ptr
 {stores}
-  %task = llvm.mlir.addressof @{task}_unpack : !llvm.ptr
-  %n = llvm.mlir.constant({iterations} : i64) : i64
-  %grain = llvm.mlir.constant({grain} : i64) : i64
+  %task = llvm.mlir.addressof @unpack : !llvm.ptr
+  %n = llvm.mlir.constant(0 : i64) : i64
+  %grain = llvm.mlir.constant(0 : i64) : i64
   llvm.call @{RUNNER}(%task, %ctx, %n, %grain) : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
   llvm.return
 }}"""
 
 
-def _unpacker(task: str, arguments: int) -> str:
+def _unpacker(arguments: int) -> str:
     loads = "\n".join(
         f"  %s{i} = llvm.getelementptr %ctx[{i}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
         f"  %p{i} = llvm.load %s{i} : !llvm.ptr -> !llvm.ptr"
@@ -104,8 +111,9 @@ def _unpacker(task: str, arguments: int) -> str:
     )
     operands = "".join(f"%p{i}, " for i in range(arguments))
     types = "!llvm.ptr, " * arguments
-    return f"""llvm.func internal @{task}_unpack(%ctx: !llvm.ptr, %low: i64, %high: i64) {{
+    return f"""llvm.func internal @unpack(%ctx: !llvm.ptr, %low: i64, %high: i64) {{
 {loads}
-  llvm.call @{task}({operands}%low, %high) : ({types}i64, i64) -> ()
+  llvm.call @task({operands}%low, %high) : ({types}i64, i64) -> ()
   llvm.return
-}}"""
+}}
+llvm.func @task({types}i64, i64)"""

@@ -158,8 +158,11 @@ class _Writer:
         return [[body.known[step.results[0]] for step in self._loop.combiners] for body in bodies]
 
     def _mask(self, count: ir.Value) -> ir.Value:
-        truth = ir.IntegerType.get_signless(1)
-        return vector.CreateMaskOp(ir.VectorType.get([self._loop.lanes], truth), [count]).result
+        """The lanes in front of this one, compared as `convert-vector-to-llvm` would."""
+        word = ir.IntegerType.get_signless(32)
+        numbers = self._iota(word)
+        end = vector.BroadcastOp(numbers.type, arith.IndexCastOp(word, count).result).result
+        return arith.CmpIOp(arith.CmpIPredicate.slt, numbers, end).result
 
     def _broadcast(self, value: ir.Value) -> ir.Value:
         """What stays the same in all lanes, made in front of the loop."""

@@ -12,7 +12,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, source_frames
 from lamina.passes.find import find_ops
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.pipeline import Pipeline, checked_if_it_fails
 
 TEXT = """
 module @jit_f {
@@ -165,6 +165,24 @@ def test_an_invalid_module_names_the_pass_and_keeps_the_input(module, tmp_path, 
     (kept,) = tmp_path.rglob("*.mlir")
     assert str(kept) in caught.value.reproducer
     assert kept.read_text().count("stablehlo.sine") == 1  # after the passes before the failing one
+
+
+def test_what_fails_unchecked_is_explained(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINA_VERIFY", "0")
+    text = str(module)
+
+    def lower() -> None:
+        again = parse(text)
+        Pipeline.of("stablehlo-cse", Spoil()).run(again)
+        lowered.append(again)
+        again.operation.verify()  # as before LLVM
+
+    lowered = []
+    with pytest.raises(PassError, match="does not dominate") as caught:
+        checked_if_it_fails(lower)
+    assert len(lowered) == 1  # the pipeline itself did not look the first time
+    assert "lamina-opt" in caught.value.reproducer
 
 
 def test_the_failing_one_of_upstream_passes_is_found(module, tmp_path, monkeypatch):

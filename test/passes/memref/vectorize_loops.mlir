@@ -14,7 +14,9 @@
 // CHECK-NEXT: %[[E:.*]] = math.exp %[[P]] : vector<16xf32>
 // CHECK-NEXT: vector.store %[[E]], %arg1[%arg3, %[[J]]]
 // CHECK-NEXT: }
-// CHECK: %[[MASK:.*]] = vector.create_mask %c8{{.*}} : vector<16xi1>
+// CHECK: %[[COUNT:.*]] = arith.index_cast %c8{{.*}} : index to i32
+// CHECK: %[[END:.*]] = vector.broadcast %[[COUNT]] : i32 to vector<16xi32>
+// CHECK: %[[MASK:.*]] = arith.cmpi slt, %{{.*}}, %[[END]] : vector<16xi32>
 // CHECK: vector.maskedload %arg0[%arg3, %c32{{.*}}], %[[MASK]]
 // CHECK: vector.maskedstore %arg1[%arg3, %c32{{.*}}], %[[MASK]]
 // NARROW-LABEL: func.func @elementwise
@@ -49,7 +51,9 @@ func.func @elementwise(%x: memref<4x40xf32>, %y: memref<4x40xf32>, %s: memref<f3
 // CHECK-COUNT-4: arith.addf {{.*}} fastmath<reassoc> : vector<16xf32>
 // CHECK: %[[ONE:.*]] = scf.for %[[J:.*]] = %[[END]] to %arg2 step %c16{{.*}} iter_args(%[[A:.*]] = %[[MANY]]#0)
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %arg2, %[[J]]
-// CHECK-NEXT: %[[MASK:.*]] = vector.create_mask %[[LEFT]]
+// CHECK-NEXT: %[[COUNT:.*]] = arith.index_cast %[[LEFT]] : index to i32
+// CHECK-NEXT: %[[END:.*]] = vector.broadcast %[[COUNT]] : i32 to vector<16xi32>
+// CHECK-NEXT: %[[MASK:.*]] = arith.cmpi slt, %{{.*}}, %[[END]] : vector<16xi32>
 // CHECK: %[[B:.*]] = arith.addf %[[A]], %{{.*}} fastmath<reassoc> : vector<16xf32>
 // CHECK-NEXT: %[[C:.*]] = arith.select %[[MASK]], %[[B]], %[[A]]
 // CHECK: vector.reduction <add>, %{{.*}}, %cst fastmath<reassoc> : vector<16xf32> into f32
