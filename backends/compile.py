@@ -29,6 +29,7 @@ from lamina.backends.stages import (
 )
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
+from lamina.dialects.attributes import ALIAS_OF, ARENA_BYTES, UNUSED_DONATIONS
 from lamina.dialects.context import parse
 from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_bytecode, to_text
@@ -193,20 +194,20 @@ def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
 
 def _memory(planned: ir.Module, signature: _Signature, built: BuiltProgram) -> dict[str, Any]:
     main = main_of(planned)
-    arena = main.attributes["lamina.arena_bytes"].value + built.scratch_bytes
+    arena = main.attributes[ARENA_BYTES].value + built.scratch_bytes
     types = main.attributes["function_type"].value.inputs
     sizes = list(map(byte_size, list(types)[:-1]))
     count = len(signature.inputs)
     aliased = 0
     for position, given in enumerate(main.attributes["arg_attrs"]):
-        if "lamina.alias_of" in given:
-            signature.outputs[position - count]["alias_of"] = given["lamina.alias_of"].value
+        if ALIAS_OF in given:
+            signature.outputs[position - count]["alias_of"] = given[ALIAS_OF].value
             aliased += sizes[position]
     return {
         "inputs": signature.inputs,
         "outputs": signature.outputs,
         "arena_bytes": arena,
-        "unused_donations": list(main.attributes["lamina.unused_donations"]),
+        "unused_donations": list(main.attributes[UNUSED_DONATIONS]),
         "memory": {
             "argument": sum(sizes[:count]),
             "output": sum(sizes[count:]),

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from lamina.dialects.attributes import FORM, INOUT, KIND, LANES, REASON
 from lamina.dialects.vendors import ir
-
-LANES = "lamina.lanes"
 
 
 def as_program(function: ir.Operation) -> None:
     """Let the function be @main, and each argument that it updates a donated one."""
     attributes = function.attributes
     attributes["sym_name"] = ir.StringAttr.get("main")
-    for name in ("lamina.kind", "lamina.reason", "lamina.form", LANES):
+    for name in (KIND, REASON, FORM, LANES):
         if name in attributes:
             del attributes[name]
     if "arg_attrs" in attributes:
         donated = [
             ir.DictAttr.get(
-                {"tf.aliasing_output": given["lamina.inout"]} if "lamina.inout" in given else {}
+                {"tf.aliasing_output": given[INOUT]} if INOUT in given else {}
             )
             for given in attributes["arg_attrs"]
         ]

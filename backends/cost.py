@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from lamina.dialects.attributes import KIND, TRIP_COUNT
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
@@ -47,7 +48,6 @@ _UPDATES = _names("dynamic_update_slice scatter")
 """Ops that write a part of their first operand, in place."""
 _PARTIAL = _names("dynamic_slice gather slice") | _UPDATES
 """Ops that touch only a part of their first operand."""
-_TRIP_COUNT = "lamina.trip_count"
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Counter:
 
     def _call(self, op: ir.Operation) -> Cost:
         callee = op.attributes["callee"].value
-        if callee in self.functions and "lamina.kind" in self.functions[callee].attributes:
+        if callee in self.functions and KIND in self.functions[callee].attributes:
             return self.kernel(callee)
         return self._function(callee)
 
@@ -302,13 +302,13 @@ def note_trip_counts(module: ir.Module) -> None:
         count = trip_count(loop)
         if count is not None:
             of = ir.IntegerType.get_signless(64, loop.context)
-            loop.attributes[_TRIP_COUNT] = ir.IntegerAttr.get(of, count)
+            loop.attributes[TRIP_COUNT] = ir.IntegerAttr.get(of, count)
 
 
 def trip_count(loop: ir.Operation) -> int | None:
     """How often the body of a `stablehlo.while` runs, where it is noted or its counter shows it."""
-    if _TRIP_COUNT in loop.attributes:
-        return loop.attributes[_TRIP_COUNT].value
+    if TRIP_COUNT in loop.attributes:
+        return loop.attributes[TRIP_COUNT].value
     cond, body = (region.blocks[0] for region in loop.regions)
     test = _defining(cond.operations[len(cond.operations) - 1].operands[0])
     if test is None or test.name != "stablehlo.compare":

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 
 from lamina.backends.cost import Counter, trip_count
+from lamina.dialects.attributes import KIND
 from lamina.dialects.vendors import ir
 
 WORK = "lamina.work"
@@ -29,7 +30,7 @@ def note_little_work(fused: ir.Module, counter: Counter) -> None:
     for name, count in times.items():
         function = counter.functions[name]
         attributes = function.attributes
-        if "lamina.kind" not in attributes or attributes["lamina.kind"].value not in _KINDS:
+        if KIND not in attributes or attributes[KIND].value not in _KINDS:
             continue
         cost = counter.kernel(name)
         work = cost.flops + _TRANSCENDENTAL * cost.transcendentals + cost.bytes_accessed / _WORD

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lamina.backends.hlo_attributes import attributes_of, braces
+from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
@@ -214,9 +215,9 @@ class _Printer:
         callee = op.attributes["callee"].value
         kernel = self.functions[callee]
         operands = ", ".join(inside.names[value] for value in op.operands)
-        kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
+        kind = string_of(kernel, KIND)
         if kind == "library":
-            library = kernel.attributes["lamina.library"].value
+            library = string_of(kernel, LIBRARY)
             self._define(inside, op, "custom-call", operands, [f'custom_call_target="{library}"'])
             return
         block = kernel.regions[0].blocks[0]

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from lamina.dialects import constants
+from lamina.dialects.attributes import KIND, TEAM, integer_of, string_of
 from lamina.dialects.vendors import ir
 
 
@@ -26,13 +27,12 @@ def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
 
 def is_scalar(kernel: ir.Operation | None) -> bool:
     """Whether a kernel is a few instructions that its callers do themselves."""
-    return kernel is not None and ir.StringAttr(kernel.attributes["lamina.kind"]).value == "scalar"
+    return kernel is not None and string_of(kernel, KIND) == "scalar"
 
 
 def team_of(call: ir.Operation) -> int:
     """The number of the calls in a row that run at the same time as this one; 0 if none does."""
-    attributes = call.attributes
-    return attributes["lamina.team"].value if "lamina.team" in attributes else 0
+    return integer_of(call, TEAM)
 
 
 def largest_team(planned: ir.Module) -> int:

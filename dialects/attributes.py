@@ -1,8 +1,51 @@
-"""Reading the attributes of ops."""
+"""Reading the attributes of ops, and the names of those by which one pass tells the next.
+
+Names that are written and read in one file alone are constants there.
+"""
 
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
+
+# Of a kernel's function.
+KIND = "lamina.kind"  # scalar, loop, input, rows, output, library, update, control
+REASON = "lamina.reason"
+LIBRARY = "lamina.library"  # what does it, where the kind is library
+FORM = "lamina.form"  # of a control kernel for GPUs: see stablehlo/step_form.py
+ALONE_NS = "lamina.alone_ns"
+SCRATCH_BYTES = "lamina.scratch_bytes"
+DYNAMIC_SHARED_BYTES = "lamina.dynamic_shared_bytes"
+TENSOR_MAPS = "lamina.tensor_maps"
+TASK = "lamina.task"  # of a parallel loop's declaration: the function that does a part of it
+RANGE = "lamina.range"  # ... and from where to where
+LANES = "lamina.lanes"  # of a control kernel that runs each lane of a batch by itself: how many
+
+# Of its arguments and results, and of @main's.
+INOUT = "lamina.inout"  # of an argument: the result that is written in its place
+MAY_ALIAS = "lamina.may_alias"  # the results that may be written in its place
+ALIAS_OF = "lamina.alias_of"  # of a result: the argument whose buffer it is
+
+# Of a planned @main.
+ARGUMENTS = "lamina.arguments"  # how many of its arguments are the program's, before results
+ARENA_BYTES = "lamina.arena_bytes"
+OWN_BYTES = "lamina.own_bytes"  # of the arena, on a control kernel's stack
+UNUSED_DONATIONS = "lamina.unused_donations"
+
+# Of calls and loops.
+TEAM = "lamina.team"  # of calls in a row that run at the same time
+TRIP_COUNT = "lamina.trip_count"
+
+
+def string_of(op: ir.Operation, name: str) -> str:
+    """A string that an op was given; empty where it was not."""
+    attributes = op.attributes
+    return ir.StringAttr(attributes[name]).value if name in attributes else ""
+
+
+def integer_of(op: ir.Operation, name: str, default: int = 0) -> int:
+    """An integer that an op was given."""
+    attributes = op.attributes
+    return ir.IntegerAttr(attributes[name]).value if name in attributes else default
 
 
 def flag(op: ir.Operation, name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.backends.control_program import LANES, as_program, bound_by_arguments, copies_results
+from lamina.backends.control_program import as_program, bound_by_arguments, copies_results
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import ProgramText
@@ -18,6 +18,14 @@ from lamina.backends.lowering import run_pipeline
 from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
 from lamina.backends.planned import is_scalar, kernels_of
 from lamina.backends.target import Target
+from lamina.dialects.attributes import (
+    ALIAS_OF,
+    ARENA_BYTES,
+    ARGUMENTS,
+    LANES,
+    OWN_BYTES,
+    integer_of,
+)
 from lamina.dialects.vendors import ir
 
 _ALIGNMENT = 64
@@ -43,8 +51,8 @@ def control_kernel(
     kernels, scratch = _kernels(module, symbol, target, texts)
     program = ProgramText(module, {name: f"{symbol}_{name}" for name in kernels_of(module)})
     attributes = program.main.attributes
-    stack = attributes["lamina.own_bytes"].value if "lamina.own_bytes" in attributes else 0
-    planned = attributes["lamina.arena_bytes"].value - stack
+    stack = integer_of(program.main, OWN_BYTES)
+    planned = attributes[ARENA_BYTES].value - stack
     pointers, parameters = _parameters(program.main)
     steps = program.steps(pointers, "%scratch", "%arena", stack)
     header = "\n".join(program.header)
@@ -61,7 +69,7 @@ def control_kernel(
         count, grain = lanes
         if planned + scratch or copies_results(program.main):
             grain = count  # what tasks share, only one may use
-        inputs = program.main.attributes["lamina.arguments"].value
+        inputs = program.main.attributes[ARGUMENTS].value
         parts.append(_lanes_in_tasks(symbol, parameters, inputs, count, grain))
     return _joined(parts, symbol), planned + scratch
 
@@ -132,10 +140,10 @@ def _with_own_names(text: str, number: int) -> str:
 def _parameters(main: ir.Operation) -> tuple[list[str], list[str]]:
     """The name of each buffer of @main, and the kernel's parameters: a result that takes over an
     argument's buffer is no parameter."""
-    count = main.attributes["lamina.arguments"].value
+    count = main.attributes[ARGUMENTS].value
     names: list[str] = []
     for number, given in enumerate(list(main.attributes["arg_attrs"])[:-1]):
-        taken = given["lamina.alias_of"].value if "lamina.alias_of" in given else None
+        taken = given[ALIAS_OF].value if ALIAS_OF in given else None
         names.append(f"%p{number}" if number < count or taken is None else f"%p{taken}")
     return names, list(dict.fromkeys(names))
 

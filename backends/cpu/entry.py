@@ -13,6 +13,7 @@ from collections.abc import Mapping, Set
 from lamina.backends.cpu.program_text import ProgramText
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
 from lamina.backends.target import Target
+from lamina.dialects.attributes import ARENA_BYTES, ARGUMENTS
 from lamina.dialects.vendors import ir
 
 ENTRY_SYMBOL = "lamina_entry"
@@ -39,7 +40,7 @@ def entry_text(planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: in
     """The entry function of a planned module as LLVM text; `symbols` maps its kernels to theirs.
     Where calls run at the same time, no kernel needs more than `scratch_bytes`."""
     program = ProgramText(planned, symbols, scratch_bytes)
-    count = program.main.attributes["lamina.arguments"].value
+    count = program.main.attributes[ARGUMENTS].value
     buffers = len(program.main.regions[0].blocks[0].arguments) - 1
     pointers, loads = [], []
     for number in range(buffers):
@@ -49,7 +50,7 @@ def entry_text(planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: in
             f"  %place{number} = getelementptr ptr, ptr %{array}, i64 {index}",
             f"  %p{number} = load ptr, ptr %place{number}",
         ]
-    planned_bytes = program.main.attributes["lamina.arena_bytes"].value
+    planned_bytes = program.main.attributes[ARENA_BYTES].value
     loads.append(f"  %scratch = getelementptr i8, ptr %arena, i64 {planned_bytes}")
     steps = program.steps(pointers, "%scratch", "%arena")
     head, body = "\n".join(loads), "\n".join(program.header)

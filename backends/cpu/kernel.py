@@ -25,6 +25,7 @@ from lamina.backends.llvm_codegen import (
 )
 from lamina.backends.pipelines import CPU_KERNEL_VECTORS, CPU_PRODUCT_VECTORS, KERNEL_PLACES
 from lamina.backends.target import Target
+from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.pipeline import checked_if_it_fails
@@ -82,7 +83,7 @@ def _lowered(
     with kernel.context, ir.Location.unknown():
         module = module_of(kernel, symbol)
         function = module.body.operations[0].operation
-        is_control = _kind(function) == "control"
+        is_control = string_of(function, KIND) == "control"
         streams = _streams(function)
         written = library_kernel(function, symbol, target)
         calls_library = written is not None
@@ -137,7 +138,7 @@ _STREAMED = 2 << 20
 
 def _streams(function: ir.Operation) -> bool:
     """Whether all that a kernel does is to go once through arrays that are large."""
-    if _kind(function) != "loop":
+    if string_of(function, KIND) != "loop":
         return False
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     return sum(map(byte_size, (*signature.inputs, *signature.results))) >= _STREAMED
@@ -162,11 +163,6 @@ _FUNCTION = re.compile(r"^define internal [^@]*@lamina_(?!\w+_mend)", re.MULTILI
 
 def _is_blocked(text: str) -> bool:
     return _OF_BLOCKS.search(text) is not None
-
-
-def _kind(function: ir.Operation) -> str:
-    attributes = function.attributes
-    return attributes["lamina.kind"].value if "lamina.kind" in attributes else ""
 
 
 def _imports(text: str) -> tuple[str, ...]:

@@ -20,13 +20,14 @@ from lamina.backends.cpu.scan import scan_kernel
 from lamina.backends.cpu.small_matrices import small_matrices_kernel
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.target import Target
+from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
-from lamina.passes.stablehlo.small_matrices import LIBRARY as SMALL_MATRICES
+from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -66,9 +67,9 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
 
     Raises CompileError when the named library does not do the kernel's op.
     """
-    if "lamina.library" not in function.attributes:
+    name = string_of(function, LIBRARY)
+    if not name:
         return None
-    name = ir.StringAttr(function.attributes["lamina.library"]).value
     op = function.regions[0].blocks[0].operations[0].operation
     routine = Lapack.of(op)
     emit = _lapack if routine is not None and routine.name == name else _LIBRARIES.get(name)

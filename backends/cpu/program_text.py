@@ -15,6 +15,7 @@ import numpy as np
 from lamina.backends.cpu.scalar_text import ScalarText
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
+from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
@@ -38,8 +39,7 @@ class ProgramText:
         self.may_fail = {
             name
             for name, kernel in self.kernels.items()
-            if "lamina.library" in kernel.attributes
-            and kernel.attributes["lamina.library"].value == PYTHON_CALLBACK
+            if string_of(kernel, LIBRARY) == PYTHON_CALLBACK
         }
         """Kernels after which the program ends, at label `failed`, if one says so."""
         self.main = main_of(planned)

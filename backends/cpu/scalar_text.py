@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lamina.dialects.attributes import INOUT
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.scalar_work import kind_of
@@ -56,9 +57,9 @@ class ScalarText:
         if "arg_attrs" not in self._kernel.attributes:
             return {}
         return {
-            given["lamina.inout"].value: position
+            given[INOUT].value: position
             for position, given in enumerate(self._kernel.attributes["arg_attrs"])
-            if "lamina.inout" in given
+            if INOUT in given
         }
 
     def _load(self, of: ir.Type, buffer: str) -> str:

@@ -7,18 +7,17 @@ inlined into the steps of the plan (`gpu-run-steps`).
 
 from __future__ import annotations
 
-from lamina.backends.control_program import LANES, as_program, bound_by_arguments, copies_results
+from lamina.backends.control_program import as_program, bound_by_arguments, copies_results
 from lamina.backends.lowering import lower_to_linalg, run_pipeline
 from lamina.backends.pipelines import CUDA_CONTROL, CUDA_STEPS
 from lamina.backends.planned import kernels_of, main_of
+from lamina.dialects.attributes import ALIAS_OF, FORM, LANES
 from lamina.dialects.constants import array_in, dense
 from lamina.dialects.vendors import ir
 from lamina.passes.find import find_ops
 from lamina.passes.gpu.job import buffer_type
 from lamina.passes.gpu.steps import STEPS
 from lamina.passes.stablehlo.step_form import is_few
-
-FORM = "lamina.form"
 
 
 def lower_control(module: ir.Module, symbol: str) -> tuple[ir.Module, str]:
@@ -141,8 +140,8 @@ def _drop_results_in_arguments(main: ir.Operation) -> None:
     given = [ir.DictAttr(one) for one in main.attributes["arg_attrs"]]
     kept = []
     for number in reversed(range(len(given))):
-        if "lamina.alias_of" in given[number]:
-            argument = block.arguments[given[number]["lamina.alias_of"].value]
+        if ALIAS_OF in given[number]:
+            argument = block.arguments[given[number][ALIAS_OF].value]
             block.arguments[number].replace_all_uses_with(argument)
             block.erase_argument(number)
         else:

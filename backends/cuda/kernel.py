@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lamina.backends.cuda.control import FORM, lower_control
+from lamina.backends.cuda.control import lower_control
 from lamina.backends.cuda.cubin import Resources, assemble
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
@@ -30,11 +30,19 @@ from lamina.backends.pipelines import (
     CUDA_NOT_BEFORE_WRITTEN,
 )
 from lamina.backends.target import Target
+from lamina.dialects.attributes import (
+    DYNAMIC_SHARED_BYTES,
+    FORM,
+    KIND,
+    LIBRARY,
+    SCRATCH_BYTES,
+    TENSOR_MAPS,
+    string_of,
+)
 from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.base import CompileError
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.kernels import DYNAMIC_SHARED, SCRATCH, TENSOR_MAPS
-from lamina.passes.gpu.product_library import LIBRARY, plain
+from lamina.passes.gpu.product_library import plain
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
 
@@ -155,7 +163,7 @@ def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
 def _check_supported(kernel: ir.Operation) -> None:
     if written_op(kernel) is not None:
         return
-    kind = kernel.attributes["lamina.kind"].value if "lamina.kind" in kernel.attributes else ""
+    kind = string_of(kernel, KIND)
     if kind == "control":
         return
     if kind == "library":
@@ -174,17 +182,17 @@ def _launches(module: ir.Module) -> tuple[tuple[Launch, ...], int]:
     for op in device.regions[0].blocks[0].operations:
         if op.operation.name == "gpu.func":
             attributes = op.operation.attributes
-            dynamic, maps = DYNAMIC_SHARED in attributes, TENSOR_MAPS in attributes
+            dynamic, maps = DYNAMIC_SHARED_BYTES in attributes, TENSOR_MAPS in attributes
             found.append(
                 Launch(
                     attributes["sym_name"].value,
                     tuple(attributes["known_grid_size"]),
                     tuple(attributes["known_block_size"]),
-                    attributes[DYNAMIC_SHARED].value if dynamic else 0,
+                    attributes[DYNAMIC_SHARED_BYTES].value if dynamic else 0,
                     tuple(map(_tensor_map, attributes[TENSOR_MAPS])) if maps else (),
                 )
             )
-    return tuple(found), device.attributes[SCRATCH].value
+    return tuple(found), device.attributes[SCRATCH_BYTES].value
 
 
 def _tensor_map(described: ir.Attribute) -> dict[str, Any]:

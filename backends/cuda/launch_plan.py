@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.planned import Constants, kernels_of, main_of
+from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
@@ -80,7 +81,7 @@ class _Writer:
 
     def write(self) -> LaunchPlan:
         block = self.main.regions[0].blocks[0]
-        count = self.main.attributes["lamina.arguments"].value
+        count = self.main.attributes[ARGUMENTS].value
         for number, value in enumerate(list(block.arguments)[:-1]):
             space = ["argument", number] if number < count else ["result", number - count]
             self.places[value] = space
@@ -205,8 +206,7 @@ class _Writer:
 
 def is_callback(kernel: ir.Operation) -> bool:
     """Whether a kernel of a planned module is a call of a Python function."""
-    attributes = kernel.attributes
-    return "lamina.library" in attributes and attributes["lamina.library"].value == PYTHON_CALLBACK
+    return string_of(kernel, LIBRARY) == PYTHON_CALLBACK
 
 
 def _at(op: ir.Operation) -> Step:

@@ -11,6 +11,7 @@ from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.cuda.launch_plan import is_callback, launch_plan
 from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.target import Target
+from lamina.dialects.attributes import ARENA_BYTES
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import tensor_type
 from lamina.dialects.vendors import ir
@@ -58,7 +59,7 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
     manifest = {
         "device_kernels": described,
         "launch_plan": plan.steps,
-        "scratch": main.attributes["lamina.arena_bytes"].value,
+        "scratch": main.attributes[ARENA_BYTES].value,
     }
     return BuiltProgram(objects, symbols, scratch, manifest)
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import ARENA_BYTES, DYNAMIC_SHARED_BYTES, SCRATCH_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.copies import copied
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.gpu.steps import Steps, keep_space
 from lamina.passes.gpu.threads import (
     barrier,
@@ -72,7 +72,7 @@ class _Callee:
         most = 0
         shared: dict[str, int] = {}
         for kernel in kernels:
-            assert not {DYNAMIC_SHARED, TENSOR_MAPS} & {name for name in kernel.attributes}
+            assert not {DYNAMIC_SHARED_BYTES, TENSOR_MAPS} & {name for name in kernel.attributes}
             written |= _written(kernel)
             end = 0
             for op in find_ops(kernel, "memref.get_global"):
@@ -80,7 +80,7 @@ class _Callee:
                 if of.memory_space is not None and name not in shared:
                     shared[name], end = end, end + _padded(_bytes(of))
             most = max(most, end)
-        scratch = device.attributes["lamina.scratch_bytes"].value
+        scratch = device.attributes[SCRATCH_BYTES].value
         has_scratch = any(len(list(k.regions[0].blocks[0].arguments[-1].uses)) for k in kernels)
         return _Callee(kernels, written, scratch, has_scratch, shared, most)
 
@@ -99,7 +99,7 @@ class BlockSteps(Steps):
         self.constants: dict[tuple[str, str], str] = {}
 
     def begin(self) -> None:
-        arena = self.function.attributes["lamina.arena_bytes"].value
+        arena = self.function.attributes[ARENA_BYTES].value
         shared = max((callee.shared_bytes for callee in self.kernels_of.values()), default=0)
         in_shared = arena + shared <= _SHARED_BYTES
         self.behind = _padded(arena) if in_shared else 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lamina.dialects.attributes import INOUT
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.constants import array_of, dense, is_splat
 from lamina.dialects.types import dtype_of
@@ -18,7 +19,6 @@ from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.loops import cast, extract, scalar_tensor
 from lamina.passes.scalars import Array, Scalar, constant, loop
 
-_INOUT = "lamina.inout"
 _THREADS = 256
 _MOST_BLOCKS = 2048  # of a grid-stride loop
 
@@ -217,6 +217,6 @@ def _inout(function: ir.Operation) -> dict[int, int]:
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
     for place, attributes in enumerate(given):
         attributes = ir.DictAttr(attributes)
-        if _INOUT in attributes:
-            found[ir.IntegerAttr(attributes[_INOUT]).value] = place
+        if INOUT in attributes:
+            found[ir.IntegerAttr(attributes[INOUT]).value] = place
     return found

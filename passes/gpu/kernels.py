@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, SCRATCH_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.copies import copied
@@ -13,9 +14,6 @@ from lamina.passes.gpu.threads import SHARED_SPACE
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
 
-SCRATCH = "lamina.scratch_bytes"
-DYNAMIC_SHARED = "lamina.dynamic_shared_bytes"
-TENSOR_MAPS = "lamina.tensor_maps"
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
 _ALIGNMENT = 256
@@ -182,7 +180,7 @@ class Kernels:
 
     def finish(self) -> None:
         """Erase the function, now that its kernels stand."""
-        self.device.attributes[SCRATCH] = ir.IntegerAttr.get(_word(), self.scratch_bytes)
+        self.device.attributes[SCRATCH_BYTES] = ir.IntegerAttr.get(_word(), self.scratch_bytes)
         for op in self.body.operations:
             if op.operation.name == "gpu.func":
                 count = len(self.block.arguments)
@@ -257,7 +255,7 @@ class Kernel:
         """So many bytes that the threads of a block share, aligned to 1024, which may be more than
         every GPU grants: whoever launches the kernel asks for them. Once for a kernel."""
         function = self.block.owner
-        function.attributes[DYNAMIC_SHARED] = ir.IntegerAttr.get(_word(), size)
+        function.attributes[DYNAMIC_SHARED_BYTES] = ir.IntegerAttr.get(_word(), size)
         return self._shared(
             _shared_type([size], _byte()), {"alignment": ir.IntegerAttr.get(_word(), 1024)}
         )

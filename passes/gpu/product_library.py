@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from lamina.dialects.attributes import LIBRARY
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.kernels import Kernels
 from lamina.passes.gpu.product import Factor, Product
@@ -26,7 +27,6 @@ from lamina.passes.gpu.product_tiling import Tiling
 from lamina.passes.linalg.structure import Generic, root_buffer, stride_along
 from lamina.passes.memref.place_temporaries import element_bytes
 
-LIBRARY = "lamina.library"
 _FEW_CYCLES = 20_000
 """Of a product that is done before a call of the library would be."""
 _TYPES = {"f16": 2, "bf16": 14, "f32": 0, "f64": 1, "complex<f32>": 4, "complex<f64>": 5, "i8": 3,

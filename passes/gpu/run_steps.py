@@ -26,13 +26,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import LANES
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.gpu.block_steps import BLOCK_THREADS, BlockSteps
 from lamina.passes.gpu.steps import STEPS
 from lamina.passes.gpu.thread_steps import LANE_THREADS, LaneSteps, ThreadSteps
-
-_LANES = "lamina.lanes"
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class RunSteps(Pass):
             case "thread":
                 ThreadSteps(module, function).write(1, 1)
             case "lanes":
-                lanes = function.attributes[_LANES].value
+                lanes = function.attributes[LANES].value
                 blocks = -(-lanes // LANE_THREADS)
                 LaneSteps(module, function, lanes).write(blocks, LANE_THREADS)
             case "block":

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import product
 
+from lamina.dialects.attributes import ARGUMENTS
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.steps import Steps, seen_as
 from lamina.passes.gpu.threads import gpu_id
@@ -53,7 +54,7 @@ class LaneSteps(ThreadSteps):
     def __init__(self, module: ir.Module, function: ir.Operation, lanes: int) -> None:
         super().__init__(module, function)
         self.lanes = lanes
-        inputs = function.attributes["lamina.arguments"].value
+        inputs = function.attributes[ARGUMENTS].value
         self.bounds = list(self.entry.arguments)[inputs - 2 : inputs]
         self.parameters = [a for a in self.parameters if a not in self.bounds]
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 
 _REGISTERS = {"gpu.thread_id": "tid", "gpu.block_id": "ctaid"}
 BLOCK = "lamina.block"
-_KEPT = ("sym_name", "function_type", TENSOR_MAPS, DYNAMIC_SHARED)
+_KEPT = ("sym_name", "function_type", TENSOR_MAPS, DYNAMIC_SHARED_BYTES)
 
 
 @dataclass(frozen=True)

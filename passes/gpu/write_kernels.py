@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.gpu.attention import write_attention
@@ -43,8 +44,8 @@ from lamina.passes.gpu.solvers import (
 )
 from lamina.passes.gpu.sort import write_sort, write_top_k
 from lamina.passes.stablehlo.lapack import routine_of
-from lamina.passes.stablehlo.outline_attention import KIND as ATTENTION
-from lamina.passes.stablehlo.outline_attention_gradient import KIND as GRADIENT
+from lamina.passes.stablehlo.outline_attention import ATTENTION
+from lamina.passes.stablehlo.outline_attention_gradient import GRADIENT
 from lamina.passes.stablehlo.scan_order import Scan
 
 WRITERS: dict[str, Callable[[Job], None]] = {
@@ -87,7 +88,7 @@ class WriteKernels(Pass):
         for view in list(module.body.operations):
             op = written_op(view.operation)
             if op is not None:
-                kind = _kind(view.operation)
+                kind = string_of(view.operation, KIND)
                 with view.operation.location:
                     job = Job(module, view.operation, op, whole=kind == GRADIENT)
                     if kind == ATTENTION:
@@ -121,17 +122,13 @@ def written_op(function: ir.Operation) -> ir.Operation | None:
 
 def is_attention(function: ir.Operation) -> bool:
     """Whether a function is attention that was outlined, or its gradient."""
-    return _kind(function) in (ATTENTION, GRADIENT)
-
-
-def _kind(function: ir.Operation) -> str | None:
-    attributes = function.attributes
-    return attributes["lamina.kind"].value if "lamina.kind" in attributes else None
+    return string_of(function, KIND) in (ATTENTION, GRADIENT)
 
 
 def is_exact(function: ir.Operation) -> bool:
     """Whether it is attention on f32, which every GPU can do by threads."""
-    return _kind(function) == ATTENTION and "f32" == str(function.regions[0].blocks[0].arguments[0].type.element_type)
+    queries = function.regions[0].blocks[0].arguments[0].type
+    return string_of(function, KIND) == ATTENTION and str(queries.element_type) == "f32"
 
 
 def _writer(op: ir.Operation) -> Callable[[Job], None] | None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.group_packing import turned
 from lamina.passes.linalg.register_blocks import (
@@ -277,9 +278,8 @@ def functions_of_kind(module: ir.Module, kind: str) -> list[ir.Operation]:
     return [
         op
         for op in (inner.operation for inner in module.body.operations)
-        if op.name == "func.func" and "lamina.kind" in op.attributes
-        and ir.StringAttr(op.attributes["lamina.kind"]).value == kind
-    ]  # fmt: skip
+        if op.name == "func.func" and string_of(op, KIND) == kind
+    ]
 
 
 def _buffer_type(type_: ir.Type) -> ir.MemRefType:

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import INOUT
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
 from lamina.passes.linalg.structure import make_copy
 
-INOUT = "lamina.inout"
 WRITABLE = "bufferization.writable"
 _VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.extract_slice")
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 
-TASK = "lamina.task"
-RANGE = "lamina.range"
 RUNNER = "lamina_parallel_for"
 
 _of_thread = threading.local()  # both functions by the number of their arguments: see `_functions`

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.kernels import DYNAMIC_SHARED, TENSOR_MAPS
 from lamina.passes.gpu.to_nvvm import BLOCK
 
 _OVERFLOW = "intOverflowBehavior"
@@ -54,9 +54,9 @@ class FinishDeviceKernels(Pass):
                 count = len(ir.ArrayAttr(function.attributes[TENSOR_MAPS]))
                 given[-count:] = [map_] * count
                 del function.attributes[TENSOR_MAPS]
-            if DYNAMIC_SHARED in function.attributes:  # then a block has the multiprocessor alone
+            if DYNAMIC_SHARED_BYTES in function.attributes:  # then a block has the multiprocessor alone
                 function.attributes["nvvm.minctasm"] = ir.Attribute.parse("1 : i32")
-                del function.attributes[DYNAMIC_SHARED]
+                del function.attributes[DYNAMIC_SHARED_BYTES]
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
             function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
             function.attributes["nvvm.maxntid"] = function.attributes[BLOCK]

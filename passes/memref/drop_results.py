@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import INOUT
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-
-INOUT = "lamina.inout"
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.find import find_ops
 from lamina.passes.loops import GRAIN
 
-TASK = "lamina.task"
-RANGE = "lamina.range"
 _RECOMPUTED = (
     "affine.apply", "arith.", "complex.", "index.", "llvm.mlir.constant", "memref.cast",
     "memref.collapse_shape", "memref.expand_shape", "memref.get_global", "memref.load",

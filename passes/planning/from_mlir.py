@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lamina.dialects import constants
+from lamina.dialects.attributes import ALONE_NS, INOUT, MAY_ALIAS, integer_of
 from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
@@ -30,14 +31,13 @@ def _signature(kernel: ir.Operation) -> _Signature:
     inner = [op.operation for block in kernel.regions[0].blocks for op in block.operations]
     is_plain = all(is_pure(op) or op.name in TERMINATORS for op in inner)
     attributes = kernel.attributes
-    alone_ns = attributes["lamina.alone_ns"].value if "lamina.alone_ns" in attributes else 0
-    signature = _Signature({}, {}, not is_plain, alone_ns)
+    signature = _Signature({}, {}, not is_plain, integer_of(kernel, ALONE_NS))
     if "arg_attrs" in attributes:
         for position, given in enumerate(attributes["arg_attrs"]):
-            if "lamina.inout" in given:
-                signature.inout[position] = given["lamina.inout"].value
-            if "lamina.may_alias" in given:
-                signature.may_alias[position] = tuple(given["lamina.may_alias"])
+            if INOUT in given:
+                signature.inout[position] = given[INOUT].value
+            if MAY_ALIAS in given:
+                signature.may_alias[position] = tuple(given[MAY_ALIAS])
     return signature
 
 

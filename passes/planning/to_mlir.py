@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lamina.dialects.attributes import (
+    ALIAS_OF,
+    ARENA_BYTES,
+    ARGUMENTS,
+    INOUT,
+    MAY_ALIAS,
+    OWN_BYTES,
+    TEAM,
+    UNUSED_DONATIONS,
+)
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import ir
 from lamina.passes.planning.from_mlir import Reader
@@ -63,7 +73,7 @@ class Writer:
         ]
         notes: list[dict[str, ir.Attribute]] = [{} for _ in inputs]
         for result, argument in self.plan.alias_of.items():
-            notes[len(body.arguments) + result]["lamina.alias_of"] = _i64(argument)
+            notes[len(body.arguments) + result][ALIAS_OF] = _i64(argument)
         new = ir.Operation.create(
             "func.func",
             attributes={
@@ -71,10 +81,10 @@ class Writer:
                 "sym_visibility": ir.StringAttr.get("public"),
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
                 "arg_attrs": ir.ArrayAttr.get([ir.DictAttr.get(note) for note in notes]),
-                "lamina.arguments": _i64(len(body.arguments)),
-                "lamina.arena_bytes": _i64(self.plan.arena_bytes),
+                ARGUMENTS: _i64(len(body.arguments)),
+                ARENA_BYTES: _i64(self.plan.arena_bytes),
                 **self._own_bytes(),
-                "lamina.unused_donations": ir.DenseI64ArrayAttr.get(self.plan.unused_donations),
+                UNUSED_DONATIONS: ir.DenseI64ArrayAttr.get(self.plan.unused_donations),
             },
             regions=1,
         )
@@ -83,7 +93,7 @@ class Writer:
 
     def _own_bytes(self) -> dict[str, ir.Attribute]:
         own = self.plan.own_bytes
-        return {"lamina.own_bytes": _i64(own)} if own else {}
+        return {OWN_BYTES: _i64(own)} if own else {}
 
     def _global(self, number: int) -> None:
         """Declare the data of a constant, before @main."""
@@ -207,7 +217,7 @@ class Writer:
                 self.declared[name] = self._declare(name, [buffer.type for buffer in buffers])
             attributes: dict[str, ir.Attribute] = {"callee": ir.FlatSymbolRefAttr.get(name)}
             if call.team:
-                attributes["lamina.team"] = _i64(call.team)
+                attributes[TEAM] = _i64(call.team)
             ir.Operation.create("func.call", operands=buffers, attributes=attributes)
 
     def _declare(self, name: str, types: list[ir.Type]) -> ir.Operation:
@@ -287,7 +297,7 @@ def _set_inout(kernel: ir.Operation, pairs: dict[int, int]) -> None:
     given = list(kernel.attributes["arg_attrs"])
     for argument, result in pairs.items():
         given[argument] = ir.DictAttr.get(
-            _as_dict(given[argument]) | {"lamina.inout": _i32(result)}
+            _as_dict(given[argument]) | {INOUT: _i32(result)}
         )
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
 
@@ -297,9 +307,9 @@ def _drop_wishes(kernel: ir.Operation) -> None:
     if "arg_attrs" not in kernel.attributes:
         return
     given = [_as_dict(attributes) for attributes in kernel.attributes["arg_attrs"]]
-    if any("lamina.may_alias" in attributes for attributes in given):
+    if any(MAY_ALIAS in attributes for attributes in given):
         for attributes in given:
-            attributes.pop("lamina.may_alias", None)
+            attributes.pop(MAY_ALIAS, None)
         kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in given])
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -42,7 +43,7 @@ class ChunkAttention(Pass):
     def run(self, module: ir.Module) -> None:
         for op in [inner.operation for inner in module.body.operations]:
             if op.name == "func.func" and op.regions[0].blocks:
-                if "lamina.kind" not in op.attributes:
+                if KIND not in op.attributes:
                     self._block(op.regions[0].blocks[0])
 
     def _block(self, block: ir.Block) -> None:

@@ -26,13 +26,14 @@ from typing import TypeAlias
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.loops import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers, defining, made_by
-from lamina.passes.stablehlo.loop_slices import TRIP_COUNT, CountedLoop
+from lamina.passes.stablehlo.loop_slices import CountedLoop
 from lamina.passes.stablehlo.step_cost import Refusal, cost_of, step_of
 
 _SIZES = range(4, 9)  # steps of a chunk; those of few are faster

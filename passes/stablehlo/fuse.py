@@ -33,6 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import KIND
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
@@ -65,7 +66,7 @@ class Fuse(Pass):
         kernels = Kernels(module)
         for op in [inner.operation for inner in module.body.operations]:
             if op.name == "func.func" and len(op.regions[0].blocks):
-                if "lamina.kind" in op.attributes:
+                if KIND in op.attributes:
                     continue  # a kernel already
                 effects: set[ir.Operation] = set()
                 _find_effects(op, effects)

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Hashable, Iterator
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import INOUT, KIND, LIBRARY, MAY_ALIAS, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL
@@ -35,7 +36,7 @@ class Kernels:
         self._given = {
             op.operation.attributes["sym_name"].value
             for op in module.body.operations
-            if "lamina.kind" in op.operation.attributes
+            if KIND in op.operation.attributes
         }
 
     def __contains__(self, name: str) -> bool:
@@ -57,7 +58,7 @@ class Kernels:
     def add(self, function: ir.Operation, root: str) -> str:
         """Name a function made at the end of the module, or erase it for an equal one; returns
         the name to call."""
-        without = ("sym_name", "lamina.reason")
+        without = ("sym_name", REASON)
         attributes = tuple(pair for pair in attributes_key(function) if pair[0] not in without)
         key = (attributes, region_key(function.regions[0], {}))
         name = self._names.get(key)
@@ -86,7 +87,7 @@ def blocks_of(module: ir.Module) -> list[ir.Block]:
 
     for op in module.body.operations:
         if op.operation.name == "func.func" and op.operation.regions[0].blocks:
-            if "lamina.kind" not in op.operation.attributes:
+            if KIND not in op.operation.attributes:
                 visit(op.operation.regions[0].blocks[0])
     return found
 
@@ -282,10 +283,10 @@ class Outliner:
                 "", [v.type for v in arguments], [v.type for v in stored], "private"
             )
         attributes = function.attributes
-        attributes["lamina.kind"] = ir.StringAttr.get(self._kind(group, arguments))
+        attributes[KIND] = ir.StringAttr.get(self._kind(group, arguments))
         if group.library:
-            attributes["lamina.library"] = ir.StringAttr.get(group.library)
-        attributes["lamina.reason"] = ir.StringAttr.get(reason(group, self._ops))
+            attributes[LIBRARY] = ir.StringAttr.get(group.library)
+        attributes[REASON] = ir.StringAttr.get(reason(group, self._ops))
         given = dict(zip(arguments, block.arguments))
         made = self._fill(block, group, given)
         with ir.InsertionPoint(block), root.location:
@@ -335,13 +336,13 @@ class Outliner:
         each: list[dict[str, ir.Attribute]] = [{} for _ in arguments]
         if group.kind == "update":
             for number, value in enumerate(stored):
-                each[value.number]["lamina.inout"] = _i32(number)
+                each[value.number][INOUT] = _i32(number)
         elif group.kind == "loop":
             elsewhere = self._read_elsewhere(group)
             for number, value in enumerate(arguments):
                 same = [r for r, result in enumerate(stored) if result.type == value.type]
                 if same and value not in elsewhere:
-                    each[number]["lamina.may_alias"] = ir.DenseI64ArrayAttr.get(same)
+                    each[number][MAY_ALIAS] = ir.DenseI64ArrayAttr.get(same)
         return each
 
     def _read_elsewhere(self, group: Group) -> set[SeenValue]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import KIND
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
@@ -33,7 +34,7 @@ class LegalizeControlFlow(Pass):
 
         # Inner ones first, so that a region is moved when all in it is done.
         for view in module.body.operations:
-            if "lamina.kind" not in view.operation.attributes:
+            if KIND not in view.operation.attributes:
                 view.operation.walk(visit, ir.WalkOrder.POST_ORDER)
         for op in found:
             self.count(op.name.removeprefix("stablehlo."))

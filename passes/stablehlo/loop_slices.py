@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import defining, has_one_use, ints, made_by, splat_of
-
-TRIP_COUNT = "lamina.trip_count"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.attributes import flag
+from lamina.dialects.attributes import INOUT, flag
 from lamina.dialects.vendors import arith, ir, scf, stablehlo_ext, tensor
 from lamina.passes.base import Pass
 from lamina.passes.linalg.structure import make_copy
@@ -35,7 +35,6 @@ from lamina.passes.loops import (
 )
 from lamina.passes.memref.place_temporaries import element_bytes
 
-INOUT = "lamina.inout"
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
 _CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting
 _PARTS = (2, 8)  # for single elements, for windows: each part looks at all index vectors

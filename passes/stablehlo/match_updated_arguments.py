@@ -13,10 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import INOUT
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
-
-_INOUT = "lamina.inout"
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class MatchUpdatedArguments(Pass):
         block = function.regions[0].blocks[0]
         for number, attributes in enumerate(function.attributes["arg_attrs"]):
             attributes = ir.DictAttr(attributes)
-            if _INOUT not in attributes:
+            if INOUT not in attributes:
                 continue
-            old, new = inputs[number], type_.results[ir.IntegerAttr(attributes[_INOUT]).value]
+            old, new = inputs[number], type_.results[ir.IntegerAttr(attributes[INOUT]).value]
             if old == new:
                 continue
             if old.element_type != new.element_type:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
@@ -31,7 +32,7 @@ from lamina.passes.stablehlo.facts import DotNumbers, defining, in_order
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
-KIND = "attention"
+ATTENTION = "attention"
 _TYPES = (*NARROW, "f32")
 _MANY_QUERIES = 32
 
@@ -103,8 +104,8 @@ def _outline(found: Attention, kernels: Kernels, *, wide: bool) -> None:
             "", [v.type for v in arguments], [values.results[0].type], "private"
         )
     keys = found.scores.type.shape[found.keys_dim]
-    function.attributes["lamina.kind"] = ir.StringAttr.get(KIND)
-    function.attributes["lamina.reason"] = ir.StringAttr.get(
+    function.attributes[KIND] = ir.StringAttr.get(ATTENTION)
+    function.attributes[REASON] = ir.StringAttr.get(
         f"attention over {keys} keys: scores and probabilities stay out of memory"
     )
     with ir.InsertionPoint(block) as end, values.location:
@@ -119,7 +120,7 @@ def _outline(found: Attention, kernels: Kernels, *, wide: bool) -> None:
             else:
                 copies.other(op)
         hlo.return_([copies.known[values.results[0]]])
-    callee = kernels.add(function, KIND)
+    callee = kernels.add(function, ATTENTION)
     with ir.InsertionPoint(values), values.location:
         (result,) = hlo.call(callee, arguments, [values.results[0].type])
     values.results[0].replace_all_uses_with(result)

@@ -29,6 +29,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.types import dtype_of, element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -47,7 +48,7 @@ from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, posi
 from lamina.passes.stablehlo.score_types import suits_tensor_cores
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
-KIND = "attention_gradient"
+GRADIENT = "attention_gradient"
 
 _DOT, _EXPONENTIAL = "stablehlo.dot_general", "stablehlo.exponential"
 _NEEDED = {_DOT, _EXPONENTIAL, "stablehlo.reduce"}
@@ -149,8 +150,8 @@ def _outline(region: ScoreRegion, kernels: Kernels, *, wide: bool) -> None:
     with kernels.insertion_point(), first.location:
         function, block = hlo.function("", [v.type for v in arguments], types, "private")
     keys = region.extents[region.keys]
-    function.attributes["lamina.kind"] = ir.StringAttr.get(KIND)
-    function.attributes["lamina.reason"] = ir.StringAttr.get(
+    function.attributes[KIND] = ir.StringAttr.get(GRADIENT)
+    function.attributes[REASON] = ir.StringAttr.get(
         f"gradient of attention over {keys} keys: scores are computed anew and stay out of memory"
     )
     with ir.InsertionPoint(block) as end, first.location:
@@ -170,7 +171,7 @@ def _outline(region: ScoreRegion, kernels: Kernels, *, wide: bool) -> None:
             else:
                 _multiply_by_inverse(op, copies)
         hlo.return_([copies.known[v] for v in results])
-    callee = kernels.add(function, KIND)
+    callee = kernels.add(function, GRADIENT)
     with ir.InsertionPoint(first), first.location:
         for old, new in zip(results, hlo.call(callee, arguments, types), strict=True):
             old.replace_all_uses_with(new)

@@ -31,6 +31,16 @@ from dataclasses import dataclass
 from math import inf
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import (
+    ALONE_NS,
+    FORM,
+    INOUT,
+    KIND,
+    LANES,
+    REASON,
+    TRIP_COUNT,
+    integer_of,
+)
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import read_instead
@@ -38,9 +48,8 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.fuse_outline import Kernels
 from lamina.passes.stablehlo.step_cost import Refusal, Step, step_of
-from lamina.passes.stablehlo.step_form import LANES, form_of
+from lamina.passes.stablehlo.step_form import form_of
 
-_FORM = "lamina.form"
 _MOST_TASKS = 64  # of a loop over lanes: so many that threads end together where lanes differ
 _WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
 
@@ -61,7 +70,7 @@ class OutlineControl(Pass):
         kernels = Kernels(module)
         for op in [inner.operation for inner in module.body.operations]:
             if op.name == "func.func" and op.regions[0].blocks:
-                if "lamina.kind" not in op.attributes:
+                if KIND not in op.attributes:
                     self._block(op.regions[0].blocks[0], kernels)
         self.count("kernels", len(kernels))
 
@@ -72,7 +81,7 @@ class OutlineControl(Pass):
             try:
                 step, form = self._decide(op)
             except Refusal as refusal:
-                op.attributes["lamina.reason"] = ir.StringAttr.get(str(refusal))
+                op.attributes[REASON] = ir.StringAttr.get(str(refusal))
                 for region in op.regions:
                     self._block(region.blocks[0], kernels)
             else:
@@ -88,8 +97,8 @@ class OutlineControl(Pass):
 def _reason(op: ir.Operation, step: Step) -> str:
     what = op.name.removeprefix("stablehlo.")
     often = ""
-    if "lamina.trip_count" in op.attributes:
-        often = f", {op.attributes['lamina.trip_count'].value} times"
+    if TRIP_COUNT in op.attributes:
+        often = f", {integer_of(op, TRIP_COUNT)} times"
     of = "step" if what == "while" else "branch"
     ops = "1 op" if step.ops == 1 else f"{step.ops} ops"
     return (
@@ -120,20 +129,20 @@ def _outline(op: ir.Operation, kernels: Kernels, step: Step, form: str) -> None:
             "", [v.type for v in arguments], [v.type for v in results], "private"
         )
     attributes = function.attributes
-    attributes["lamina.kind"] = ir.StringAttr.get("control")
-    attributes["lamina.reason"] = ir.StringAttr.get(_reason(op, step))
-    trips = op.attributes["lamina.trip_count"].value if "lamina.trip_count" in op.attributes else 1
+    attributes[KIND] = ir.StringAttr.get("control")
+    attributes[REASON] = ir.StringAttr.get(_reason(op, step))
+    trips = integer_of(op, TRIP_COUNT, 1)
     if op.name == "stablehlo.while" and not steps and not form:
-        attributes["lamina.alone_ns"] = ir.IntegerAttr.get(
+        attributes[ALONE_NS] = ir.IntegerAttr.get(
             ir.IntegerType.get_signless(64), int(step.cost * trips)
         )
     if form:
-        attributes[_FORM] = ir.StringAttr.get(form)
+        attributes[FORM] = ir.StringAttr.get(form)
     if steps:
         grain = max(1, steps // _MOST_TASKS)
         attributes[LANES] = ir.DenseI64ArrayAttr.get([steps, grain])
     if updated:
-        marks = [{"lamina.inout": _i32(returned.index(number))} for number in updated]
+        marks = [{INOUT: _i32(returned.index(number))} for number in updated]
         marks += [{} for _ in read]
         attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(mark) for mark in marks])
     with ir.InsertionPoint(block) as end, op.location:

@@ -22,13 +22,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import KIND, LIBRARY, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import is_pure, is_unused
 from lamina.passes.stablehlo.fuse_outline import Kernels
-from lamina.passes.stablehlo.small_matrices import LIBRARY, SmallMatrices, numbers_of
+from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES, SmallMatrices, numbers_of
 
 _NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve", "stablehlo.cholesky")
 _MOST_NUMBERS = 6144  # for each matrix of the batch: what fits the second cache, lane by lane
@@ -43,7 +44,7 @@ class OutlineSmallMatrices(Pass):
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
         for op in [inner.operation for inner in module.body.operations]:
-            if op.name == "func.func" and "lamina.kind" not in op.attributes:
+            if op.name == "func.func" and KIND not in op.attributes:
                 self._regions(op, kernels)
         self.count("kernels", len(kernels))
 
@@ -233,9 +234,9 @@ class _Block:
                 "", [v.type for v in arguments], [v.type for v in results], "private"
             )
         attributes = function.attributes
-        attributes["lamina.kind"] = ir.StringAttr.get("library")
-        attributes["lamina.library"] = ir.StringAttr.get(LIBRARY)
-        attributes["lamina.reason"] = ir.StringAttr.get(_reason(group, root))
+        attributes[KIND] = ir.StringAttr.get("library")
+        attributes[LIBRARY] = ir.StringAttr.get(SMALL_MATRICES)
+        attributes[REASON] = ir.StringAttr.get(_reason(group, root))
         now = dict(zip(arguments, block.arguments))
         with ir.InsertionPoint(block), root.location:
             for position, small in members:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 
+from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -50,7 +51,7 @@ class RecomputeResiduals(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in [inner.operation for inner in module.body.operations]:
-            if op.name == "func.func" and "lamina.kind" not in op.attributes:
+            if op.name == "func.func" and KIND not in op.attributes:
                 for block in op.regions[0].blocks:
                     self._block(block)
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
+from lamina.dialects.attributes import LIBRARY
 from lamina.dialects.constants import is_splat
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.facts import CONSTANT, defining, made_by
 from lamina.passes.stablehlo.lapack import TARGET
 
-LIBRARY = "lamina.small_matrices"
+SMALL_MATRICES = "lamina.small_matrices"
 """What the kernels that hold such ops name as their library."""
 
 MOST = 32
@@ -152,7 +153,7 @@ def _is_permutation(value: ir.Value) -> bool:
     op = defining(value)
     if op is None:
         function = value.owner.owner.operation
-        return "lamina.library" in function.attributes
+        return LIBRARY in function.attributes
     if op.name != "stablehlo.custom_call" or ir.OpResult(value).result_number != 2:
         return False
     return ir.StringAttr(op.attributes["call_target_name"]).value == TARGET + "getrf"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
 
+from lamina.dialects.attributes import TRIP_COUNT, integer_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import (
@@ -59,8 +60,7 @@ def step_of(op: ir.Operation, max_cost: float, max_ops: int) -> Step:
                 step = step_of(inner, max_cost, max_ops)
                 trips = 1
                 if name == "stablehlo.while":
-                    known = "lamina.trip_count" in inner.attributes
-                    trips = inner.attributes["lamina.trip_count"].value if known else _UNKNOWN_TRIPS
+                    trips = integer_of(inner, TRIP_COUNT, _UNKNOWN_TRIPS)
                 ops += step.ops
                 cost += step.cost * trips
             else:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from math import prod
 from typing import Literal
 
+from lamina.dialects.attributes import LANES
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, COSTLY, TERMINATORS, is_pure, size_of
 from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.step_cost import Refusal
 
-LANES = "lamina.lanes"
 _MOST_ELEMENTS = 32  # of an array of one thread
 _MOST_OF_AN_OP = 128  # instructions
 _MOST_OF_A_STEP = 1024
