@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.passes.copies import copied
 from lamina.passes.loops import index
+from lamina.passes.memref import quotients
 from lamina.passes.memref.plain_loop import PlainLoop, Step, constant_of
 
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
@@ -27,7 +28,7 @@ def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
     for step in loop.same:
         step.op.move_before(loop.op)
     with ir.InsertionPoint(loop.op), loop.op.location:
-        writer = _Writer(loop)
+        writer = _Writer(loop, wide=masked)
         writer.write_main()
         if masked:
             writer.write_masked()
@@ -41,9 +42,11 @@ def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
 
 
 class _Writer:
-    def __init__(self, loop: PlainLoop) -> None:
+    def __init__(self, loop: PlainLoop, wide: bool) -> None:
         self._loop = loop
         self._count = _several(loop)
+        self._wide = wide
+        self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}
         self._iotas: dict[ir.Type, ir.Value] = {}
         self._low, self._high = loop.bounds
@@ -153,8 +156,14 @@ class _Writer:
             for offset, held in zip(offsets, carried, strict=True)
         ]
         for step in self._loop.body:
-            for body in bodies:
-                body.write(step)
+            divisor = self._divisor(step)
+            if divisor is None:
+                for body in bodies:
+                    body.write(step)
+            else:
+                divided = divisor.quotients([body.vector(step.operands[0]) for body in bodies])
+                for body, quotient in zip(bodies, divided, strict=True):
+                    body.known[step.results[0]] = quotient
         return [[body.known[step.results[0]] for step in self._loop.combiners] for body in bodies]
 
     def _mask(self, count: ir.Value) -> ir.Value:
@@ -171,6 +180,19 @@ class _Writer:
             with ir.InsertionPoint(self.front):
                 self._broadcasts[value] = vector.BroadcastOp(type_, value).result
         return self._broadcasts[value]
+
+    def _divisor(self, step: Step) -> quotients.Divisor | None:
+        """What a step divides by, made in front of the loop, if that stays the same and is better
+        divided by so."""
+        if step.name != "arith.divf" or step.operands[1] in self._loop.kinds or not self._wide:
+            return None
+        value, lanes, trips = step.operands[1], self._loop.lanes, self._loop.trips
+        if not quotients.pays(value.type, None if trips is None else trips // lanes):
+            return None
+        if value not in self._divisors:
+            with ir.InsertionPoint(self.front):
+                self._divisors[value] = quotients.Divisor(value, lanes)
+        return self._divisors[value]
 
     def _iota(self, type_: ir.Type) -> ir.Value:
         if type_ not in self._iotas:
@@ -217,7 +239,7 @@ class _Body:
 
     def _done(self, step: Step) -> ir.Value:
         """The result of an element-wise op; a carried one stays as it is where the mask is off."""
-        operands = [self._vector(value) for value in step.operands]
+        operands = [self.vector(value) for value in step.operands]
         attributes = step.attributes
         type_ = self._type(step.results[0].type)
         result = ir.Operation.create(step.name, [type_], operands, attributes).result
@@ -243,7 +265,7 @@ class _Body:
     def _store(self, step: Step) -> None:
         place = step.place
         buffer, *indices = place
-        value = self._vector(step.operands[0])
+        value = self.vector(step.operands[0])
         at = [self._scalars.get(value, value) for value in indices]
         if buffer in self._loop.own:
             pass  # nobody else reads it
@@ -253,7 +275,8 @@ class _Body:
             vector.MaskedStoreOp(buffer, at, self._mask, value)
         self._stored[place] = value
 
-    def _vector(self, value: ir.Value) -> ir.Value:
+    def vector(self, value: ir.Value) -> ir.Value:
+        """A value in all lanes."""
         if value in self.known:
             return self.known[value]
         if value not in self._scalars:

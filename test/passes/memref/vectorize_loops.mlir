@@ -202,3 +202,52 @@ func.func @copy(%x: memref<32xf32>, %y: memref<32xf32>) {
   }
   return
 }
+
+// -----
+
+// What is divided by one number is multiplied by its inverse and corrected, unless numbers are far
+// from 1. A few vectors are divided.
+// CHECK-LABEL: func.func @quotients
+// CHECK: %[[S:.*]] = memref.load %arg2[]
+// CHECK: %[[B:.*]] = vector.broadcast %[[S]] : f32 to vector<16xf32>
+// CHECK: %[[ONCE:.*]] = arith.divf %{{.*}}, %[[S]] : f32
+// CHECK: %[[Y:.*]] = vector.broadcast %[[ONCE]] : f32 to vector<16xf32>
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.load
+// CHECK: vector.reduction <or>
+// CHECK: scf.if
+// CHECK-COUNT-4: arith.divf %{{.*}}, %[[B]] : vector<16xf32>
+// CHECK: } else {
+// CHECK: %[[Q:.*]] = arith.mulf %{{.*}}, %[[Y]] : vector<16xf32>
+// CHECK: %[[N:.*]] = arith.negf %[[Q]]
+// CHECK: %[[R:.*]] = math.fma %[[N]], %[[B]], %[[X:.*]] : vector<16xf32>
+// CHECK: math.fma %[[R]], %[[Y]], %[[Q]] : vector<16xf32>
+// CHECK: func.func @few_quotients
+// CHECK-NOT: math.fma
+// NARROW-LABEL: func.func @quotients
+// NARROW-NOT: math.fma
+func.func @quotients(%x: memref<640xf32>, %y: memref<640xf32>, %s: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c640 = arith.constant 640 : index
+  scf.for %j = %c0 to %c640 step %c1 {
+    %v = memref.load %x[%j] : memref<640xf32>
+    %u = memref.load %s[] : memref<f32>
+    %q = arith.divf %v, %u : f32
+    memref.store %q, %y[%j] : memref<640xf32>
+  }
+  return
+}
+
+func.func @few_quotients(%x: memref<40xf32>, %y: memref<40xf32>, %s: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c40 = arith.constant 40 : index
+  scf.for %j = %c0 to %c40 step %c1 {
+    %v = memref.load %x[%j] : memref<40xf32>
+    %u = memref.load %s[] : memref<f32>
+    %q = arith.divf %v, %u : f32
+    memref.store %q, %y[%j] : memref<40xf32>
+  }
+  return
+}
