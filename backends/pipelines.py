@@ -90,7 +90,7 @@ CUDA_FUSE = (
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
-    "stablehlo-fuse{library-products=false}",
+    "stablehlo-fuse{library-products=false parts=false}",
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
@@ -135,9 +135,11 @@ CPU_KERNEL_PREPARE = (
     ("chlo.top_k", "stablehlo-lower-sort"),
 )
 
-# Kernels that are written as loops on buffers, by a word of their text: before all else is done, and
-# lowered with what that leaves of StableHLO on scalars.
+# Kernels that are written as loops on buffers, or for each part of their result, by a word of their
+# text: before all else is done, and lowered with what that leaves of StableHLO.
 CPU_KERNEL_WRITTEN = (
+    ("stablehlo.concatenate", "stablehlo-compute-parts"),
+    ("stablehlo.pad", "stablehlo-compute-parts"),
     ('lamina.kind = "attention"', "linalg-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
     (
         'lamina.kind = "attention_gradient"',
@@ -300,7 +302,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
     "stablehlo-widen-unsigned-operands",
-    "stablehlo-fuse{library-products=false}",
+    "stablehlo-fuse{library-products=false parts=false}",
     "stablehlo-legalize-control-flow",
 )
 _CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")

@@ -44,7 +44,7 @@ def generate(
     added to the text. `places` is `KERNEL_PLACES` or a pipeline that begins so. `texts` is given the
     stage "linalg".
     """
-    stages = tuple(stage for word, stage in CPU_KERNEL_WRITTEN if word in source)
+    stages = tuple(dict.fromkeys(stage for word, stage in CPU_KERNEL_WRITTEN if word in source))
     run_pipeline(_for_target(stages, target), module)
     lower_to_linalg(module, source, "CPU")
     if texts is not None:

@@ -118,26 +118,31 @@ def _copied(value: ir.Value) -> ir.Value:
 
 
 def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
-    """Start a value that loops build up from its destination instead of an empty tensor, if it is
-    so built.
+    """Start a value that loops or parts build up from its destination instead of an empty tensor, if
+    it is so built.
 
     `eliminate-empty-tensors` does the same for single ops; it does not follow a value through
-    loops. True when the value needs no op to bring it to its destination: it is there, or it comes
-    out of a loop, where bufferisation refuses such an op and `memref-drop-results` copies instead.
+    loops, and leaves the first part elsewhere. True when the value needs no op to bring it to its
+    destination: it is there, or it comes out of a loop, where bufferisation refuses such an op and
+    `memref-drop-results` copies instead.
     """
-    from_loop = not isinstance(value.owner, ir.Block) and value.owner.operation.name == "scf.for"
+    last = "" if isinstance(value.owner, ir.Block) else value.owner.operation.name
+    from_loop = last == "scf.for"
+    user, position = None, 0
     while value != destination:
-        if isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1:
+        if isinstance(value.owner, ir.Block):
             return from_loop
-        overwritten = _overwritten_operand(value)
-        if overwritten is None:
-            owner = value.owner.operation
-            if owner.name == "tensor.empty" and from_loop and value.type == destination.type:
-                value.replace_all_uses_with(destination)
+        owner = value.owner.operation
+        if owner.name == "tensor.empty" and user is not None:
+            if (from_loop or last == "tensor.insert_slice") and value.type == destination.type:
+                user.operands[position] = destination
                 return True
             return from_loop
-        owner, position = overwritten
-        value = owner.operands[position]
+        overwritten = _overwritten_operand(value)
+        if overwritten is None or len(list(value.uses)) != 1:
+            return from_loop
+        user, position = overwritten
+        value = user.operands[position]
     return True
 
 

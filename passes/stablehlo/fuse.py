@@ -20,7 +20,8 @@ function with a kind and a reason:
 | update | an op that overwrites its first operands, marked `lamina.inout` |
 | control | a loop or branch of small steps, made before by `stablehlo-outline-control` |
 
-With `library-products=false` no library does matrix products: each is a kernel of kind output.
+A concatenation or pad is in one kernel with the ops around it if those can be done for each part
+alone (fuse_parts.py). With `library-products=false` no library does matrix products: each is a kernel of kind output.
 
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
@@ -61,6 +62,8 @@ class Fuse(Pass):
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
     library_products: bool = True
+    parts: bool = True
+    """Whether what makes and what follows a concatenation or a pad is one kernel with it."""
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -85,7 +88,9 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(block, self.max_ops, self.max_chain, effects, self.library_products)
+        grouping = Grouping(
+            block, self.max_ops, self.max_chain, effects, self.library_products, self.parts
+        )
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         Outliner(block, grouping, kernels).run()

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from lamina.passes.stablehlo.seams import Cuts, joined
+
 Kind = Literal["loop", "input", "rows", "output", "library", "update", "main"]
 """The kinds of kernel of the fused form; "main" is what stays in @main."""
 
@@ -60,6 +62,10 @@ class Group:
     stops: dict[str, str] = field(default_factory=dict)
     """Ops this group reads instead of computing, with the reason."""
     library: str | None = None
+    cuts: Cuts = field(default_factory=dict)
+    """Where what it computes is put together from parts."""
+    comes_in_parts: bool = True
+    """Whether all its members can be computed for a part alone."""
     merged_into: Group | None = None
 
     def stored_at(self, position: int) -> Place | None:
@@ -145,6 +151,8 @@ class Graph:
             del producer.consumers[second]
             producer.consumers[first] = None
         first.stops |= second.stops
+        first.cuts = joined(first.cuts, second.cuts)
+        first.comes_in_parts = first.comes_in_parts and second.comes_in_parts
         second.merged_into = first
 
     def _reaches(self, starts: list[Group], goal: Group) -> bool:

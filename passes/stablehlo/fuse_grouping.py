@@ -33,6 +33,7 @@ from lamina.passes.stablehlo.fuse_graph import (
     Places,
 )  # fmt: skip
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
+from lamina.passes.stablehlo.fuse_parts import can_merge, note_parts, start_of_part
 from lamina.passes.stablehlo.fuse_refusals import Limits, refusal
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
@@ -55,15 +56,17 @@ class Grouping:
         max_chain: int,
         effects: set[ir.Operation],
         library_products: bool = True,
+        in_parts: bool = True,
     ) -> None:
         """`max_ops`: how many ops a group has at most, or `max_chain` if the others read no array of
         an argument. `effects`: the ops, here and in regions, that must stay in their order. `library_products`:
-        whether a library may do matrix products."""
+        whether a library may do matrix products. `in_parts`: whether kernels may do arrays that are put
+        together part by part."""
         self._effects = effects
         self.ops = [inner.operation for inner in block.operations]
         self._values = SeenValues()
         self.seen = [
-            Seen(op, position, self._values, library_products)
+            Seen(op, position, self._values, library_products, in_parts)
             for position, op in enumerate(self.ops)
         ]
         self.graph = Graph()
@@ -202,6 +205,7 @@ class Grouping:
             group.kind, group.inner = "input", fuse_ops.reduction_domain(op.op)
         elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             group.kind = "output"
+        note_parts(op, group)
         for place, need in places.items():
             group.members[position, place] = need
             self._need_operands(position, group, place, need)
@@ -219,6 +223,7 @@ class Grouping:
             kind = "loop"
         group = self.graph.new_group(kind, op.shape)
         group.library = op.library
+        note_parts(op, group)
         if kind == "input":
             group.inner = fuse_ops.reduction_domain(op.op)
         self.owner[position] = group
@@ -333,6 +338,7 @@ class Grouping:
             and first.shape is not None
             and (first.shape, first.inner) == (second.shape, second.inner)
             and len(first.members) + len(second.members) <= self._limits.ops
+            and can_merge(first, second)
         )
 
     # Afterwards
@@ -374,6 +380,9 @@ def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> 
         if not value.shape:
             return _ONCE
         return Place(place.domain, (*place.path, op.map_key))
+    if op.cuts is not None:
+        start = start_of_part(op, number)
+        return None if start is None else Place(place.domain, (*place.path, start))
     if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
         return ON_INNER
     return place if op.picks and number == 1 else None

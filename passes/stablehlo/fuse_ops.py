@@ -26,6 +26,7 @@ from lamina.passes.stablehlo.gemm import Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.seams import Cuts, cuts_of
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 CLONED_CONSTANT_ELEMENTS = 64
@@ -37,8 +38,9 @@ LEAVES = frozenset(
     f"stablehlo.{name}" for name in "iota slice reverse dynamic_slice gather".split()
 )
 """Ops computed inside a group from operands in memory."""
+_OF_BOXES = frozenset(("stablehlo.iota", "stablehlo.slice"))
 REARRANGEMENTS = frozenset(("stablehlo.concatenate", "stablehlo.pad"))
-"""Ops that make one array of several, for now in kernels of their own."""
+"""Ops that put an array together from others: done part by part (compute_parts.py)."""
 UPDATES = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 VIEWS = frozenset(("stablehlo.reshape",))
 BARRIER = "stablehlo.optimization_barrier"
@@ -134,12 +136,17 @@ class Seen:
     a hundred lookups. Holds while the op is not changed."""
 
     __slots__ = (
-        "_key", "_libraries", "_library", "_library_products", "_map_key", "cheap", "elementwise", "joins_loops",
-        "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
+        "_cuts", "_key", "_libraries", "_library", "_library_products", "_map_key", "cheap", "elementwise",
+        "joins_loops", "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
     )  # fmt: skip
 
     def __init__(
-        self, op: ir.Operation, position: int, values: SeenValues, library_products: bool = True
+        self,
+        op: ir.Operation,
+        position: int,
+        values: SeenValues,
+        library_products: bool = True,
+        in_parts: bool = True,
     ) -> None:
         self.op = op
         self._library_products = library_products
@@ -160,6 +167,20 @@ class Seen:
         self._library: list[str | None] = []
         self._key: Hashable = None
         self._map_key: object = None
+        is_put_together = in_parts and name in REARRANGEMENTS
+        self._cuts: list[Cuts | None] = [] if is_put_together else [None]
+
+    @property
+    def cuts(self) -> Cuts | None:
+        """The seams of what is put together from boxes, and done part by part; None for other ops."""
+        if not self._cuts:
+            self._cuts.append(cuts_of(self.op))
+        return self._cuts[0]
+
+    @property
+    def comes_in_parts(self) -> bool:
+        """Whether a box of the result is computed from boxes of the operands."""
+        return self.elementwise or self.mapped or self.name in _OF_BOXES or self.cuts is not None
 
     @property
     def library(self) -> str | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Places
 from lamina.passes.stablehlo.fuse_ops import Seen
+from lamina.passes.stablehlo.fuse_parts import refusal_by_parts
 
 _MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broadcast element
 _MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its group
@@ -28,6 +29,9 @@ def refusal(op: Seen, group: Group, places: Places, reads: bool, limits: Limits)
         limit = limits.ops if _reads_argument(op) else limits.chain
         if len(group.members) + len(places) > limit:
             return f"the group has its {limit} ops"
+    by_parts = refusal_by_parts(op, group, places)
+    if by_parts or op.cuts is not None:
+        return by_parts
     if op.name == "stablehlo.reduce":
         return _of_reduction(op, group, places)
     if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):

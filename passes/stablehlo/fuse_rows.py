@@ -61,7 +61,7 @@ def _moved(first: Group, second: Group) -> dict[tuple[int, Place], Need] | None:
     if second.kind in ("input", "rows"):
         alike = (second.shape, second.inner) == (first.shape, first.inner)
         return second.members if alike else None
-    if second.kind != "loop":
+    if second.kind != "loop" or second.cuts:
         return None
     if second.shape == first.shape:
         return second.members

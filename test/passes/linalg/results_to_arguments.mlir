@@ -80,3 +80,16 @@ func.func @one_result_from_another(%x: tensor<4xf32>, %e: f32) -> (tensor<4xf32>
   %2 = tensor.insert %e into %1[%c0] : tensor<4xf32>
   return %2, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// So does what is built part by part.
+// CHECK-LABEL: func.func @built_of_parts
+// CHECK-SAME: %[[OUT:[a-z0-9]+]]: tensor<4xf32> {bufferization.writable = true})
+// CHECK: %[[A:.*]] = tensor.insert_slice %{{.*}} into %[[OUT]][0] [2] [1]
+// CHECK: %[[B:.*]] = tensor.insert_slice %{{.*}} into %[[A]][2] [2] [1]
+// CHECK: return %[[B]]
+func.func @built_of_parts(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = tensor.insert_slice %x into %0[0] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  %2 = tensor.insert_slice %y into %1[2] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

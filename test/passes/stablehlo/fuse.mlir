@@ -1,5 +1,6 @@
 // RUN: %lamina-opt %s --stablehlo-fuse --split-input-file | FileCheck %s
 // RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{library-products=false}' --split-input-file | FileCheck %s --check-prefix=OWN
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{parts=false}' --split-input-file | FileCheck %s --check-prefix=APART
 
 // A chain is one kernel; what its result may overwrite is marked.
 // CHECK-LABEL: func.func @chain
@@ -264,4 +265,37 @@ func.func @greatest(%x: tensor<4x90xbf16>, %y: tensor<4x0xbf16>) -> (tensor<4x3x
   %v, %i = chlo.top_k(%x, k = 3) : tensor<4x90xbf16> -> (tensor<4x3xbf16>, tensor<4x3xi32>)
   %w, %j = chlo.top_k(%y, k = 0) : tensor<4x0xbf16> -> (tensor<4x0xbf16>, tensor<4x0xi32>)
   return %i, %j : tensor<4x3xi32>, tensor<4x0xi32>
+}
+
+// -----
+
+// What is put together from parts is one kernel with what makes the parts and what follows.
+// CHECK-LABEL: func.func @put_together
+// CHECK-NEXT: %[[R:.*]] = call @fused_concatenate_0(%arg0, %arg1)
+// CHECK-NEXT: return %[[R]]
+// CHECK: func.func private @fused_concatenate_0
+// CHECK-SAME: lamina.kind = "loop"
+// APART-LABEL: func.func @put_together
+// APART-COUNT-3: call @fused_
+func.func @put_together(%x: tensor<100xf32>, %y: tensor<90xf32>) -> tensor<190xf32> {
+  %0 = stablehlo.exponential %x : tensor<100xf32>
+  %1 = stablehlo.concatenate %0, %y, dim = 0 : (tensor<100xf32>, tensor<90xf32>) -> tensor<190xf32>
+  %2 = stablehlo.negate %1 : tensor<190xf32>
+  return %2 : tensor<190xf32>
+}
+
+// -----
+
+// What reads it in another order, or at indices that it computes, reads it from memory.
+// CHECK-LABEL: func.func @put_together_before
+// CHECK-NEXT: %[[P:.*]] = call @fused_pad_0(%arg0)
+// CHECK-NEXT: %[[R:.*]]:2 = call @fused_{{.*}}(%[[P]])
+// CHECK-NEXT: return %[[R]]#0, %[[R]]#1
+func.func @put_together_before(%x: tensor<100xf32>) -> (tensor<102xf32>, tensor<102xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [1], high = [1], interior = [0] : (tensor<100xf32>, tensor<f32>) -> tensor<102xf32>
+  %r = stablehlo.reverse %p, dims = [0] : tensor<102xf32>
+  %s = stablehlo.add %r, %p : tensor<102xf32>
+  %t = stablehlo.exponential %r : tensor<102xf32>
+  return %s, %t : tensor<102xf32>, tensor<102xf32>
 }

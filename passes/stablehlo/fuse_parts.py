@@ -1,0 +1,62 @@
+"""When a group of `stablehlo-fuse` holds a concatenation or a pad: what it computes is then done for
+each part alone (`stablehlo-compute-parts`), so its ops must come in parts, and parts be few."""
+
+from __future__ import annotations
+
+from math import prod
+
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.facts import ints
+from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Places
+from lamina.passes.stablehlo.fuse_ops import Seen
+from lamina.passes.stablehlo.seams import joined, parts
+
+_MOST_PARTS = 9  # what two dimensions have that are rolled both ways
+_MOST_OPS = 200  # in all parts together
+_LEAST_ELEMENTS = 64  # fewer are no work: each part costs a loop
+
+
+def note_parts(op: Seen, group: Group) -> None:
+    """Take account of an op that joins a group."""
+    group.cuts = joined(group.cuts, op.cuts or {})
+    group.comes_in_parts = group.comes_in_parts and op.comes_in_parts
+
+
+def can_merge(first: Group, second: Group) -> bool:
+    """Whether groups can be one as far as their parts go."""
+    if not first.cuts and not second.cuts:
+        return True
+    members = len(first.members) + len(second.members)
+    return (
+        first.comes_in_parts and second.comes_in_parts and _few(first, second.cuts, members)
+    )
+
+
+def refusal_by_parts(op: Seen, group: Group, places: Places) -> str | None:
+    """Why a group may not hold an op because of parts; None if it may."""
+    if op.cuts is None:
+        if group.cuts and not op.comes_in_parts:
+            return "not computed part by part"
+        return None
+    if group.kind != "loop" or group.shape != op.shape or list(places) != [ON_OUTER]:
+        return "put together from parts, and read at other indices"
+    if prod(op.shape or ()) <= _LEAST_ELEMENTS:
+        return "a few elements put together"
+    if not group.comes_in_parts:
+        return "what follows is not computed part by part"
+    if not _few(group, op.cuts, len(group.members) + 1):
+        return "put together from too many parts"
+    return None
+
+
+def start_of_part(op: Seen, number: int) -> object:
+    """Where an operand of what is put together begins in the result; None for a pad's value."""
+    if op.name == "stablehlo.pad":
+        return ("stablehlo.pad", *ints(op.op, "edge_padding_low")) if number == 0 else None
+    dim = ir.IntegerAttr(op.op.attributes["dimension"]).value
+    return (op.name, dim, sum(operand.shape[dim] for operand in op.operands[:number]))
+
+
+def _few(group: Group, cuts: dict[int, frozenset[int]], members: int) -> bool:
+    count = parts(joined(group.cuts, cuts))
+    return count <= _MOST_PARTS and members * count <= _MOST_OPS

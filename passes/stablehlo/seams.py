@@ -1,0 +1,54 @@
+"""Where arrays are put together from parts: the seams of concatenations and pads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from math import prod
+
+from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.facts import ints
+
+_LEAST_ROW = 8  # elements of parts that lie side by side, on average
+
+Cuts = dict[int, frozenset[int]]
+"""By dimension, the indices at which a part begins, 0 apart."""
+
+
+def cuts_of(op: ir.Operation) -> Cuts | None:
+    """The seams of an op's result; None if it is not put together from boxes, or from boxes whose rows
+    are shorter than what it takes to begin one."""
+    if op.name == "stablehlo.concatenate":
+        dim = ir.IntegerAttr(op.attributes["dimension"]).value
+        if _is_interleaved(op, dim):
+            return None
+        return _within(op, {dim: accumulate(operand.type.shape[dim] for operand in op.operands)})
+    if op.name != "stablehlo.pad" or any(ints(op, "interior_padding")):
+        return None
+    lows = ints(op, "edge_padding_low")
+    if min([*lows, *ints(op, "edge_padding_high")], default=0) < 0:
+        return None
+    ends = op.operands[0].type.shape
+    return _within(op, {dim: (low, low + ends[dim]) for dim, low in enumerate(lows)})
+
+
+def joined(first: Cuts, second: Cuts) -> Cuts:
+    """The seams of both."""
+    return first | {dim: first.get(dim, frozenset()) | cuts for dim, cuts in second.items()}
+
+
+def parts(cuts: Cuts) -> int:
+    """How many boxes an array is cut into."""
+    return prod(len(of_dim) + 1 for of_dim in cuts.values())
+
+
+def _is_interleaved(concatenate: ir.Operation, dim: int) -> bool:
+    shape = concatenate.results[0].type.shape
+    count = len(concatenate.operands)
+    return dim == len(shape) - 1 > 0 and count > 1 and shape[dim] < _LEAST_ROW * count
+
+
+def _within(op: ir.Operation, places: Mapping[int, Iterable[int]]) -> Cuts:
+    shape = op.results[0].type.shape
+    found = {dim: frozenset(c for c in cuts if 0 < c < shape[dim]) for dim, cuts in places.items()}
+    return {dim: cuts for dim, cuts in found.items() if cuts}

@@ -1,0 +1,122 @@
+"""Concatenations and pads in one kernel with what makes the parts and what follows, against NumPy."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+from lamina import lax
+
+RNG = np.random.default_rng(0)
+
+
+def drawn(dtype, *shape):
+    return (RNG.normal(size=shape) * 5).astype(dtype)
+
+
+def kernels(function, *args) -> list[str]:
+    manifest = lamina.jit(function).lower(*args).compile().as_text("manifest")
+    return [kernel["kind"] for kernel in json.loads(manifest)["kernels"]]
+
+
+def stencil(xp, u):
+    neighbours = xp.roll(u, 1, 0) + xp.roll(u, -1, 0) + xp.roll(u, 1, 1) + xp.roll(u, -1, 1)
+    return neighbours - u * u
+
+
+def halves_turned(xp, x, c, s):
+    a, b = xp.split(x, 2, -1)
+    return x * c + xp.concatenate([-b, a], -1) * s
+
+
+def padded(xp, x):
+    rows = xp.arange(x.shape[0] + 3)[:, None]
+    return xp.pad(x * x, ((1, 2), (0, 4))) * rows.astype(x.dtype) + x[0, 0]
+
+
+def rows_and_more(xp, x, y):
+    whole = xp.concatenate([x + x, y, x[1:2]], 0)
+    return whole * whole[:1], whole + xp.concatenate([y, x, x[:1]], 0)
+
+
+def columns_turned(xp, x):
+    return xp.concatenate([x.T, x.T[:, ::-1]], 1) + xp.pad(x.T, ((0, 0), (x.shape[0], 0)))
+
+
+PROGRAMS = {
+    "rolled both ways": (stencil, (33, 70)),
+    "halves turned": (halves_turned, (5, 7, 34), (7, 34), (7, 34)),
+    "padded": (padded, (40, 9)),
+    "rows": (rows_and_more, (13, 11), (6, 11)),
+    "columns": (columns_turned, (37, 19)),
+}
+DTYPES = ("float32", "int8", "uint32", "complex64", "float16", ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name, dtype):
+    program, *shapes = PROGRAMS[name]
+    args = [drawn(dtype, *shape) for shape in shapes]
+    with np.errstate(all="ignore"):
+        want = program(np, *args)
+    got = lamina.jit(lambda *args: program(jnp, *args))(*args)
+    is_exact = np.dtype(dtype).kind in "iu"
+    for mine, theirs in zip(got if name == "rows" else [got], want if name == "rows" else [want]):
+        if is_exact:
+            np.testing.assert_array_equal(mine, theirs)
+        else:
+            rough = 4e-2 if np.dtype(dtype).itemsize == 2 else 1e-5
+            wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+            np.testing.assert_allclose(
+                np.asarray(mine).astype(wide), theirs.astype(wide), rtol=rough, atol=20 * rough
+            )
+
+
+def test_one_kernel():
+    x = jnp.ones((64, 64))
+    angles = jnp.ones((64, 64))
+    assert kernels(lambda u: stencil(jnp, u), x) == ["loop"]
+    assert kernels(lambda *args: halves_turned(jnp, *args), x, angles, angles) == ["loop"]
+    for program in (lambda x: (x[1:] * x[:-1]).sum(), lambda x: (jnp.diff(x) ** 2).sum()):
+        assert kernels(lamina.grad(program), jnp.ones(1000)) == ["loop"]
+
+
+def test_values_of_pads_and_empty_parts():
+    x = drawn("float32", 20)
+
+    @lamina.jit
+    def program(x, value):
+        front = lax.pad(x * 2, value, [(3, 2, 0)]) * jnp.arange(25)
+        return front + jnp.concatenate([x[:0], x, x[:5], x[:0]])
+
+    want = np.pad(x * 2, (3, 2), constant_values=7) * np.arange(25) + np.concatenate([x, x[:5]])
+    np.testing.assert_allclose(program(x, 7.0), want, rtol=1e-6)
+    assert np.isnan(np.asarray(program(x, np.nan))[[0, 1, 2, 23, 24]]).all()
+    assert np.isfinite(program(x, np.inf)[3:23]).all()
+
+
+def test_indices_of_16_bits_are_counted_in_integers():
+    x = np.zeros(400, ml_dtypes.bfloat16)
+    got = lamina.jit(lambda x: jnp.concatenate([x, x]) + lax.iota(x.dtype, 800))(x)
+    np.testing.assert_array_equal(got, np.arange(800).astype(ml_dtypes.bfloat16))
+
+
+def test_a_donated_argument_is_read_before_it_is_overwritten():
+    x = drawn("float32", 1000)
+    rolled = lamina.jit(lambda x: jnp.roll(x, 3) * 2 + x, donate_argnums=0)
+    np.testing.assert_allclose(rolled(jnp.array(x)), np.roll(x, 3) * 2 + x, rtol=1e-6)
+
+
+def test_in_the_steps_of_a_loop():
+    x = drawn("float32", 130)
+    stepped = lamina.jit(lambda x: lax.fori_loop(0, 5, lambda _, x: jnp.roll(x, 7) * 0.5 + x, x))
+    want = x
+    for _ in range(5):
+        want = np.roll(want, 7) * np.float32(0.5) + want
+    np.testing.assert_allclose(stepped(x), want, rtol=1e-4, atol=1e-5)

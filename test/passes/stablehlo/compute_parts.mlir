@@ -1,0 +1,57 @@
+// RUN: %lamina-opt %s --stablehlo-compute-parts --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @padded
+// CHECK: %[[Z:.*]] = stablehlo.constant
+// CHECK-NOT: stablehlo.pad
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<102xf32>
+// CHECK: %[[B:.*]] = stablehlo.broadcast_in_dim %[[Z]], dims = [] : (tensor<f32>) -> tensor<2xf32>
+// CHECK: %[[Y0:.*]] = stablehlo.slice %arg1 [0:2]
+// CHECK: %[[R0:.*]] = stablehlo.multiply %[[B]], %[[Y0]] : tensor<2xf32>
+// CHECK: %[[P0:.*]] = tensor.insert_slice %[[R0]] into %[[E]][0] [2] [1]
+// CHECK: %[[Y1:.*]] = stablehlo.slice %arg1 [2:102]
+// CHECK: %[[R1:.*]] = stablehlo.multiply %arg0, %[[Y1]] : tensor<100xf32>
+// CHECK: %[[P1:.*]] = tensor.insert_slice %[[R1]] into %[[P0]][2] [100] [1]
+// CHECK: return %[[P1]]
+func.func @padded(%x: tensor<100xf32>, %y: tensor<102xf32>) -> tensor<102xf32> {
+  %z = stablehlo.constant dense<1.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [2], high = [0], interior = [0] : (tensor<100xf32>, tensor<f32>) -> tensor<102xf32>
+  %r = stablehlo.multiply %p, %y : tensor<102xf32>
+  return %r : tensor<102xf32>
+}
+
+// -----
+
+// Both are cut where either has a seam; what is the same everywhere stays so, and indices go on.
+// CHECK-LABEL: func.func @two
+// CHECK: %[[A:.*]] = stablehlo.slice %arg0 [0:3, 0:10]
+// CHECK: stablehlo.iota dim = 0 : tensor<3x10xi32>
+// CHECK: tensor.insert_slice {{.*}}[0, 0] [3, 10]
+// CHECK: stablehlo.slice %arg0 [3:5, 0:10]
+// CHECK: %[[I:.*]] = stablehlo.iota dim = 0 : tensor<2x10xi32>
+// CHECK: %[[S:.*]] = stablehlo.constant dense<3> : tensor<2x10xi32>
+// CHECK: stablehlo.add %[[I]], %[[S]]
+// CHECK: tensor.insert_slice {{.*}}[3, 0] [2, 10]
+// CHECK: stablehlo.slice %arg0 [2:5, 0:10]
+// CHECK: tensor.insert_slice {{.*}}[5, 0] [3, 10]
+func.func @two(%a: tensor<5x10xi32>, %b: tensor<3x10xi32>) -> tensor<8x10xi32> {
+  %i = stablehlo.iota dim = 0 : tensor<8x10xi32>
+  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<5x10xi32>, tensor<3x10xi32>) -> tensor<8x10xi32>
+  %1 = stablehlo.concatenate %b, %a, dim = 0 : (tensor<3x10xi32>, tensor<5x10xi32>) -> tensor<8x10xi32>
+  %2 = stablehlo.add %0, %1 : tensor<8x10xi32>
+  %3 = stablehlo.add %2, %i : tensor<8x10xi32>
+  return %3 : tensor<8x10xi32>
+}
+
+// -----
+
+// Zeros between elements are no boxes, and rows of two elements not worth a loop each.
+// CHECK-LABEL: func.func @alone
+// CHECK: stablehlo.pad
+// CHECK: stablehlo.concatenate
+// CHECK-NOT: tensor.
+func.func @alone(%x: tensor<100xf32>, %y: tensor<50x2xf32>) -> (tensor<199xf32>, tensor<50x4xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [0], high = [0], interior = [1] : (tensor<100xf32>, tensor<f32>) -> tensor<199xf32>
+  %c = stablehlo.concatenate %y, %y, dim = 1 : (tensor<50x2xf32>, tensor<50x2xf32>) -> tensor<50x4xf32>
+  return %p, %c : tensor<199xf32>, tensor<50x4xf32>
+}
