@@ -46,6 +46,12 @@ class Literal:
         with np.errstate(over="ignore"):  # a number too large for its dtype is infinite
             return np.asarray(self.val, self.aval.dtype)
 
+    def key(self) -> tuple[Any, ...]:
+        """Different for values of different bits."""
+        value, dtype = self.val, self.aval.dtype
+        is_exact = isinstance(value, np.generic) and value.dtype == dtype
+        return dtype, (value if is_exact else self.array()).tobytes()
+
     def __repr__(self) -> str:
         return f"Literal({self.val})"
 

@@ -140,11 +140,10 @@ def lower_body(
     def read(atom: Any) -> ir.Value:
         if type(atom) is not Literal:
             return env[atom]
-        scalar = atom.array()
-        key = (atom.aval.dtype, scalar.tobytes())
+        key = atom.key()
         value = literals.get(key)
         if value is None:
-            value = literals[key] = module.spreads.literal(scalar)
+            value = literals[key] = module.spreads.literal(atom.array())
         return value
 
     for eqn in jaxpr.eqns:
