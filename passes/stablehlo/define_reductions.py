@@ -1,8 +1,10 @@
 """Bring reductions into the form upstream lowers: operands of the type that the body computes on.
 
 StableHLO lets a body compute, and the results be, in a wider type than the operands' elements:
-`reduce`, `reduce_window`. The operands are converted first. Optimisation barriers go: within one
-kernel nothing is left to keep apart. Leaves all other ops alone.
+`reduce`, `reduce_window`. The operands are converted first. What adds, multiplies or compares floats
+of up to 16 bits does so in f32 and rounds once: a sum of ones in bf16 would stay at 256, and there
+are no vector instructions for them. Optimisation barriers go: within one kernel nothing is left to
+keep apart. Leaves all other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
 """
@@ -11,11 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.facts import reducer_of
+
+_IN_F32 = ("stablehlo.add", "stablehlo.multiply", "stablehlo.maximum", "stablehlo.minimum")
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,38 @@ class DefineReductions(Pass):
                             dtype = dtype_of(ir.RankedTensorType.get([], wanted))
                             op.operands[place] = hlo.convert(value, dtype)
                             self.count("converted")
+            if _is_narrow(op):
+                _widen(op)
+                self.count("in f32")
         for op in find_ops(module, "stablehlo.optimization_barrier"):
             for result, operand in zip(op.results, op.operands, strict=True):
                 result.replace_all_uses_with(operand)
             op.erase()
+
+
+def _is_narrow(op: ir.Operation) -> bool:
+    """Whether a reduction combines floats of up to 16 bits by a single op that rounds less in f32."""
+    dtype = dtype_of(op.results[0].type)
+    is_small_float = "float" in dtype.name and dtype.itemsize <= 2
+    return is_small_float and reducer_of(op) in _IN_F32
+
+
+def _widen(op: ir.Operation) -> None:
+    """Let a reduction of one operand combine in f32, and round what it gives."""
+    wide = np.dtype(np.float32)
+    narrow = dtype_of(op.results[0].type)
+    with ir.InsertionPoint(op), op.location:
+        operands = [hlo.convert(value, wide) for value in op.operands]
+        scalar = ir.RankedTensorType.get([], ir.F32Type.get())
+        shape = ir.RankedTensorType(op.results[0].type).shape
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        widened = ir.Operation.create(
+            op.name, [ir.RankedTensorType.get(shape, ir.F32Type.get())], operands, attributes, regions=1
+        )
+        body = widened.regions[0].blocks.append(scalar, scalar)
+        combiner = op.regions[0].blocks[0].operations[0].operation
+        with ir.InsertionPoint(body):
+            total = ir.Operation.create(combiner.name, [scalar], list(body.arguments)).result
+            ir.Operation.create("stablehlo.return", operands=[total])
+        op.results[0].replace_all_uses_with(hlo.convert(widened.result, narrow))
+    op.erase()

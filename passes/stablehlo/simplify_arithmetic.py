@@ -1,7 +1,8 @@
 """Rules of `stablehlo-simplify` for element-wise ops.
 
 On floats only what gives the same bits for every input, NaN payloads aside: `x + 0` is not `x`
-for -0, `x * 0` is not 0 for NaN, and nothing is reassociated.
+for -0, `x * 0` is not 0 for NaN, and nothing is reassociated. (Powers that are roots are rounded
+better than before.)
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def _integer_by_one(op: ir.Operation) -> ir.Value | None:
 
 @needs_operand_of("constant")
 def _small_power(op: ir.Operation) -> ir.Value | None:
-    """`x ** 2` -> `x * x`, `x ** 0` -> 1, `x ** -1` -> `1 / x` for floats, all exact."""
+    """`x ** 2` -> `x * x`, `x ** 0` -> 1, `x ** -1` -> `1 / x` for floats, all exact; `x ** 0.5` ->
+    `sqrt(x)`, `x ** -0.5` -> `rsqrt(x)`, but for what they give for -0 and -inf."""
     base, exponent = op.operands
     splat = splat_of(exponent)
     dtype = dtype_of(base.type)
@@ -156,6 +158,12 @@ def _small_power(op: ir.Operation) -> ir.Value | None:
         return hlo.multiply(base, base)
     if splat == -1 and _is_float(dtype):
         return hlo.divide(hlo.full(1, shape_of(base.type), dtype), base)
+    if splat in (0.5, -0.5) and dtype.name in ("float32", "float64"):
+        shape = shape_of(base.type)
+        infinity, zero = (hlo.full(value, shape, dtype) for value in (math.inf, 0.0))
+        root, of_infinity = (hlo.sqrt, infinity) if splat == 0.5 else (hlo.rsqrt, zero)
+        below_all = hlo.compare(base, hlo.negate(infinity), "EQ")
+        return hlo.select(below_all, of_infinity, root(hlo.add(base, zero)))
     return None
 
 

@@ -75,3 +75,22 @@ def test_ordered(dtype):
     for name, pair in expected.items():
         for one, other in zip(ours[name], pair, strict=True):
             np.testing.assert_array_equal(np.asarray(one).astype(np.float32), other, name)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=lambda t: np.dtype(t).name)
+def test_reductions_round_once(dtype):
+    """Sums that round at each step stay at 256 (bf16) or 2048 (f16) ones; so did gradients of biases."""
+    ones = jnp.ones((5000, 3), dtype)
+    sums = lamina.jit(lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (0,)))(ones)
+    np.testing.assert_array_equal(np.asarray(sums, np.float32), np.float32(dtype(5000)))
+    windows = lamina.jit(
+        lambda x: lax.reduce_window(x, x.dtype.type(0), lax.add, (5000, 1), (1, 1), "VALID")
+    )(ones)
+    np.testing.assert_array_equal(np.asarray(windows, np.float32), np.float32(dtype(5000)))
+    of_bias = lamina.grad(lambda b: jnp.sum((ones + b).astype(np.float32)))(jnp.ones(3, dtype))
+    np.testing.assert_array_equal(np.asarray(of_bias, np.float32), np.float32(dtype(5000)))
+    product = lamina.jit(lambda x: lax.reduce(x, x.dtype.type(1), lax.mul, (0,)))(ones[:, :1] * 1.125)
+    assert np.isinf(np.asarray(product, np.float32)).all()
+    with_nan = ones.at[7, 1].set(np.nan)
+    largest = np.asarray(lamina.jit(lambda x: x.max(0))(with_nan), np.float32)
+    np.testing.assert_array_equal(largest, [1, np.nan, 1])

@@ -380,3 +380,15 @@ def test_jaxprs_read_like_jaxs():
             [e.primitive.name for e in m.make_jaxpr(f(m))(x).eqns] for m in (LAMINA, JAX)
         )
         assert mine == theirs
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
+def test_powers_that_are_roots(exponent):
+    x = np.array([0.0, -0.0, 1, 2, 3, 1e30, np.inf, -np.inf, np.nan, -1], np.float32)
+    got = np.asarray(lamina.jit(lambda x: x**exponent)(x))
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), exponent)
+    expected[1:2] = abs(expected[1:2])
+    expected[7] = np.inf if exponent > 0 else 0.0  # as C's pow has it
+    np.testing.assert_allclose(got, expected.astype(np.float32), rtol=1.2e-7)
+    assert not np.signbit(got[[0, 1, 7]]).any()

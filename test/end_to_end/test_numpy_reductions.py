@@ -36,10 +36,11 @@ def test_dtypes(dtype):
         n for n in (*NAMES, "argmax", "argmin", "cumsum", "cumprod", "median") if n not in skip
     ]
     names = [n for n in names if not (dtype == "complex64" and n == "median")]
-    rtol = 2e-2 if np.dtype(dtype).itemsize == 2 else 2e-5
+    # JAX's cumulative sums round at each step, ours once: they differ by the sum's own size.
+    rtol, atol = (2e-2, 5e-2) if np.dtype(dtype).itemsize == 2 else (2e-5, 1e-5)
     check_all(lambda m, x: {
         n: _wide(m, getattr(m.np, n)(x)) for n in names if not (n in ("var", "std") and dtype == "bool")
-    }, x, jit=True, rtol=rtol, atol=1e-5)  # fmt: skip
+    }, x, jit=True, rtol=rtol, atol=atol)  # fmt: skip
 
 
 def _wide(m, x):

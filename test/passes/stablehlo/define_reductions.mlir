@@ -26,3 +26,26 @@ func.func @same(%x: tensor<4xf32>, %init: tensor<f32>) -> tensor<f32> {
   %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// Rounded once, not at each step.
+// CHECK-LABEL: func.func @narrow
+// CHECK: %[[X:.*]] = stablehlo.convert %arg0 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+// CHECK: %[[S:.*]] = stablehlo.reduce(%[[X]] init: {{.*}}) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+// CHECK: stablehlo.convert %[[S]] : (tensor<4xf32>) -> tensor<4xbf16>
+func.func @narrow(%x: tensor<4x8xbf16>, %init: tensor<bf16>) -> tensor<4xbf16> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [1] : (tensor<4x8xbf16>, tensor<bf16>) -> tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+
+// CHECK-LABEL: func.func @narrow_windows
+// CHECK: "stablehlo.reduce_window"({{.*}}window_dimensions = array<i64: 2>
+// CHECK: stablehlo.maximum {{.*}} : tensor<f32>
+// CHECK: (tensor<8xf32>, tensor<f32>) -> tensor<7xf32>
+func.func @narrow_windows(%x: tensor<8xf16>, %init: tensor<f16>) -> tensor<7xf16> {
+  %0 = "stablehlo.reduce_window"(%x, %init) <{window_dimensions = array<i64: 2>}> ({
+  ^bb0(%a: tensor<f16>, %b: tensor<f16>):
+    %1 = stablehlo.maximum %a, %b : tensor<f16>
+    stablehlo.return %1 : tensor<f16>
+  }) : (tensor<8xf16>, tensor<f16>) -> tensor<7xf16>
+  return %0 : tensor<7xf16>
+}

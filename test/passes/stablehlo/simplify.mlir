@@ -77,14 +77,24 @@ func.func @quotients(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor
 }
 
 // CHECK-LABEL: func.func @powers
-func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %two = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %three = stablehlo.constant dense<3.5> : tensor<4xf32>
   %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %minus_half = stablehlo.constant dense<-0.5> : tensor<4xf32>
   // CHECK: stablehlo.multiply %arg0, %arg0
   // CHECK: stablehlo.power
   %0 = stablehlo.power %x, %two : tensor<4xf32>
-  %1 = stablehlo.power %x, %half : tensor<4xf32>
-  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+  %1 = stablehlo.power %x, %three : tensor<4xf32>
+  // -0 becomes 0 first, and -inf has the root inf.
+  // CHECK: %[[IS:.*]] = stablehlo.compare EQ, %arg0
+  // CHECK: %[[POSITIVE:.*]] = stablehlo.add %arg0
+  // CHECK: %[[ROOT:.*]] = stablehlo.sqrt %[[POSITIVE]]
+  // CHECK: stablehlo.select %[[IS]], %{{.*}}, %[[ROOT]]
+  %2 = stablehlo.power %x, %half : tensor<4xf32>
+  // CHECK: stablehlo.rsqrt
+  %3 = stablehlo.power %x, %minus_half : tensor<4xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func.func @choices
