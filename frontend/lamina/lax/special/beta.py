@@ -87,7 +87,7 @@ def _fraction(a: Any, b: Any, x: Any) -> Any:
         return c, d, h, lax.max(lax.abs(first - 1.0), lax.abs(second - 1.0))
 
     def unfinished(c: Any, d: Any, h: Any, change: Any) -> Any:
-        return change > 2.0**-53
+        return change > 2.0**-52
 
     one = lax.full_like(a, 1)
     # The first step divides by c: any large number stands for infinity.

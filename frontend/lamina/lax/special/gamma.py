@@ -156,7 +156,7 @@ def _fraction(a: Any, x: Any) -> Any:
     first = 1.0 / (x - a + 1.0)
     # The first step divides by c: any large number stands for infinity.
     start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 1))
-    return iterate(step, lambda c, d, h, change: change > 2.0 * _EPS, start, 10000)[2]
+    return iterate(step, lambda c, d, h, change: change > 4.0 * _EPS, start, 10000)[2]
 
 
 def _fraction_by_a(a: Any, x: Any) -> tuple[Any, Any]:
@@ -177,7 +177,7 @@ def _fraction_by_a(a: Any, x: Any) -> tuple[Any, Any]:
         return c, d_next, h * factor, c_a, d_a, h_next, change
 
     def unfinished(c: Any, d: Any, h: Any, c_a: Any, d_a: Any, h_a: Any, change: Any) -> Any:
-        return change > 2.0 * _EPS
+        return change > 4.0 * _EPS
 
     first = 1.0 / (x - a + 1.0)
     start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 0), first * first,

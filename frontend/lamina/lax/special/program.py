@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,25 +21,35 @@ def program(fun: Callable[..., Any], **static: Any) -> Callable[..., Any]:
     """Lowers a primitive through fun(*operands), all float64 and of the result's shape.
 
     Whatever the dtype of the operands: what a series loses of its digits, narrow results never see.
-    The program is a private function of the module, one for each shape.
+    The program is a private function of the module, one for each shape. It is traced on scalars: each
+    element is a lane, whose series ends on its own.
     """
 
     def rule(ctx: Any, *values: Any, **_: Any) -> Any:
         operands = spread_values(ctx, values)
         dtype = ctx.aval_out.dtype
         traced = _traced(fun, tuple(static.items()), len(operands), ctx.aval_out.shape, dtype)
-        return ctx.call(traced, fun.__name__.strip("_"), operands)[0]
+        with config.enable_x64(True):  # lanes are traced again where they are lowered
+            return ctx.call(traced, fun.__name__.strip("_"), operands)[0]
 
     return rule
 
 
 @functools.lru_cache(maxsize=256)
 def _traced(fun: Any, static: Any, arity: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    from lamina.interpreters.batching import batch_flat
     from lamina.interpreters.staging import trace_to_jaxpr
 
-    def flat(*operands: Any) -> list[Any]:
+    size = math.prod(shape)
+
+    def of_scalars(*operands: Any) -> list[Any]:
         wide = [lax.convert_element_type(x, _DOUBLE) for x in operands]
         return [lax.convert_element_type(fun(*wide, **dict(static)), dtype)]
+
+    def flat(*operands: Any) -> list[Any]:
+        lanes = [lax.reshape(x, (size,)) for x in operands]
+        (result,), _ = batch_flat(of_scalars, lanes, [0] * arity, size)
+        return [lax.reshape(result, shape)]
 
     with config.enable_x64(True):
         return trace_to_jaxpr(flat, [ShapedArray(shape, dtype)] * arity)
