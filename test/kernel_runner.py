@@ -36,14 +36,15 @@ class Kernel:
     def texts(self) -> dict[str, str]:
         return self.made.texts
 
-    def __call__(self, *arrays: Any) -> list[np.ndarray]:
-        """The results. Asserts that other inputs, and memory around buffers, stay."""
+    def __call__(self, *arrays: Any, astray: int = 0) -> list[np.ndarray]:
+        """The results, so many bytes behind where a cache line begins. Asserts that other inputs, and
+        memory around buffers, stay."""
         buffers = [_buffer(shape, dtype) for shape, dtype in self.inputs]
         for (whole, inner), array in zip(buffers, arrays, strict=True):
             inner[...] = array
             whole.flags.writeable = False
         outs = [
-            buffers[self.updates[i]] if i in self.updates else _buffer(shape, dtype)
+            buffers[self.updates[i]] if i in self.updates else _buffer(shape, dtype, astray)
             for i, (shape, dtype) in enumerate(self.outputs)
         ]
         before = [whole.copy() for whole, _ in buffers]
@@ -97,10 +98,12 @@ def _link(made: KernelObject) -> Any:
     return builder.link(_jit, f"kernel{next(_names)}")
 
 
-def _buffer(shape: tuple[int, ...], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Guarded bytes, and the array of this shape inside them, 64-byte aligned."""
+def _buffer(
+    shape: tuple[int, ...], dtype: np.dtype, astray: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Guarded bytes, and the array of this shape inside them, so far behind a multiple of 64."""
     size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.full(size + 3 * _GUARD, 0xAB, np.uint8)
-    start = -memory.ctypes.data % _GUARD
+    memory = np.full(size + 3 * _GUARD + astray, 0xAB, np.uint8)
+    start = -memory.ctypes.data % _GUARD + astray
     whole = memory[start : start + size + 2 * _GUARD]
     return whole, whole[_GUARD : _GUARD + size].view(dtype).reshape(shape)

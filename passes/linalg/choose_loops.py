@@ -4,7 +4,8 @@ The innermost loop walks contiguous memory: a dimension scores for each operand 
 fastest-varying one, and loses for each where it strides. Reductions over that dimension accumulate
 in registers; when a parallel dimension wins instead (a sum down columns), the reduction goes
 outside it and the outputs are blocked so that they stay in cache, or in registers. Transposing accesses get square
-blocks. Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
+blocks, large ones that write whole lines past the caches blocks of few rows read (`transposes`).
+Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
 loops, no task smaller than `task_cost`. Each output element is computed whole by one task, so
 results don't depend on the number of threads.
 
@@ -31,7 +32,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     stride_along,
 )
-from lamina.passes.linalg.transposes import is_of_whole_tiles
+from lamina.passes.linalg.transposes import goes_past_caches, is_of_whole_tiles
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
@@ -44,6 +45,8 @@ _CACHED_BYTES = 1 << 21
 _LEAST_ROWS = 32
 _MOST_IN_REGISTERS = 4  # ops on an element
 _SQUARE_BLOCK = 64
+_BLOCK_PAST_CACHES = (32, 512)
+"""Of a transposing copy: few rows are read on and on, and two or four lines written of each."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,12 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
             )
         ):
             rest = [d for d in order if d not in (inner, strided)]
+            if goes_past_caches(generic, strided, inner):
+                lines, rows = _BLOCK_PAST_CACHES
+                return (
+                    *(Loop(d) for d in rest), Loop(inner, lines), Loop(strided, rows),
+                    Loop(strided), Loop(inner),
+                )  # fmt: skip
             return (
                 *(Loop(d) for d in rest), Loop(strided, _SQUARE_BLOCK), Loop(inner, _SQUARE_BLOCK),
                 Loop(strided), Loop(inner),

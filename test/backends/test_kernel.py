@@ -152,6 +152,35 @@ def test_transpose(shape):
     np.testing.assert_array_equal(k(x)[0], x.T)
 
 
+@pytest.mark.parametrize("astray", [0, 8])
+@pytest.mark.parametrize(
+    ("shape", "element", "to"),
+    [
+        ((1024, 1037), "f32", "f32"),
+        ((1040, 1010), "i32", "i32"),
+        ((1000, 700), "f64", "f64"),
+        ((1024, 1100), "f64", "f32"),  # rows of half a line
+        ((1024, 1100), "f16", "f32"),
+        ((3, 720, 800), "f64", "f64"),
+    ],
+)
+def test_large_transposes_go_past_the_caches(shape, element, to, astray):
+    turned = (*shape[:-2], shape[-1], shape[-2])
+    dims = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+    of, and_to = (f"tensor<{'x'.join(map(str, shape))}x{t}>" for t in (element, to))
+    result = f"tensor<{'x'.join(map(str, turned))}x{to}>"
+    k = kernel(f"""
+    func.func private @k(%x: {of}) -> {result} {{
+      %0 = stablehlo.convert %x : ({of}) -> {and_to}
+      %1 = stablehlo.transpose %0, dims = {dims} : ({and_to}) -> {result}
+      return %1 : {result}
+    }}""")
+    x = (normal(*shape) * 1000).astype(dict(f="float", i="int")[element[0]] + element[1:])
+    expected = np.swapaxes(x, -1, -2).astype(dict(f="float", i="int")[to[0]] + to[1:])
+    np.testing.assert_array_equal(k(x, astray=astray)[0], expected)
+    assert ("movnt" in k.texts["asm"]) == ((element, to) != ("f64", "f32"))
+
+
 # Results and arguments in every combination
 
 

@@ -52,6 +52,22 @@ func.func @sum_of_odd_columns(%x: memref<2048x4097xf32>, %y: memref<4097xf32>) {
   return
 }
 
+// A transposing copy gets square blocks; a large one that writes whole lines, blocks of few rows read.
+// CHECK-LABEL: func.func @transposed
+// CHECK: lamina.loops = array<i64: 0, 64, 1, 64, 0, 1, 1, 1>
+// CHECK: lamina.loops = array<i64: 1, 32, 0, 512, 0, 1, 1, 1>
+func.func @transposed(%x: memref<512x1024xf32>, %y: memref<1024x512xf32>, %u: memref<2048x1024xf32>, %v: memref<1024x2048xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<512x1024xf32>) outs(%y : memref<1024x512xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%u : memref<2048x1024xf32>) outs(%v : memref<1024x2048xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
 // A chosen nest stays.
 // CHECK-LABEL: func.func @chosen
 // CHECK: lamina.loops = array<i64: 1, 1, 0, 1>}

@@ -91,6 +91,24 @@ func.func @transposed(%x: memref<100x70xf32>, %y: memref<70x100xf32>) {
   return
 }
 
+// Lines of a large result go past the caches, unless it begins within one.
+// CHECK-LABEL: func.func @large
+// CHECK: %[[ADDRESS:.*]] = memref.extract_aligned_pointer_as_index %arg1
+// CHECK: arith.andi %[[ADDRESS]]
+// CHECK: scf.if
+// CHECK-COUNT-16: vector.store %{{.*}} {alignment = 64 : i64, nontemporal = true} : memref<1100x1024xf32>
+// CHECK: llvm.fence seq_cst
+// CHECK: else
+// CHECK-COUNT-16: vector.store %{{[^{]*}} : memref<1100x1024xf32>
+// CHECK-NOT: llvm.fence
+func.func @large(%x: memref<1024x1100xf32>, %y: memref<1100x1024xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<1024x1100xf32>) outs(%y : memref<1100x1024xf32>) attrs = {lamina.loops = array<i64: 1, 32, 0, 512, 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
 // What has an element for each step of a reduction is written beside it.
 // CHECK-LABEL: func.func @beside
 // CHECK: scf.for
