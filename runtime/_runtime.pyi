@@ -75,6 +75,7 @@ class Executable:
                 Callable[..., Any],
                 Sequence[tuple[Any, Sequence[int]]],
                 Sequence[tuple[Any, Sequence[int]]],
+                str,
             ]
         ] = (),
         device_program: Any = None,

@@ -50,8 +50,9 @@ class LoadError(RuntimeError):
     """An artifact whose code cannot be linked into this process."""
 
 
-HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any]]
-"""A Python function that code calls, and the (dtype, shape) of what it takes and gives."""
+HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any], str]
+"""A Python function that code calls, the (dtype, shape) of what it takes and gives, and where the
+user has it ("" where that is not known)."""
 
 
 def load(

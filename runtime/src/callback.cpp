@@ -119,8 +119,7 @@ std::string text_of(PyObject* exception) {
 
 }  // namespace
 
-Error call_python(const Program& program, size_t index, void** args, void** results,
-                  const std::string& where) {
+Error call_python(const Program& program, size_t index, void** args, void** results) {
   const Gil gil;
   const UsualArithmetic usual;
   const CallbackScope inside;
@@ -129,6 +128,7 @@ Error call_python(const Program& program, size_t index, void** args, void** resu
   if (call(callback, args, results)) return {};
   const std::shared_ptr<void> cause = current_exception();
   const std::string text = text_of(static_cast<PyObject*>(cause.get()));
+  const std::string where = callback.at.empty() ? "" : " (called at " + callback.at + ")";
   return {"[" + program.name + "] a Python callback raised " + text + where, cause, nullptr};
 }
 

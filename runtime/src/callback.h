@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "program.h"
@@ -10,10 +11,12 @@
 namespace lamina {
 
 // One place in a program that calls Python: function(*ndarrays) gives a tuple of dense ndarrays
-// with the bytes of `outputs`.
+// with the bytes of `outputs`. `at` is where the user's code has it, for errors: "file.py:12:4 in
+// f".
 struct HostCallback {
   Owned function;
   std::vector<ArraySpec> inputs, outputs;
+  std::string at;
 };
 
 // The callbacks of a program, which its code names by their index.
@@ -22,9 +25,8 @@ struct HostCallbacks {
 };
 
 // Calls callback `index` of a program on arrays in memory of the host, from any thread, with or
-// without the GIL. A result nobody reads may be null. Gives why it failed, which `where` ends.
-Error call_python(const Program& program, size_t index, void** args, void** results,
-                  const std::string& where = "");
+// without the GIL. A result nobody reads may be null. Gives why it failed.
+Error call_python(const Program& program, size_t index, void** args, void** results);
 
 // Raises what a failed call left: the class set by set_run_error_type with the message, and the
 // exception that a callback raised as its cause.

@@ -135,8 +135,7 @@ class DeviceRun {
     }
     cuda_.issue(addresses, [&](const cuda::Step& step, void** inputs, void** outputs) {
       guard.unlock();  // the function may run programs, here or in another thread
-      const std::string where = step.at.empty() ? "" : " (called at " + step.at + ")";
-      const Error error = call_python(program_, step.kernel, inputs, outputs, where);
+      const Error error = call_python(program_, step.kernel, inputs, outputs);
       guard.lock();
       device_.enter();
       if (!error.empty()) throw CallbackFailed{error};

@@ -72,17 +72,19 @@ bool read_aliases(PyObject* sequence, Program* program) {
 
 bool read_callbacks(PyObject* sequence, HostCallbacks* callbacks) {
   const Owned items(
-      PySequence_Fast(sequence, "callbacks is a sequence of (function, inputs, outputs)"));
+      PySequence_Fast(sequence, "callbacks is a sequence of (function, inputs, outputs, where)"));
   if (!items) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     PyObject *function, *inputs, *outputs;
+    const char* at = "";
     HostCallback callback;
-    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items.get(), i), "OOO", &function, &inputs,
-                          &outputs) ||
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items.get(), i), "OOO|s", &function, &inputs,
+                          &outputs, &at) ||
         !read_specs(inputs, &callback.inputs) || !read_specs(outputs, &callback.outputs)) {
       return false;
     }
     callback.function = Owned::share(function);
+    callback.at = at;
     callbacks->all.push_back(std::move(callback));
   }
   return true;

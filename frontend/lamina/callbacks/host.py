@@ -139,7 +139,9 @@ def lower_call(ctx: Any, call: Callable[..., Any], args: Sequence[Any], has_effe
     def specs(avals: Sequence[ShapedArray]) -> list[tuple[np.dtype, tuple[int, ...]]]:
         return [(a.dtype, a.shape) for a in avals]
 
-    index = ctx.module.callback_index((call, specs(ctx.avals_in), specs(ctx.avals_out)))
+    frames = ctx.source.frames
+    at = f"{frames[0].file}:{frames[0].line}:{frames[0].column} in {frames[0].function}" if frames else ""
+    index = ctx.module.callback_index((call, specs(ctx.avals_in), specs(ctx.avals_out), at))
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), index)
     return hlo.custom_call(
         "lamina.python_callback",

@@ -15,7 +15,7 @@ import numpy as np
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from lamina.core.primitive import OWED
-from lamina.core.source_info import SourceInfo, frame_at
+from lamina.core.source_info import UNKNOWN, SourceInfo, frame_at
 from lamina.core.trace import physical
 from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
@@ -61,7 +61,7 @@ class ModuleContext:
         return loc
 
     def callback_index(self, callback: Any) -> int:
-        """The number under which the program's code calls a (function, inputs, outputs)."""
+        """The number under which the program's code calls a (function, inputs, outputs, where)."""
         self.callbacks.append(callback)
         return len(self.callbacks) - 1
 
@@ -95,6 +95,7 @@ class LoweringContext:
     module: ModuleContext
     avals_in: Sequence[ShapedArray]
     avals_out: Sequence[ShapedArray]
+    source: SourceInfo = UNKNOWN
 
     @property
     def module_context(self) -> ModuleContext:
@@ -157,6 +158,7 @@ def lower_body(
             module,
             [v.aval.physical() for v in eqn.invars],
             [v.aval.physical() for v in eqn.outvars],
+            eqn.source_info,
         )
         with module.location(primitive.name, eqn.source_info):
             out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
