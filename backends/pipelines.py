@@ -143,7 +143,7 @@ CPU_KERNEL_WRITTEN = (
     ('lamina.kind = "attention"', "linalg-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
     (
         'lamina.kind = "attention_gradient"',
-        "linalg-write-attention-gradient{vector-bits=VECTOR_BITS}",
+        "linalg-write-attention-gradient{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",
     ),
 )
 

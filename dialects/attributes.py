@@ -31,9 +31,10 @@ ARENA_BYTES = "lamina.arena_bytes"
 OWN_BYTES = "lamina.own_bytes"  # of the arena, on a control kernel's stack
 UNUSED_DONATIONS = "lamina.unused_donations"
 
-# Of calls and loops.
+# Of calls, loops and conversions.
 TEAM = "lamina.team"  # of calls in a row that run at the same time
 TRIP_COUNT = "lamina.trip_count"
+NATIVE = "lamina.native"  # of a rounding: it may do what the processor does with denormals
 
 
 def string_of(op: ir.Operation, name: str) -> str:

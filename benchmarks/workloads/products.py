@@ -102,5 +102,6 @@ WORKLOADS = [
     _attention((4, 8, 256, 64), None, gradient=True),
     _attention((1, 8, 2048, 64), None, gradient=True),
     _attention((1, 8, 2048, 64), None, dtype="bfloat16"),
+    _attention((1, 8, 2048, 64), None, gradient=True, dtype="bfloat16"),
     Workload("86,000 3x3 solves", "products", lambda m: m.np.linalg.solve, _solves, 2.5),
 ]  # fmt: skip

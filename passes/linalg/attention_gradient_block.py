@@ -5,48 +5,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.attention_blocks import (
-    Blocks,
     Position,
-    Range,
     array,
     constant,
     each,
     for_both,
-    is_f32,
     narrowed,
     plus,
-    zeros,
 )
+from lamina.passes.linalg.attention_gradient_lanes import (
+    BlockProducts,
+    LaneProducts,
+    Layout,
+    Queries,
+)
+from lamina.passes.linalg.attention_gradient_pairs import PairProducts, TurnedKeys
 from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight
-from lamina.passes.linalg.register_blocks import Factor, load_vector
+from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.loops import for_steps, index, load, store
 from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.elements import element_of
 from lamina.passes.stablehlo.facts import reducer_of
-from lamina.passes.stablehlo.score_region import Operand, ScoreRegion, Sink
-from lamina.passes.stablehlo.score_sweeps import Sweep, Sweeps
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What all blocks have in common."""
-
-    region: ScoreRegion
-    plan: Sweeps
-    blocks: Blocks
-    buffers: Mapping[ir.Value, ir.Value]
-    """Of arguments and of sinks' results."""
-    kept: Sequence[ir.Value]
-    """The plan's arrays, one of each for every slot."""
-    queries: int
-    keys: int
-    """Of a step."""
-    mask: Mask | None
-    """What hides keys that then can be left out."""
+from lamina.passes.stablehlo.score_region import Operand, Product, Sink
+from lamina.passes.stablehlo.score_sweeps import Sweep
+from lamina.passes.stablehlo.wide_copies import before_rounding
 
 
 class QueryBlock:
@@ -54,25 +40,22 @@ class QueryBlock:
     what it adds to, `unit` being the slot there."""
 
     def __init__(
-        self, layout: Layout, at: Position, sums: Mapping[Sink, Factor], unit: ir.Value
-    ) -> None:
+        self, layout: Layout, at: Position, sums: Mapping[Sink, Factor], unit: ir.Value,
+        turned_keys: Mapping[Operand, TurnedKeys],
+    ) -> None:  # fmt: skip
         self._region, self._plan, self._blocks = layout.region, layout.plan, layout.blocks
         self._buffers, self._kept = layout.buffers, layout.kept
         self._queries, self._step = layout.queries, layout.keys
         self._query, self._keys = layout.region.rows[-1], layout.region.extents[layout.region.keys]
         self._at, self._sums, self._unit = at, sums, unit
+        self._rounds = layout.rounds
         region, n = layout.region, self._queries
         extent = region.extents[self._query]
         self._last = index(extent - 1)
         left = arith.SubIOp(index(extent), at[self._query]).result
-        self._valid = arith.MinUIOp(index(n), left).result if extent % n else index(n)
+        self._valid = arith.MinUIOp(index(n), left).result if layout.is_ragged else index(n)
         self._end = None if layout.mask is None else self._end_of(layout.mask)
-        self._turned = {p.rows: self._turn(p.rows) for p in region.products}
-        self._side_by_side = {
-            sink.other: self._in_rows(sink.other, at, (self._query, n), self._blocks.query, self._last)
-            for sink in region.sinks
-            if not sink.over_keys
-        }
+        self._by = self._products_of(layout, turned_keys)
         sweeps = self._plan.sweeps
         reduced = [op.results[0] for sweep in sweeps for op in sweep.reductions]
         derived = [value for sweep in sweeps for value in sweep.rows]
@@ -80,10 +63,25 @@ class QueryBlock:
         self._ready: set[ir.Value] = set()
         made = [product.op.results[0] for product in region.products]
         self._products = {v: array(self._step, n) for v in made if v not in self._plan.places}
-        self._outgoing = {sink.scores: array(self._step, n) for sink in region.sinks}
-        self._totals = {
-            sink: array(n, sink.other.width) for sink in region.sinks if sink.over_keys
+        self._outgoing = {
+            scores: array(self._step, n, element=scores.type.element_type)
+            for scores in dict.fromkeys(sink.scores for sink in region.sinks)
         }
+
+    def _products_of(
+        self, layout: Layout, turned_keys: Mapping[Operand, TurnedKeys]
+    ) -> dict[Product | Sink, BlockProducts]:
+        """By what each product and each sink is multiplied."""
+        queries, pairs = Queries(self._at, self._last, self._valid), layout.pairs
+        products, sinks = layout.region.products, layout.region.sinks
+        inside = [p for p in products if p in pairs], [s for s in sinks if s in pairs]
+        others = [p for p in products if p not in pairs], [s for s in sinks if s not in pairs]
+        lanes = LaneProducts(layout, queries, *others)
+        found: dict[Product | Sink, BlockProducts] = dict.fromkeys([*others[0], *others[1]], lanes)
+        if pairs:
+            tiles = PairProducts(layout, queries, *inside, turned_keys)
+            found |= dict.fromkeys([*inside[0], *inside[1]], tiles)
+        return found
 
     def _end_of(self, mask: Mask) -> ir.Value:
         """Before which key all are that the block's queries see."""
@@ -96,20 +94,17 @@ class QueryBlock:
 
     def write(self) -> None:
         """All of it."""
-        at, zero = self._at, constant(0.0)
         for sweep in self._plan.sweeps[:-1]:
-            self._sweep(at, sweep, is_last=False)
-        for sink, totals in self._totals.items():
-            for_both(
-                index(self._queries), sink.other.width,
-                lambda r, c, totals=totals: store(zero, totals, [r, c]),  # type: ignore[misc]
-            )  # fmt: skip
-        self._sweep(at, self._plan.sweeps[-1], is_last=True)
-        for sink in self._totals:
-            self._put(sink)
+            self._sweep(self._at, sweep, is_last=False)
+        for products in dict.fromkeys(self._by.values()):
+            products.begin()
+        self._sweep(self._at, self._plan.sweeps[-1], is_last=True)
+        for sink in self._region.sinks:
+            if sink.over_keys:
+                self._put(sink)
 
     def _put(self, sink: Sink) -> None:
-        blocks, totals = self._blocks, self._totals[sink]
+        blocks, totals = self._blocks, self._by[sink].sums(sink)
         shifts = {self._query: blocks.query}
         target = blocks.factor(self._buffers[sink.result], sink.dims, shifts)
 
@@ -119,27 +114,6 @@ class QueryBlock:
             store(number, target.buffer, target.at(place))
 
         for_both(self._valid, sink.other.width, put)
-
-    def _turn(self, operand: Operand) -> ir.Value:
-        """The block's rows of an operand with the width outermost."""
-        turned = array(operand.width, self._queries)
-        source = self._blocks.factor(self._buffers[operand.value], operand.dims)
-        row = (self._query, self._queries)
-        self._blocks.turn(source, turned, self._at, row, operand.width, self._last)
-        return turned
-
-    def _in_rows(
-        self, operand: Operand, at: Position, row: Range, place: int, last: ir.Value | None = None
-    ) -> Factor:
-        """Rows of an operand from a position on, side by side, as they are or copied; `place` is
-        that within them."""
-        blocks, buffer = self._blocks, self._buffers[operand.value]
-        if is_f32(buffer) and operand.dims[-1] == blocks.width:
-            return blocks.factor(buffer, operand.dims, {row[0]: place})
-        width = operand.width
-        copy = array(row[1], width)
-        blocks.rows(blocks.factor(buffer, operand.dims), copy, at, row, width, last)
-        return blocks.factor(copy, (place, blocks.width))
 
     def _sweep(self, at: Position, sweep: Sweep, *, is_last: bool) -> None:
         starts = {
@@ -178,32 +152,16 @@ class QueryBlock:
     def _part(
         self, at: Position, sweep: Sweep, first: ir.Value, keys: int, *, is_last: bool
     ) -> None:
-        region, blocks = self._region, self._blocks
-        at = {**at, region.keys: first}
-        rows: dict[Operand, Factor] = {}
-
-        def key_rows(operand: Operand, *, together: bool) -> Factor:
-            """As a factor: elements of the first may lie anywhere, if they are f32."""
-            buffer, shifts = self._buffers[operand.value], {region.keys: blocks.key}
-            if is_f32(buffer) and not together:
-                return blocks.factor(buffer, operand.dims, shifts)
-            if operand not in rows:
-                rows[operand] = self._in_rows(operand, at, (region.keys, keys), blocks.key)
-            return rows[operand]
-
+        blocks = self._blocks
+        at = {**at, self._region.keys: first}
         for product in sweep.products:
-            value = product.op.results[0]
-            turned = blocks.factor(self._turned[product.rows], (blocks.width, blocks.query))
-            blocks.product(
-                (key_rows(product.keys, together=False), turned), self._scores(value),
-                (blocks.key, keys), (blocks.query, self._queries),
-                (blocks.width, product.rows.width), at, zeros,
-            )  # fmt: skip
+            target = self._scores(product.op.results[0])
+            self._by[product].score(product, at, keys, target)
         self._score(at, sweep, keys, is_last=is_last)
-        for sink in region.sinks if is_last else ():
-            is_row = sink.over_keys
-            other = key_rows(sink.other, together=True) if is_row else self._side_by_side[sink.other]
-            self._drain(sink, other, at, keys)
+        for sink in self._region.sinks if is_last else ():
+            sums = None if sink.over_keys else self._sums[sink]
+            where = at if sink.over_keys else {**at, blocks.slot: self._unit}
+            self._by[sink].drain(sink, self._outgoing[sink.scores], where, keys, sums)
 
     def _scores(self, value: ir.Value) -> Factor:
         """Where scores of the block are."""
@@ -219,12 +177,12 @@ class QueryBlock:
         region, blocks = self._region, self._blocks
         terms = {op.results[0]: op.operands[0] for op in sweep.reductions}
         sums = {op.results[0] for op in sweep.reductions if reducer_of(op) == "stablehlo.add"}
-        outgoing = list(self._outgoing) if is_last else []
+        outgoing = {v: before_rounding(v) for v in self._outgoing} if is_last else {}
 
         def one(k: ir.Value, r: ir.Value) -> None:
             where = {**at, self._query: self._row(at, r), region.keys: plus(at[region.keys], k)}
             here = {**at, blocks.key: k, blocks.query: r}
-            wanted = (*sweep.kept, *terms.values(), *outgoing)
+            wanted = (*sweep.kept, *terms.values(), *outgoing.values())
             found = self._elements(wanted, where, here)
             for row, term in terms.items():
                 combine = arith.AddFOp if row in sums else arith.MaximumFOp
@@ -233,10 +191,20 @@ class QueryBlock:
             for value in sweep.kept:
                 place = self._scores(value)
                 store(found[value], place.buffer, place.at(here))
-            for value in outgoing:
-                store(found[value], self._outgoing[value], [k, r])
+            for value, wide in outgoing.items():
+                store(self._rounded(found[wide], value), self._outgoing[value], [k, r])
 
         for_both(index(keys), self._queries, one)
+
+    def _rounded(self, number: ir.Value, value: ir.Value) -> ir.Value:
+        """A number as a value going out holds it."""
+        element = value.type.element_type
+        if number.type == element:
+            return number
+        rounding = arith.TruncFOp(element, number)
+        if self._rounds:
+            rounding.attributes[NATIVE] = ir.UnitAttr.get()
+        return rounding.result
 
     def _elements(
         self, values: Iterable[ir.Value], where: Position, here: Position
@@ -259,23 +227,3 @@ class QueryBlock:
             stored = {*self._ready, *found}
             found[value] = element_of(value, places, {}, load_of, stored)
         return found
-
-    def _drain(self, sink: Sink, other: Factor, at: Position, keys: int) -> None:
-        """What a sink adds up of some queries and some keys."""
-        blocks, n, width = self._blocks, self._queries, sink.other.width
-        scores = blocks.factor(self._outgoing[sink.scores], (blocks.key, blocks.query))
-        row, reduced, terms = (blocks.query, n), (blocks.key, keys), None
-        if sink.over_keys:
-            target = blocks.factor(self._totals[sink], (blocks.query, blocks.width))
-        else:
-            row, reduced, terms = reduced, row, self._valid
-            target, at = self._sums[sink], {**at, blocks.slot: self._unit}
-
-        def before(place: Position, type_: ir.VectorType) -> ir.Value:
-            return load_vector(target.buffer, target.at(place), type_)
-
-        blocks.product(
-            (scores, other), target, row, (blocks.width, width), reduced, at, before, terms
-        )
-
-

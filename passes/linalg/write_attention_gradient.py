@@ -15,6 +15,9 @@ one block for each of at most as many tasks as fit into `kept_bytes`. Keys that 
 from all queries of a block are left out, if all that is made of their scores is zero. (What is infinite
 or NaN there is then not multiplied by zero.)
 
+Products of f32, and of what is widened to that, are done in vectors. Where `features` have `amx-bf16`,
+those that the program has of bf16 are done in tile registers.
+
 example: test/passes/linalg/write_attention_gradient.mlir
 """
 
@@ -39,19 +42,35 @@ from lamina.passes.linalg.attention_blocks import (
     on_buffers,
     plus,
 )
-from lamina.passes.linalg.attention_gradient_block import Layout, QueryBlock
+from lamina.passes.linalg.attention_gradient_block import QueryBlock
+from lamina.passes.linalg.attention_gradient_lanes import Layout
+from lamina.passes.linalg.attention_gradient_pairs import (
+    TurnedKeys,
+    is_product_of_pairs,
+    is_sink_of_pairs,
+)
 from lamina.passes.linalg.attention_mask import Mask
+from lamina.passes.linalg.group_units import release_tiles
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.loops import for_steps, for_tasks, index, load, store
 from lamina.passes.stablehlo.facts import reducer_of
-from lamina.passes.stablehlo.score_region import ScoreRegion, Sink, positions_in
+from lamina.passes.stablehlo.score_region import (
+    Operand,
+    Product,
+    ScoreRegion,
+    Sink,
+    positions_in,
+)
 from lamina.passes.stablehlo.score_sweeps import Sweeps
 from lamina.passes.stablehlo.score_zeros import HiddenZeros
+from lamina.passes.stablehlo.wide_copies import before_rounding
 
 KIND = "attention_gradient"
 _KEYS = 64  # of a step, roughly
 _QUERIES, _LANES = 32, 16  # of a block, at most and at least
+_PAIRED_QUERIES = 64
+_TASK_BYTES = 240 << 10  # on a task's stack, which has a little more
 _NANOSECONDS = 0.01  # of a product, for each score and number of the width
 _LEAST_TASKS = 8
 
@@ -60,6 +79,8 @@ _LEAST_TASKS = 8
 class WriteAttentionGradient(Pass):
     """See the module's docstring."""
 
+    features: str = ""
+    """Of `amx-bf16`, `avx512bf16`, with `+` between them; others mean nothing here."""
     vector_bits: int = 512
     parallel_cost: float = 30_000.0
     task_cost: float = 10_000.0
@@ -84,13 +105,20 @@ class _Writer:
         assert region is not None, "only kernels that were outlined for this are asked about"
         self._function, self._options, self._region = function, options, region
         self._results = list(list(positions)[-1].operands)
-        self._plan = Sweeps.of(region)
+        features = options.features.split("+")
+        self._pairs = _in_pairs(region) if "amx-bf16" in features else []
+        self._rounds = "avx512bf16" in features
+        region.sinks = [
+            sink if sink in self._pairs else replace(sink, scores=before_rounding(sink.scores))
+            for sink in region.sinks
+        ]
+        again = [p for p in region.products if p in self._pairs]
+        self._plan = Sweeps.of(region, again)
         extents = region.extents
         self._blocks = Blocks(region.width, options.vector_bits // 32)
         self._query, self._keys = region.rows[-1], extents[region.keys]
         # Rows behind the last are computed, and not used.
-        self._queries = min(_QUERIES, math.ceil(extents[self._query] / _LANES) * _LANES)
-        self._step = block_of(self._keys, _KEYS)
+        self._queries, self._step = self._sizes()
         self._row_counts = [
             *(extents[d] for d in region.rows[:-1]),
             math.ceil(extents[self._query] / self._queries),
@@ -102,6 +130,36 @@ class _Writer:
         kept = max(1, self._plan.arrays) * self._keys * self._queries * 4
         self._units = places * self._parts
         self._slots = min(self._units, max(_LEAST_TASKS, options.kept_bytes // kept))
+
+    def _sizes(self) -> tuple[int, int]:
+        """The queries of a block and the keys of a step, for what tasks have room for."""
+        extent = self._region.extents[self._query]
+        most = min(_PAIRED_QUERIES if self._pairs else _QUERIES, math.ceil(extent / _LANES) * _LANES)
+        sizes = [(q, k) for q in range(most, 0, -_LANES) for k in (_KEYS, _KEYS // 2)]
+        queries, keys = next((s for s in sizes if self._task_bytes(*s) <= _TASK_BYTES), sizes[-1])
+        # Pairs of a block of keys are no other block's.
+        return queries, min(keys, self._keys) if self._pairs else block_of(self._keys, keys)
+
+    def _task_bytes(self, queries: int, keys: int) -> int:
+        """Of a task's temporaries, roughly."""
+        region, pairs, scores = self._region, self._pairs, queries * keys
+        is_ragged = region.extents[self._query] % queries != 0
+        copied: dict[Operand, int] = {}
+        total = 0
+        for product in region.products:
+            size = 2 if product in pairs else 4
+            total += queries * product.rows.width * size + scores * 4
+            if size == 2 and (is_ragged or product.rows.dims[-1] != region.width):
+                copied[product.rows] = queries * size
+            if product.keys.dims[-1] != region.width or size == 4:
+                copied[product.keys] = keys * size
+        for sink in region.sinks:
+            size, number = (2, 2) if sink in pairs else (4, 1)
+            total += queries * sink.other.width * (4 * number if sink.over_keys else size)
+            total += scores * size + scores * 2 * sink.over_keys
+            if size == 4:
+                copied[sink.other] = size * (keys if sink.over_keys else 0)
+        return total + sum(operand.width * by for operand, by in copied.items())
 
     def write(self) -> None:
         block, self._buffers = on_buffers(self._function, self._results)
@@ -115,8 +173,13 @@ class _Writer:
         kept = [array(self._slots, self._keys, self._queries) for _ in range(self._plan.arrays)]
         self._layout = Layout(
             region, self._plan, self._blocks, self._buffers, kept, self._queries, self._step,
-            _mask(region),
+            _mask(region), self._pairs, self._rounds,
         )  # fmt: skip
+        self._turned_keys = {
+            sink.other: TurnedKeys(self._layout, sink.other, self._slots)
+            for sink in region.sinks
+            if sink.over_keys and sink in self._pairs
+        }
         self._partial = {
             sink: array(self._units, self._keys, sink.other.width)
             for sink in region.sinks
@@ -150,6 +213,8 @@ class _Writer:
         sums = {sink: self._sum(sink) for sink in region.sinks if not sink.over_keys}
         for sink, target in sums.items():
             self._clear(target, sink.other.width, {**at, blocks.slot: unit})
+        for keys in self._turned_keys.values():
+            keys.write(at)
         low = arith.MulIOp(part, index(self._part_rows)).result
         high = arith.MinUIOp(
             plus(low, index(self._part_rows)), index(math.prod(self._row_counts))
@@ -159,9 +224,11 @@ class _Writer:
             *outer, last = _digits(number, self._row_counts)
             first = arith.MulIOp(last, index(self._queries)).result
             where = {**at, **dict(zip(region.rows, (*outer, first), strict=True))}
-            QueryBlock(self._layout, where, sums, unit).write()
+            QueryBlock(self._layout, where, sums, unit, self._turned_keys).write()
 
         for_steps(low, high, 1, rows)
+        if self._pairs:
+            release_tiles()
 
     def _sum(self, sink: Sink) -> Factor:
         """Where a sum over rows is, its keys by a first one and a place behind it."""
@@ -209,6 +276,12 @@ class _Writer:
             for_steps(index(0), index(width), 1, element)
 
         for_tasks(counts, tasks, grain, one)
+
+
+def _in_pairs(region: ScoreRegion) -> list[Product | Sink]:
+    """What tiles multiply."""
+    products = [p for p in region.products if is_product_of_pairs(p)]
+    return [*products, *(s for s in region.sinks if is_sink_of_pairs(s))]
 
 
 def _mask(region: ScoreRegion) -> Mask | None:

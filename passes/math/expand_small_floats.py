@@ -4,7 +4,7 @@ Every operation on such a type is done in f32 and rounded back at once, so that 
 depend on how operations were grouped. Conversions become integer code that rounds once, also from
 f64. f64 to f16 is among them: where processors lack it, LLVM would call a function. LLVM sees the
 f8 and narrower types as integers that it carries. Leaves data movement alone, and, where `native`
-says so, conversions that the processor has.
+or an op says so, conversions that the processor has.
 
 example: test/passes/math/expand_small_floats.mlir
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes.base import Pass
 from lamina.passes.math.small_floats import F16, FORMATS, SmallFormat, decode, encode
@@ -40,7 +41,8 @@ class ExpandSmallFloats(Pass):
                     if type_ not in is_small:
                         is_small[type_] = _format_of(type_) is not None
                     if is_small[type_]:
-                        found.append(op)
+                        if NATIVE not in op.attributes:
+                            found.append(op)
                         return ir.WalkResult.ADVANCE
                 if _skips_f32(op):
                     found.append(op)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import is_buffer
 
@@ -254,6 +255,9 @@ def _is_linear(step: Step, found: Sequence[Kind | None]) -> bool:
 
 def _widths(step: Step) -> list[int]:
     """The bits of what decides how many lanes an op has; 0 for what has no vectors."""
+    value = step.operands[0] if step.name == "memref.store" else step.results[0]
+    if isinstance(value.type, ir.BF16Type) and is_native(value):
+        return [16]
     if step.name == "memref.store":
         return [_width(step.operands[0].type, stored=True)]
     type_ = step.results[0].type
@@ -261,6 +265,11 @@ def _widths(step: Step) -> list[int]:
         return []
     width = _width(type_, stored=step.name == "memref.load")
     return [] if width == 1 else [width]
+
+
+def is_native(value: ir.Value) -> bool:
+    """Whether a value of bf16 was rounded as the processor does it."""
+    return not isinstance(value.owner, ir.Block) and NATIVE in value.owner.operation.attributes
 
 
 def _width(type_: ir.Type, *, stored: bool) -> int:

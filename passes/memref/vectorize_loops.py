@@ -10,7 +10,8 @@ The vectoriser takes most of the time that LLVM needs for such a kernel. Taken a
 arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
 few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
 LLVM has the C library do it. All else is left alone, and
-then so is the whole module: `lamina.vectors` on it says that there is no such loop left. What
+then so is the whole module: `lamina.vectors` on it says that there is no such loop left. (But for loops
+that round to bf16 as the processor does, which LLVM would make loops over four elements.) What
 remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients
 by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have loops over vectors already are touched.
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.memref.plain_loop import PlainLoop, Step, in_place, read_loop
+from lamina.passes.memref.plain_loop import PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 
 OF_VECTORS = "lamina.vectors"
@@ -54,6 +55,7 @@ class VectorizeLoops(Pass):
             loop = read_loop(op, [Step(view.operation) for view in body], self.vector_bits)
             if loop is None or in_place(loop):
                 self.count("loops left to LLVM")
+                self._write_rounding(module)
                 return
             plain.append(loop)
         if not over_vectors and (self.beside_vectors or _only_move(plain)):
@@ -63,6 +65,16 @@ class VectorizeLoops(Pass):
             write_over_vectors(loop, masked=self.vector_bits == 512)
         self.count("loops over vectors", len(plain))
         module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+
+    def _write_rounding(self, module: ir.Module) -> None:
+        """Write the loops over vectors that round as the processor does."""
+        roundings = [op for op in find_ops(module, "arith.truncf") if is_native(op.results[0])]
+        for op in dict.fromkeys(op.parent for op in roundings):
+            steps = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
+            loop = read_loop(op, steps, self.vector_bits)
+            if loop is not None:
+                write_over_vectors(loop, masked=self.vector_bits == 512)
+                self.count("loops over vectors")
 
 
 def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:

@@ -111,8 +111,6 @@ def _outline(found: Attention, kernels: Kernels, *, wide: bool) -> None:
     with ir.InsertionPoint(block) as end, values.location:
         copies = WideCopies(dict(zip(arguments, block.arguments, strict=True)), end)
         for op in [*(v.owner.operation for v in constants), *order]:
-            if op == found.values:
-                copies.round(found.probabilities)
             if not wide or op in (found.values, values):
                 copies.same(op)
             elif op == found.product:

@@ -15,10 +15,10 @@ result is made before the gradient with respect to it, its ops stay, and nobody 
 
 Only where all that is made of scores is used up by products: a gradient with respect to a bias is
 made of scores, too. Only for f32, exactly, and for floats of 16 bits, whose scores are f32 in the
-kernel; for widths of at most `max-width`, no fewer queries and keys than `least`,
-and no fewer scores than `least-scores`: a matrix that stays in cache costs less than to compute it anew,
-and the kernel takes long to compile. With `tensor-cores`
-for two products of scores whose types those multiply instead (`score_types.py`), which stay what they are.
+kernel, and rounded where the program has them multiplied by rows; for widths of at most `max-width`,
+no fewer queries and keys than `least`, and no fewer scores than `least-scores`: a matrix that stays in
+cache costs less than to compute it anew, and the kernel takes long to compile. With `tensor-cores` for
+two products of scores whose types those multiply instead (`score_types.py`), which stay what they are.
 
 example: test/passes/stablehlo/outline_attention_gradient.mlir
 """
@@ -44,6 +44,7 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
+from lamina.passes.stablehlo.score_factors import take_factors_out
 from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in
 from lamina.passes.stablehlo.score_types import suits_tensor_cores
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
@@ -171,6 +172,8 @@ def _outline(region: ScoreRegion, kernels: Kernels, *, wide: bool) -> None:
             else:
                 _multiply_by_inverse(op, copies)
         hlo.return_([copies.known[v] for v in results])
+    if wide:
+        take_factors_out(block)
     callee = kernels.add(function, GRADIENT)
     with ir.InsertionPoint(first), first.location:
         for old, new in zip(results, hlo.call(callee, arguments, types), strict=True):

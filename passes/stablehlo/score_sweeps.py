@@ -2,12 +2,12 @@
 
 A row's maximum is known after one sweep over its scores, the sum of exponentials relative to it after
 a second. Kept from one sweep to a later one are products and what is costly; all else is computed
-again from these.
+again from these, and so are products that cost less than to keep them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from lamina.dialects.vendors import ir
@@ -39,13 +39,15 @@ class Sweeps:
     arrays: int
 
     @classmethod
-    def of(cls, region: ScoreRegion) -> Sweeps:
-        return _Planner(region).plan()
+    def of(cls, region: ScoreRegion, again: Collection[Product] = ()) -> Sweeps:
+        """`again`: products that each sweep does that reads them."""
+        return _Planner(region, again).plan()
 
 
 class _Planner:
-    def __init__(self, region: ScoreRegion) -> None:
+    def __init__(self, region: ScoreRegion, again: Collection[Product]) -> None:
         self._region = region
+        self._again = {product.op.results[0] for product in again}
         self._levels = {p.op.results[0]: 0 for p in region.products}
         for op in region.ops:
             level = max(self._levels[v] for v in op.operands if v in self._levels)
@@ -61,11 +63,13 @@ class _Planner:
         sweeps = [Sweep() for _ in range(count)]
         first: dict[ir.Value, int] = {}
         last: dict[ir.Value, int] = {}
+        readers: dict[ir.Value, set[int]] = {}
 
         def read(values: Iterable[ir.Value], sweep: int) -> None:
             for value in self._stored_behind(values):
                 first[value] = min(first.get(value, sweep), sweep)
                 last[value] = max(last.get(value, sweep), sweep)
+                readers.setdefault(value, set()).add(sweep)
 
         for op in region.ops:
             value = op.results[0]
@@ -80,7 +84,9 @@ class _Planner:
                     rows.append(op.operands[0])
         read([sink.scores for sink in region.sinks], count - 1)
         for product in region.products:
-            sweeps[first[product.op.results[0]]].products.append(product)
+            value = product.op.results[0]
+            for sweep in readers[value] if value in self._again else (first[value],):
+                sweeps[sweep].products.append(product)
         for op in region.ops:
             value = op.results[0]
             if value in self._costly and last[value] > levels[value]:
@@ -120,8 +126,9 @@ class _Planner:
 
         for number, sweep in enumerate(sweeps):
             for product in sweep.products:
-                if last[product.op.results[0]] > number:
-                    place(product.op.results[0], number - 1)
+                value = product.op.results[0]
+                if last[value] > number and value not in self._again:
+                    place(value, number - 1)
             for value in sweep.kept:  # each element in place of one just read
                 place(value, number)
         return Sweeps(sweeps, places, len(until))

@@ -7,7 +7,7 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import reducer_of, splat_of
+from lamina.passes.stablehlo.facts import made_by, reducer_of, splat_of
 
 NARROW = ("bf16", "f16")
 
@@ -20,6 +20,7 @@ class WideCopies:
         self.known = known
         self._end = end
         self._scores: set[ir.Value] = set()
+        self._rounded: dict[ir.Value, ir.Value] = {}
 
     def product(self, op: ir.Operation) -> None:
         """Copy one that makes scores."""
@@ -27,8 +28,8 @@ class WideCopies:
         self._widen(op)
 
     def same(self, op: ir.Operation) -> None:
-        """Copy one whose result keeps its type."""
-        self._copied(op, [self.known[v] for v in op.operands])
+        """Copy one whose operands and result keep their types."""
+        self._copied(op, [self._of_its_type(v) for v in op.operands])
 
     def other(self, op: ir.Operation) -> None:
         """Copy what is neither."""
@@ -49,16 +50,18 @@ class WideCopies:
             self._copied(op, operands)
             self._widen(op)
 
-    def round(self, value: ir.Value) -> None:
-        """Give what stands for a value the value's own type."""
-        element = value.type.element_type
-        if self.known[value].type.element_type != element:
-            self.known[value] = hlo.convert(self.known[value], dtype_of(value.type))
-
     def stands_for(self, value: ir.Value, copy: ir.Value) -> None:
         """Scores that were made in another way."""
         self.known[value] = copy
         self._scores.add(value)
+
+    def _of_its_type(self, value: ir.Value) -> ir.Value:
+        """What stands for a value, rounded to its type."""
+        if self.known[value].type.element_type == value.type.element_type:
+            return self.known[value]
+        if value not in self._rounded:
+            self._rounded[value] = hlo.convert(self.known[value], dtype_of(value.type))
+        return self._rounded[value]
 
     def _copied(self, op: ir.Operation, operands: list[ir.Value]) -> None:
         copy = op.clone(self._end).operation
@@ -87,3 +90,11 @@ def _reduced(op: ir.Operation, operand: ir.Value) -> ir.Value:
 def _as_f32(value: ir.Value) -> ir.Value:
     narrow = str(value.type.element_type) in NARROW
     return hlo.convert(value, np.float32) if narrow else value
+
+
+def before_rounding(value: ir.Value) -> ir.Value:
+    """What was rounded to a value of 16 bits; other values as they are."""
+    rounding = made_by(value, "stablehlo.convert")
+    if rounding is None or str(value.type.element_type) not in NARROW:
+        return value
+    return rounding.operands[0]

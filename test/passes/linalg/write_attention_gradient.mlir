@@ -1,4 +1,5 @@
-// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention-gradient{parallel-cost=1000 task-cost=1000}' | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention-gradient{parallel-cost=1000 task-cost=1000}' | FileCheck %s --check-prefixes=CHECK,F32
+// RUN: %lamina-opt %s --pass-pipeline='linalg-write-attention-gradient{parallel-cost=1000 task-cost=1000 features=amx-bf16+avx512bf16}' | FileCheck %s --check-prefixes=CHECK,TILES
 
 // Four parts of the queries for each batch, of one block each, add to keys' rows of their own. Exponentials
 // and the products with values are kept from sweep to sweep for each of the tasks.
@@ -122,6 +123,52 @@ func.func @not_zero(%q: tensor<2x128x16xf32>, %k: tensor<2x64x16xf32>, %v: tenso
   %dk = stablehlo.dot_general %ds, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xf32>, tensor<2x128x16xf32>) -> tensor<2x64x16xf32>
   %dq = stablehlo.dot_general %ds, %k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x128x64xf32>, tensor<2x64x16xf32>) -> tensor<2x128x16xf32>
   return %dv, %dk, %dq : tensor<2x64x16xf32>, tensor<2x64x16xf32>, tensor<2x128x16xf32>
+}
+
+// Of bf16, all products are done in tiles, those with the scores twice rather than kept; exponentials are.
+// Probabilities and the scores' gradient are rounded by the processor. Without tiles they are not.
+// CHECK-LABEL: func.func @pairs
+// CHECK-SAME: (%[[Q:.*]]: memref<2x128x16xbf16>, %[[K:.*]]: memref<2x64x16xbf16>, %[[V:.*]]: memref<2x64x16xbf16>, %[[G:.*]]: memref<2x128x16xbf16>, %[[DV:.*]]: memref<2x64x16xbf16>, %[[DK:.*]]: memref<2x64x16xbf16>, %[[DQ:.*]]: memref<2x128x16xbf16>)
+// TILES: %[[E:.*]] = memref.alloc() : memref<4x64x64xf32>
+// TILES: %[[TURNED:.*]] = memref.alloc() : memref<4x16x96xbf16>
+// TILES: scf.forall
+// TILES: vector.store {{.*}}, %[[TURNED]]
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: arith.maximumf
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: memref.store {{.*}}, %[[E]]
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: memref.load %[[E]]
+// TILES-COUNT-2: arith.truncf {{.*}} {lamina.native} : f32 to bf16
+// TILES-COUNT-3: llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES: llvm.call_intrinsic "llvm.x86.tilerelease"
+// F32-NOT: tdpbf16ps
+// F32-NOT: lamina.native
+func.func @pairs(%q: tensor<2x128x16xbf16>, %k: tensor<2x64x16xbf16>, %v: tensor<2x64x16xbf16>, %g: tensor<2x128x16xbf16>)
+    -> (tensor<2x64x16xbf16>, tensor<2x64x16xbf16>, tensor<2x128x16xbf16>) attributes {lamina.kind = "attention_gradient"} {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xbf16>, tensor<2x64x16xbf16>) -> tensor<2x128x64xf32>
+  %m = stablehlo.reduce(%s init: %least) applies stablehlo.maximum across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %d = stablehlo.subtract %s, %mb : tensor<2x128x64xf32>
+  %e = stablehlo.exponential %d : tensor<2x128x64xf32>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %p = stablehlo.divide %e, %lb : tensor<2x128x64xf32>
+  %pn = stablehlo.convert %p : (tensor<2x128x64xf32>) -> tensor<2x128x64xbf16>
+  %dv = stablehlo.dot_general %pn, %g, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xbf16>, tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16>
+  %dp = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x128x16xbf16>, tensor<2x64x16xbf16>) -> tensor<2x128x64xf32>
+  %x = stablehlo.multiply %dp, %e : tensor<2x128x64xf32>
+  %t = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x128x64xf32>, tensor<f32>) -> tensor<2x128xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1] : (tensor<2x128xf32>) -> tensor<2x128x64xf32>
+  %y = stablehlo.subtract %dp, %tb : tensor<2x128x64xf32>
+  %ds = stablehlo.multiply %y, %p : tensor<2x128x64xf32>
+  %dsn = stablehlo.convert %ds : (tensor<2x128x64xf32>) -> tensor<2x128x64xbf16>
+  %dk = stablehlo.dot_general %dsn, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x128x64xbf16>, tensor<2x128x16xbf16>) -> tensor<2x64x16xbf16>
+  %dq = stablehlo.dot_general %dsn, %k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x128x64xbf16>, tensor<2x64x16xbf16>) -> tensor<2x128x16xbf16>
+  return %dv, %dk, %dq : tensor<2x64x16xbf16>, tensor<2x64x16xbf16>, tensor<2x128x16xbf16>
 }
 
 // CHECK-LABEL: func.func @other

@@ -44,3 +44,11 @@ func.func @moves(%p: i1, %a: f8E5M2, %b: f8E5M2) -> f8E5M2 {
   %0 = arith.select %p, %a, %b : f8E5M2
   return %0 : f8E5M2
 }
+
+// An op that says so is left to the processor.
+// CHECK-LABEL: func.func @native
+// CHECK-NEXT: arith.truncf %arg0 {lamina.native} : f32 to bf16
+func.func @native(%x: f32) -> bf16 {
+  %0 = arith.truncf %x {lamina.native} : f32 to bf16
+  return %0 : bf16
+}

@@ -251,3 +251,31 @@ func.func @few_quotients(%x: memref<40xf32>, %y: memref<40xf32>, %s: memref<f32>
   }
   return
 }
+
+// -----
+
+// Beside a loop that is not plain, only one that rounds as the processor does, and no other of bf16.
+// BESIDE-LABEL: func.func @rounding
+// BESIDE: vector.store
+// CHECK-LABEL: func.func @rounding
+// CHECK: %[[R:.*]] = arith.truncf %{{.*}} {lamina.native} : vector<16xf32> to vector<16xbf16>
+// CHECK: vector.store %[[R]], %arg1
+// CHECK: memref.load %arg0
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: memref.store
+func.func @rounding(%x: memref<32xf32>, %y: memref<32xbf16>, %z: memref<32xbf16>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j] : memref<32xf32>
+    %r = arith.truncf %v {lamina.native} : f32 to bf16
+    memref.store %r, %y[%j] : memref<32xbf16>
+  }
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j] : memref<32xf32>
+    %r = arith.truncf %v : f32 to bf16
+    memref.store %r, %z[%j] : memref<32xbf16>
+  }
+  return
+}

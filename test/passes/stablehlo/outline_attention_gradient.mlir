@@ -43,6 +43,39 @@ func.func @main(%q: tensor<2x32x16xf32>, %k: tensor<2x64x16xf32>, %v: tensor<2x6
 
 // -----
 
+// Of bf16, scores are f32 but for what products with rows are made of, which the program has rounded. The
+// sum's factor of each row, one over its squared sum, is multiplied when the sum is done.
+// CHECK-LABEL: func.func @bf16
+// CHECK: func.func private @fused_attention_gradient_0
+// CHECK: %[[S:.*]] = stablehlo.dot_general {{.*}} -> tensor<32x64xf32>
+// CHECK: %[[E:.*]] = stablehlo.exponential %[[S]] : tensor<32x64xf32>
+// CHECK: %[[R:.*]] = stablehlo.rsqrt %{{.*}} : tensor<32xf32>
+// CHECK: %[[DP:.*]] = stablehlo.dot_general {{.*}} -> tensor<32x64xf32>
+// CHECK: %[[X:.*]] = stablehlo.multiply %[[DP]], %[[E]] : tensor<32x64xf32>
+// CHECK: %[[T:.*]] = stablehlo.reduce(%[[X]] init: %{{.*}}) applies stablehlo.add
+// CHECK: stablehlo.multiply %[[T]], %[[R]] : tensor<32xf32>
+// CHECK: %[[DS:.*]] = stablehlo.convert {{.*}} : (tensor<32x64xf32>) -> tensor<32x64xbf16>
+// CHECK: stablehlo.dot_general %[[DS]], {{.*}} -> tensor<64x16xbf16>
+func.func @bf16(%q: tensor<32x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x16xbf16>, %g: tensor<32x16xbf16>)
+    -> tensor<64x16xbf16> {
+  %zero = stablehlo.constant dense<0.0> : tensor<bf16>
+  %s = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<32x16xbf16>, tensor<64x16xbf16>) -> tensor<32x64xbf16>
+  %e = stablehlo.exponential %s : tensor<32x64xbf16>
+  %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<32x64xbf16>, tensor<bf16>) -> tensor<32xbf16>
+  %r = stablehlo.rsqrt %l : tensor<32xbf16>
+  %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<32xbf16>) -> tensor<32x64xbf16>
+  %dp = stablehlo.dot_general %g, %v, contracting_dims = [1] x [1] : (tensor<32x16xbf16>, tensor<64x16xbf16>) -> tensor<32x64xbf16>
+  %w = stablehlo.multiply %dp, %rb : tensor<32x64xbf16>
+  %x = stablehlo.multiply %w, %e : tensor<32x64xbf16>
+  %t = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<32x64xbf16>, tensor<bf16>) -> tensor<32xbf16>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0] : (tensor<32xbf16>) -> tensor<32x64xbf16>
+  %ds = stablehlo.subtract %x, %tb : tensor<32x64xbf16>
+  %dk = stablehlo.dot_general %ds, %q, contracting_dims = [0] x [0] : (tensor<32x64xbf16>, tensor<32x16xbf16>) -> tensor<64x16xbf16>
+  return %dk : tensor<64x16xbf16>
+}
+
+// -----
+
 // Somebody else reads the scores' gradient.
 // CHECK-LABEL: func.func @bias
 // CHECK-NOT: call
