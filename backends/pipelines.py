@@ -195,7 +195,9 @@ CPU_KERNEL_LOOPS = (
 # Loops on buffers -> loops on whole buffers at places that plain arithmetic finds.
 KERNEL_PLACES = (
     "fold-memref-alias-ops",
-    "func.func(canonicalize,cse)",
+    "func.func(canonicalize)",
+    "llvm-fold",  # in any dialect
+    "cse",
     "expand-strided-metadata",
     "lower-affine",
 )
@@ -250,10 +252,12 @@ _CONVERSIONS = ("arith.fptosi", "arith.fptoui")
 _FUNCTIONS = ("math.", "complex<", *_CONVERSIONS, *_SMALL_FLOATS)  # conversions use some, too
 _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
 _METADATA = ("memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index")
+_AFFINE = ("affine.apply", "affine.min", "affine.max")
 ONLY_WITH = {
     "fold-memref-alias-ops": _VIEWS,
+    "func.func(canonicalize)": (*_VIEWS, "scf.if", *_AFFINE),  # else what it does is to fold
     "expand-strided-metadata": (*_VIEWS, *_METADATA),
-    "lower-affine": ("affine.apply", "affine.min", "affine.max", *_VIEWS, *_METADATA),
+    "lower-affine": (*_AFFINE, *_VIEWS, *_METADATA),
     "convert-complex-to-standard": ("complex<",),
     "convert-complex-to-llvm": ("complex<",),
     "math-expand-small-floats": _SMALL_FLOATS,

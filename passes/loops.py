@@ -53,11 +53,24 @@ def for_range(
     body: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]],
     step: int = 1,
 ) -> list[ir.Value]:
-    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration."""
+    """One loop from `low` up to, not including, `high`; what is carried out of its last iteration. No
+    loop where one iteration is all there is."""
+    if _is_one_step(low, high, step):
+        return list(body(low, list(carried)))
     loop = scf.ForOp(low, high, index(step), list(carried))
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
     return list(loop.results)
+
+
+def _is_one_step(low: ir.Value, high: ir.Value, step: int) -> bool:
+    first, end = (value.owner for value in (low, high))
+    if isinstance(first, ir.Block) or isinstance(end, ir.Block):
+        return False
+    if first.name != "arith.constant" or end.name != "arith.constant":
+        return False
+    start, stop = (ir.IntegerAttr(op.attributes["value"]).value for op in (first, end))
+    return 0 < stop - start <= step
 
 
 def for_steps(

@@ -254,8 +254,11 @@ class _Emitter:
             first = position[row]
             for low, high, step in ((0, full, rows), (full, chunk, rows - 1)):
                 if low < high:
-                    start, stop = (add(first, index(n)) for n in (low, high))
-                    for_steps(start, stop, step, self._columns_at(position, step))
+                    start, body = add(first, index(low)), self._columns_at(position, step)
+                    if low + step < high:
+                        for_steps(start, add(first, index(high)), step, body)
+                    else:
+                        body(start)
 
         def inside(position: Position) -> None:
             self._sums(position, chunk, blocks_of)
@@ -410,15 +413,18 @@ class _Emitter:
             return c.at(moved(moved(position, row, i), column, start))
 
         part = self._part
+        neutral: dict[ir.Type, ir.Value] = {}
+        if self._initial is not None:
+            types = dict.fromkeys(type_ for *_, type_ in block.places())
+            neutral = {type_: repeat(self._initial, type_) for type_ in types}
 
         def initial(i: int, start: int, type_: ir.VectorType) -> ir.Value:
-            if self._initial is None:
-                return load_vector(c.buffer, place(i, start), type_)
-            neutral = repeat(self._initial, type_)
-            if part is None:
-                return neutral
+            if part is None and neutral:
+                return neutral[type_]
             sums = load_vector(c.buffer, place(i, start), type_)
-            return arith.SelectOp(part.is_first, neutral, sums).result
+            if part is None or not neutral:
+                return sums
+            return arith.SelectOp(part.is_first, neutral[type_], sums).result
 
         values = emit_block(
             block, factors, self._extents, position,

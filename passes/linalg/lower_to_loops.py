@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lamina.dialects.vendors import arith, ir, scf
+from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.loop_nest import Loop, LoopNest, read_nest, read_shared
@@ -30,7 +30,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.linalg.transposes import emit_transposed_block, is_transposing_copy
-from lamina.passes.loops import add, for_tasks, index, load, store
+from lamina.passes.loops import add, for_range, for_tasks, index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
@@ -300,21 +300,19 @@ class _Emitter:
             low, high = outer_position, outer_end
         else:
             low, high = index(0), index(self._generic.extents[loop.dimension])
-        op = scf.ForOp(low, high, index(loop.step), list(carried))
-        with ir.InsertionPoint(op.body):
-            end = scf.YieldOp(list(op.inner_iter_args))
-        with ir.InsertionPoint(end):
-            at = op.induction_variable
+
+        def iteration(at: ir.Value, values: list[ir.Value]) -> Sequence[ir.Value]:
             self._enter(loop, at if size is None else add(outer_position, at))
-            for position, value in enumerate(body(list(op.inner_iter_args))):
-                end.operation.operands[position] = value
+            return body(values)
+
+        results = for_range(low, high, carried, iteration, loop.step)
         if outer_position is not None:
             self._position[loop.dimension] = outer_position
         if outer_end is not None:
             self._block_end[loop.dimension] = outer_end
         else:
             self._block_end.pop(loop.dimension, None)
-        return list(op.results)
+        return results
 
     def _enter(self, loop: Loop, induction: ir.Value) -> None:
         self._position[loop.dimension] = induction

@@ -64,6 +64,7 @@ def emit_block(
     the second. The second factor is contiguous along the columns."""
     a, b = factors
     columns = block.places()[: len(block.widths)]
+    types = list(dict.fromkeys(type_ for *_, type_ in columns))
 
     def reduce(
         left: tuple[int, ...], at: dict[int, ir.Value], sums: Sequence[ir.Value]
@@ -86,9 +87,9 @@ def emit_block(
             prefetch(b.buffer, b.at(later))
         for row in range(block.rows):
             scalar = load(a.buffer, a.at(moved(at, block.row, row)))
+            repeated = {type_: repeat(scalar, type_) for type_ in types}
             for vector in vectors:
-                repeated = repeat(scalar, vector.type)
-                operands = [repeated, vector, sums[len(found)]]
+                operands = [repeated[vector.type], vector, sums[len(found)]]
                 found.append(
                     ir.Operation.create(
                         "vector.fma", results=[vector.type], operands=operands

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -87,7 +88,7 @@ class ShareLoops(Pass):
         first = group.members[0]
         loops = first.nest.loops[: group.loops]
         counts = [-(-first.generic.extents[loop.dimension] // loop.step) for loop in loops]
-        cost = sum(total_cost(member.generic) for member in group.members)
+        cost = sum(member.cost for member in group.members)
         tasks, grain = split(counts, cost, self.parallel_cost, self.task_cost)
         for member in group.members:
             write_nest(member.generic.op, LoopNest(member.nest.loops, tasks, grain))
@@ -98,6 +99,20 @@ class ShareLoops(Pass):
 class _Member:
     generic: Generic
     nest: LoopNest
+
+    @cached_property
+    def touched(self) -> list[tuple[Access, ir.Value]]:
+        """The buffers of the op, each with what it is a view of."""
+        return [(access, root_buffer(access.buffer)) for access in accesses(self.generic)]
+
+    @cached_property
+    def loaded(self) -> set[ir.Value]:
+        """What it loads from at indices that it computes."""
+        return {root_buffer(buffer) for buffer in loaded_buffers(self.generic)}
+
+    @cached_property
+    def cost(self) -> float:
+        return total_cost(self.generic)
 
     def outer(self, loops: int) -> tuple[Loop, ...]:
         return self.nest.loops[:loops]
@@ -162,7 +177,7 @@ class _Group:
         counts = 1
         for loop in member.outer(loops):
             counts *= -(-member.generic.extents[loop.dimension] // loop.step)
-        cost = sum(total_cost(m.generic) for m in (*self.members, member))
+        cost = sum(m.cost for m in (*self.members, member))
         if cost >= parallel_cost and counts < _LEAST_ITERATIONS:
             return False  # sharing would leave the work on one core
         self.members.append(member)
@@ -184,14 +199,12 @@ def _common(first: _Member, second: _Member, loops: int) -> int:
 
 def _keep_apart(first: _Member, second: _Member, loops: int) -> bool:
     """Whether an iteration of the shared loops touches no memory that another one writes."""
-    of_first, of_second = accesses(first.generic), accesses(second.generic)
-    for one, other in ((first, of_second), (second, of_first)):
-        loaded = {root_buffer(buffer) for buffer in loaded_buffers(one.generic)}
-        if any(access.writes and root_buffer(access.buffer) in loaded for access in other):
+    for one, other in ((first, second), (second, first)):
+        if any(access.writes and root in one.loaded for access, root in other.touched):
             return False
-    for a in of_first:
-        for b in of_second:
-            if not (a.writes or b.writes) or root_buffer(a.buffer) != root_buffer(b.buffer):
+    for a, root_a in first.touched:
+        for b, root_b in second.touched:
+            if not (a.writes or b.writes) or root_a != root_b:
                 continue
             if a.buffer != b.buffer:
                 return False  # two views of one buffer

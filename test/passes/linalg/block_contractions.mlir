@@ -12,7 +12,7 @@
 // Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once.
 // CHECK-LABEL: func.func @product
 // CHECK: scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
-// CHECK: scf.for %[[N:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK-NEXT: %[[N:.*]] = arith.constant 0 : index
 // CHECK: %[[SUMS:.*]]:18 = scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
 // CHECK: vector.load %arg1[%[[K]], %[[N]]] : memref<64x32xf32>, vector<16xf32>
 // CHECK: memref.load %arg0[%[[M]], %[[K]]]

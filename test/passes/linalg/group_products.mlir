@@ -18,7 +18,6 @@
 // TILES: llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // TILES: scf.for
 // TILES: llvm.call_intrinsic "llvm.x86.tilezero"
-// TILES: scf.for
 // TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"
 // TILES: llvm.call_intrinsic "llvm.x86.tileloadd64"
 // TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tdpbssd"
