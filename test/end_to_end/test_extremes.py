@@ -1,0 +1,50 @@
+"""Greatest and least elements of long rows and where they are, against NumPy."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+
+RNG = np.random.default_rng(0)
+DTYPES = ("float32", "float16", ml_dtypes.bfloat16, "int8", "uint8", "int32", "uint32", "bool")
+SHAPES = ((5, 32), (4, 333), (1000,), (2, 3, 64))
+
+
+def rows(dtype, shape):
+    """Few different values, so that the first of many equal ones is asked for."""
+    x = RNG.integers(0, 9, shape).astype(dtype)
+    if np.dtype(dtype).kind not in "iub":
+        x[..., ::7] *= -1  # zeros of both signs
+        x[..., 20:] = np.where(RNG.random(x[..., 20:].shape) < 0.1, np.inf, x[..., 20:])
+    return x
+
+
+def found(name, x, axis):
+    return lamina.jit(getattr(jnp, name), static_argnums=1)(x, axis)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+def test_values(dtype, shape):
+    x = rows(dtype, shape)
+    wide = x if np.dtype(dtype).kind in "iub" else x.astype(np.float32)
+    for name in ("argmax", "argmin", "max", "min"):
+        for axis in (-1, 0, None):
+            got = found(name, x, axis)
+            want = getattr(np, name)(wide, axis)
+            np.testing.assert_array_equal(np.asarray(got).astype(want.dtype), want, (name, axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", ml_dtypes.bfloat16])
+def test_the_first_nan_is_found(dtype):
+    x = rows(dtype, (6, 100))
+    x[1, 50:53] = x[2, 0] = x[3, 99] = x[4] = np.nan
+    x[5] = -np.inf
+    for name in ("argmax", "argmin"):
+        got = found(name, x, 1)
+        np.testing.assert_array_equal(got[1:], [50, 0, 99, 0, 0])
+    assert np.isnan(np.asarray(jnp.max(x, 1))[1:5].astype(np.float32)).all()
