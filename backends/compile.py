@@ -82,15 +82,14 @@ def compile_module(
     if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
         workers.prepare()
     source = to_bytecode(module)
-    if store is None:
-        artifact = _compiled(working_copy(module), source, text, target, name, None)
-        return Compilation(artifact, from_cache=False)
-    key = artifact_key(to_bytecode(module, debug_info=False), target, name)
-    found = _stored(store, key)
-    if found is not None:
-        return Compilation(found, from_cache=True)
+    if store is not None:
+        key = artifact_key(to_bytecode(module, debug_info=False), target, name)
+        found = _stored(store, key)
+        if found is not None:
+            return Compilation(found, from_cache=True)
     artifact = _compiled(working_copy(module), source, text, target, name, store)
-    store.put(_KIND, key, artifact.to_bytes())
+    if store is not None:
+        store.put(_KIND, key, artifact.to_bytes())
     return Compilation(artifact, from_cache=False)
 
 

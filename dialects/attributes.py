@@ -55,3 +55,15 @@ def flag(op: ir.Operation, name: str) -> bool:
     if "backend_config" in attributes:
         attributes = ir.DictAttr(attributes["backend_config"])
     return name in attributes and ir.BoolAttr(attributes[name]).value
+
+
+def updated_arguments(function: ir.Operation) -> dict[int, int]:
+    """The results of a function that are written in an argument's place, and the argument."""
+    if "arg_attrs" not in function.attributes:
+        return {}
+    given = [ir.DictAttr(each) for each in function.attributes["arg_attrs"]]
+    return {
+        ir.IntegerAttr(attributes[INOUT]).value: argument
+        for argument, attributes in enumerate(given)
+        if INOUT in attributes
+    }

@@ -12,6 +12,7 @@ import numpy as np
 
 from lamina.backends.cpu.kernel import KernelObject, compile_kernel
 from lamina.backends.target import Target
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
@@ -70,12 +71,7 @@ def kernel(text: str) -> Kernel:
         function = module.body.operations[0].operation
         type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
         made = compile_kernel(function, Target.host(), keep_texts=True)
-        attributes = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
-        updates = {
-            ir.IntegerAttr(ir.DictAttr(attrs)["lamina.inout"]).value: number
-            for number, attrs in enumerate(attributes)
-            if "lamina.inout" in ir.DictAttr(attrs)
-        }
+        updates = updated_arguments(function)
         return Kernel(
             made,
             [(shape_of(t), dtype_of(t)) for t in type_.inputs],

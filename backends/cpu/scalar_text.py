@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lamina.dialects.attributes import INOUT
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.scalar_work import kind_of
@@ -39,7 +39,7 @@ class ScalarText:
     def write(self, buffers: list[str]) -> None:
         """The kernel on these buffers: its operands, then the results not held by operands."""
         block = self._kernel.regions[0].blocks[0]
-        updated = self._updated()
+        updated = updated_arguments(self._kernel)
         for argument, buffer in zip(block.arguments, buffers):
             self._names[argument] = self._load(argument.type, buffer)
         fresh = iter(buffers[len(block.arguments) :])
@@ -51,16 +51,6 @@ class ScalarText:
                     self._store(value, place)
             else:
                 self._names[op.results[0]] = self._op(op)
-
-    def _updated(self) -> dict[int, int]:
-        """Result -> the argument whose buffer it takes."""
-        if "arg_attrs" not in self._kernel.attributes:
-            return {}
-        return {
-            given[INOUT].value: position
-            for position, given in enumerate(self._kernel.attributes["arg_attrs"])
-            if INOUT in given
-        }
 
     def _load(self, of: ir.Type, buffer: str) -> str:
         if kind_of(of) == "boolean":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lamina.dialects.attributes import INOUT
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.constants import array_of, dense, is_splat
 from lamina.dialects.types import dtype_of
@@ -36,7 +36,7 @@ class Job:
         returned = [_root(v) for v in block.operations[len(block.operations) - 1].operands]
         self._places: dict[ir.Value, int] = {a: n for n, a in enumerate(block.arguments)}
         types = [buffer_type(a.type) for a in block.arguments]
-        inout = _inout(function)
+        inout = updated_arguments(function)
         self._constants: dict[ir.Value, Constant] = {}
         for number, value in enumerate(returned):
             if value.owner != op and not whole:
@@ -209,14 +209,3 @@ def _root(value: ir.Value) -> ir.Value:
     while not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.reshape":
         value = value.owner.operation.operands[0]
     return value
-
-
-def _inout(function: ir.Operation) -> dict[int, int]:
-    """Result number -> the argument it overwrites."""
-    found = {}
-    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
-    for place, attributes in enumerate(given):
-        attributes = ir.DictAttr(attributes)
-        if INOUT in attributes:
-            found[ir.IntegerAttr(attributes[INOUT]).value] = place
-    return found

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.attributes import INOUT
+from lamina.dialects.attributes import INOUT, updated_arguments
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
 from lamina.passes.linalg.structure import make_copy
@@ -43,11 +43,7 @@ def _rewrite(func: ir.Operation) -> None:
     type_ = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
     arguments = list(block.arguments)
     attributes = _argument_attributes(func, len(arguments))
-    updated = {
-        ir.IntegerAttr(attrs[INOUT]).value: position
-        for position, attrs in enumerate(attributes)
-        if INOUT in attrs
-    }
+    updated = updated_arguments(func)
     destinations: list[ir.Value] = []
     with func.location:
         for result, result_type in enumerate(type_.results):

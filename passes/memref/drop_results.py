@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.attributes import INOUT
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
@@ -53,11 +53,6 @@ def _rewrite(func: ir.Operation) -> None:
 
 def _destinations(func: ir.Operation, results: int) -> list[ir.Value]:
     arguments = list(func.regions[0].blocks[0].arguments)
-    updated: dict[int, ir.Value] = {}
-    for position, attrs in enumerate(
-        func.attributes["arg_attrs"] if "arg_attrs" in func.attributes else []
-    ):
-        if INOUT in (attrs := ir.DictAttr(attrs)):
-            updated[ir.IntegerAttr(attrs[INOUT]).value] = arguments[position]
+    updated = {result: arguments[at] for result, at in updated_arguments(func).items()}
     trailing = iter(arguments[len(arguments) - (results - len(updated)) :])
     return [updated[result] if result in updated else next(trailing) for result in range(results)]
