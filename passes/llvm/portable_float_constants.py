@@ -2,7 +2,7 @@
 
 The MLIR wheel prints LLVM 24 text, whose float literals LLVM 22 cannot read. A scalar or vector
 constant becomes integer constant + freeze + bitcast (freeze keeps translation from folding it back;
-LLVM removes all three), as does a constant that is converted from an integer one; a constant struct
+LLVM removes all three), as does what is converted from integers that only constants decide; a constant struct
 or array is built from such pieces, and a constant global becomes a global of integers. Leaves
 integer constants alone.
 
@@ -54,8 +54,10 @@ class PortableFloatConstants(Pass):
         for op in module.body.operations:
             if op.operation.name == "llvm.mlir.global" and "value" in op.attributes:
                 _rewrite_global(op.operation)
+        known: dict[ir.Value, bool] = {}
         for op in find_ops(module, "llvm.bitcast", "llvm.sitofp", "llvm.uitofp"):
-            _freeze_constant_operand(op)
+            if _is_constant(op.operands[0], known):
+                _freeze_operand(op)
 
 
 def _rewrite_constant(op: ir.Operation, float_name: str) -> None:
@@ -95,10 +97,30 @@ def _rewrite_global(op: ir.Operation) -> None:
     op.attributes["global_type"] = ir.TypeAttr.get(_with_integers(global_type))
 
 
-def _freeze_constant_operand(op: ir.Operation) -> None:
-    producer = op.operands[0].owner
-    if isinstance(producer, ir.Block) or producer.operation.name != "llvm.mlir.constant":
-        return
+def _is_constant(value: ir.Value, known: dict[ir.Value, bool]) -> bool:
+    """Whether a value is computed of constants alone, so that translation would fold it."""
+    work = [value]
+    while work:
+        owner = work[-1].owner
+        if isinstance(owner, ir.Block) or owner.operation.name in _KEPT:
+            known[work.pop()] = False
+            continue
+        operands = list(owner.operation.operands)
+        if any(known.get(operand) is False for operand in operands):
+            known[work.pop()] = False
+            continue
+        open_ = next((operand for operand in operands if operand not in known), None)
+        if open_ is None:
+            known[work.pop()] = True
+        else:
+            work.append(open_)
+    return known[value]
+
+
+_KEPT = ("llvm.freeze", "llvm.call", "llvm.alloca", "llvm.mlir.addressof")
+
+
+def _freeze_operand(op: ir.Operation) -> None:
     with ir.InsertionPoint(op), op.location:
         op.operands[0] = ir.Operation.create(
             "llvm.freeze", results=[op.operands[0].type], operands=[op.operands[0]]

@@ -44,6 +44,23 @@ llvm.func @from_integer() -> f32 {
   llvm.return %1 : f32
 }
 
+// CHECK-LABEL: llvm.func @from_computed_integers
+// CHECK: %[[BITS:.*]] = llvm.or
+// CHECK: %[[FROZEN:.*]] = llvm.freeze %[[BITS]]
+// CHECK: llvm.bitcast %[[FROZEN]] : i32 to f32
+// CHECK: %[[OTHERS:.*]] = llvm.or
+// CHECK-NEXT: llvm.bitcast %[[OTHERS]] : i32 to f32
+llvm.func @from_computed_integers(%x: i32) -> f32 {
+  %0 = llvm.mlir.constant(3 : i32) : i32
+  %1 = llvm.mlir.constant(1065353216 : i32) : i32
+  %2 = llvm.or %0, %1 : i32
+  %3 = llvm.bitcast %2 : i32 to f32
+  %4 = llvm.or %x, %1 : i32
+  %5 = llvm.bitcast %4 : i32 to f32
+  %6 = llvm.fadd %3, %5 : f32
+  llvm.return %6 : f32
+}
+
 // CHECK-LABEL: llvm.func @integer
 // CHECK-NEXT: llvm.mlir.constant(3 : i32) : i32
 // CHECK-NEXT: llvm.return
