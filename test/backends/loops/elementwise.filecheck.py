@@ -1,0 +1,162 @@
+# RUN: %PYTHON %s | FileCheck %s
+"""Vector IR of element-wise kernels: chains, conversions, and what moves elements into them.
+
+Each class of kernel over vectors as wide as the machine's: none falls to single elements."""
+
+import functools
+
+from print_loops import print_loops
+
+import lamina.numpy as jnp
+
+
+# CHECK-LABEL: TEST: chain
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: fabs
+# CHECK: fadd contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def chain(x):
+    return functools.reduce(lambda a, i: jnp.abs(a * 1.5) + i, range(15), x)
+
+
+# CHECK-LABEL: TEST: math
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fma.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def math(x):
+    return jnp.exp(x) + jnp.log(x) + jnp.tanh(x) + jnp.sin(x)
+
+
+# CHECK-LABEL: TEST: broadcasts
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: fadd
+# CHECK-NOT: no vectors:
+@print_loops("f32[64,512]", "f32[512]", "f32[64]")
+def broadcasts(x, r, c):
+    return x * r + c[:, None]
+
+
+# CHECK-LABEL: TEST: converts
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: sitofp <
+# CHECK: fadd contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("i8[4096]", "bf16[4096]")
+def converts(i, b):
+    return i.astype("float32") + b.astype("float32")
+
+
+# CHECK-LABEL: TEST: to_bf16
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: load <{{[0-9]+}} x float>
+# CHECK: trunc
+# CHECK: store <{{[0-9]+}} x i16>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def to_bf16(x):
+    return x.astype("bfloat16")
+
+
+# CHECK-LABEL: TEST: selects
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fcmp ogt <{{[0-9]+}} x float>
+# CHECK: select <
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def selects(x):
+    return jnp.where(x > jnp.arange(4096.0), x, 0.0)
+
+
+# CHECK-LABEL: TEST: slices
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: load <{{[0-9]+}} x float>
+# CHECK: fsub contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def slices(x):
+    return x[1:] - x[:-1]
+
+
+# CHECK-LABEL: TEST: pads
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def pads(x):
+    return jnp.pad(x * 2, 8) + 1
+
+
+# CHECK-LABEL: TEST: concatenations
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: fadd
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]", "f32[4096]")
+def concatenations(x, y):
+    return jnp.concatenate([x * 2, y + 1]) * 3
+
+
+# The seam leaves 511 elements of a row: their last ones are done one by one.
+# CHECK-LABEL: TEST: rolls
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK: fadd contract <{{[0-9]+}} x float>
+@print_loops("f32[512,512]")
+def rolls(u):
+    return jnp.roll(u, 1, 1) + u
+
+
+# CHECK-LABEL: TEST: gathers
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: masked.gather
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]", "i32[4096]")
+def gathers(x, i):
+    return x[i] * 2
+
+
+# CHECK-LABEL: TEST: transposes
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[256,256]")
+def transposes(x):
+    return x.T

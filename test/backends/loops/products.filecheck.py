@@ -1,0 +1,248 @@
+# RUN: %PYTHON %s | FileCheck %s
+"""Vector IR of products, convolutions, attention, small matrices, loops, scatters, random bits.
+
+Each class of kernel over vectors as wide as the machine's: none falls to single elements."""
+
+from print_loops import print_loops
+
+import lamina
+import lamina.numpy as jnp
+from lamina import lax, nn
+
+
+def convolved(x, w, groups=1):
+    dimensions = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(
+        x, w, (1, 1), "SAME", dimension_numbers=dimensions, feature_group_count=groups
+    )
+
+
+def attended(q, k, v):
+    return nn.softmax((q @ k.swapaxes(-1, -2)) / 8) @ v
+
+
+# CHECK-LABEL: TEST: product
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK: maximum
+# CHECK-NOT: no vectors:
+@print_loops("f32[256,256]", "f32[256,256]", "f32[256]")
+def product(a, b, c):
+    return nn.relu(a @ b + c)
+
+
+# CHECK-LABEL: TEST: matrix_vector
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[1024,1024]", "f32[1024]")
+def matrix_vector(a, b):
+    return a @ b
+
+
+# CHECK-LABEL: TEST: few_rows
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[4,1024]", "f32[1024,1024]")
+def few_rows(a, b):
+    return a @ b
+
+
+# CHECK-LABEL: TEST: narrow
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f16[256,256]", "f16[256,256]")
+def narrow(a, b):
+    return a @ b
+
+
+# CHECK-LABEL: TEST: convolution
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[2,28,28,64]", "f32[3,3,64,64]")
+def convolution(x, w):
+    return convolved(x, w)
+
+
+# CHECK-LABEL: TEST: convolution_gradients
+# CHECK-NEXT: kernel output
+# CHECK-NEXT: kernel loop
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[2,28,28,64]", "f32[3,3,64,64]", "f32[2,28,28,64]")
+def convolution_gradients(x, w, c):
+    return lamina.vjp(convolved, x, w)[1](c)
+
+
+# CHECK-LABEL: TEST: depthwise
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[2,28,28,64]", "f32[3,3,1,64]")
+def depthwise(x, w):
+    return convolved(x, w, 64)
+
+
+# CHECK-LABEL: TEST: depthwise_gradients
+# CHECK-NEXT: kernel output
+# CHECK-NEXT: kernel loop
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[2,28,28,64]", "f32[3,3,1,64]", "f32[2,28,28,64]")
+def depthwise_gradients(x, w, c):
+    return lamina.vjp(lambda x, w: convolved(x, w, 64), x, w)[1](c)
+
+
+# CHECK-LABEL: TEST: attention
+# CHECK-NEXT: kernel attention
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops(*["f32[4,8,256,64]"] * 3)
+def attention(q, k, v):
+    return attended(q, k, v)
+
+
+# CHECK-LABEL: TEST: attention_gradient
+# CHECK-NEXT: kernel attention_gradient
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops(*["f32[4,8,256,64]"] * 3)
+def attention_gradient(q, k, v):
+    return lamina.grad(lambda *args: attended(*args).sum(), (0, 1, 2))(q, k, v)
+
+
+# CHECK-LABEL: TEST: solves
+# CHECK-NEXT: kernel library lamina.small_matrices
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: masked.gather
+# CHECK: fdiv <
+# CHECK-NOT: no vectors:
+@print_loops("f32[1000,3,3]", "f32[1000,3,1]")
+def solves(a, b):
+    return jnp.linalg.solve(a, b)
+
+
+# Diagonals and what is above them are copied element by element.
+# CHECK-LABEL: TEST: choleskys
+# CHECK-NEXT: kernel loop
+# CHECK-NEXT: kernel library lamina.small_matrices
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fdiv <
+@print_loops("f32[1000,8,8]")
+def choleskys(a):
+    return lax.linalg.cholesky(a)
+
+
+# Rows of eight are half a register.
+# CHECK-LABEL: TEST: products
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: some vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[1000,8,8]", "f32[1000,8,8]")
+def products(a, b):
+    return a @ b
+
+
+# CHECK-LABEL: TEST: rnn
+# CHECK-NEXT: kernel control
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[64,64]", "f32[64,64]", "f32[1000,64]")
+def rnn(w, u, xs):
+    return lax.scan(lambda h, x: (jnp.tanh(w @ h + u @ x), None), jnp.zeros(64), xs)[0]
+
+
+# CHECK-LABEL: TEST: loop
+# CHECK-NEXT: kernel control
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fma.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[1024]")
+def loop(x):
+    return lax.fori_loop(0, 100, lambda _, x: jnp.sin(x) * 1.1, x)
+
+
+# The indices of so few rows are not worth LLVM's time.
+# CHECK-LABEL: TEST: scatter_rows
+# CHECK-NEXT: kernel loop
+# CHECK-NEXT: kernel update
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fadd contract <{{[0-9]+}} x float>
+@print_loops("f32[512,512]", "i32[100]", "f32[100,512]")
+def scatter_rows(x, i, u):
+    return x.at[i].add(u)
+
+
+# CHECK-LABEL: TEST: random_bits
+# CHECK-NEXT: kernel loop
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fshl
+# CHECK-NOT: no vectors:
+@print_loops("u32[2]")
+def random_bits(k):
+    return lamina.random.uniform(lamina.random.wrap_key_data(k), (65536,))
+
+
+# Tables are made one by one.
+# CHECK-LABEL: TEST: fourier
+# CHECK-NEXT: kernel library lamina.fft
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+@print_loops("c64[65536]")
+def fourier(x):
+    return jnp.fft.fft(x)
