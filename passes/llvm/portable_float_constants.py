@@ -11,6 +11,7 @@ example: test/passes/llvm/portable_float_constants.mlir
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from dataclasses import dataclass
@@ -69,10 +70,8 @@ def _rewrite_constant(op: ir.Operation, float_name: str) -> None:
         elif str(result.type).startswith("!llvm.array"):
             bits = _dense_bits(attribute, float_name).reshape(ir.ShapedType(attribute.type).shape)
             new = _aggregate(result.type, bits, float_name)
-        elif isinstance(attribute, ir.FloatAttr):
-            new = _scalar(_bits(attribute.value, float_name), float_name)
-        elif _is_dense(attribute):
-            new = _vector(attribute, result.type, float_name)
+        elif isinstance(attribute, ir.FloatAttr) or _is_dense(attribute):
+            new = _through_freeze(*_in_integers(attribute, result.type, float_name), result.type)
         else:  # an integer or zero attribute under a float type prints as an integer already
             return
     result.replace_all_uses_with(new)
@@ -132,9 +131,16 @@ def _scalar(bits: int, float_name: str) -> ir.Value:
     return _through_freeze(ir.IntegerAttr.get(integer, bits), integer, _TYPES[float_name].get())
 
 
-def _vector(attribute: ir.Attribute, type_: ir.Type, float_name: str) -> ir.Value:
+@functools.lru_cache(1024)  # kernels have many of the same
+def _in_integers(
+    attribute: ir.Attribute, type_: ir.Type, float_name: str
+) -> tuple[ir.Attribute, ir.Type]:
+    """A float or a dense attribute of a type, and the type, in integers."""
+    if isinstance(attribute, ir.FloatAttr):
+        integer = _integer_type(float_name)
+        return ir.IntegerAttr.get(integer, _bits(attribute.value, float_name)), integer
     vector = _with_integers(type_)
-    return _through_freeze(_integer_dense(attribute, vector, float_name), vector, type_)
+    return _integer_dense(attribute, vector, float_name), vector
 
 
 def _vector_of(bits: np.ndarray, float_name: str) -> ir.Value:
