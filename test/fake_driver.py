@@ -23,7 +23,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import simt
-import simt_wgmma
+import simt_maps
 from fake_c import INT, PTR, UINT, WORD, pointer, set_int, set_text, set_word
 
 import lamina
@@ -220,13 +220,13 @@ class FakeDriver:
 
     def map(
         self, type_: int, address: int, sizes: list[int], strides: list[int], box: list[int]
-    ) -> simt_wgmma.Map:
+    ) -> simt_maps.Map:
         """What a tensor map shows."""
         dtype = np.dtype({0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16, 11: np.float32}[type_])
         size = dtype.itemsize + sum(
             (n - 1) * s for n, s in zip(sizes, [dtype.itemsize, *strides], strict=True)
         )
-        return simt_wgmma.Map(self.at(address, size), dtype, sizes, strides, box, rounds=type_ == 11)
+        return simt_maps.Map(self.at(address, size), dtype, sizes, strides, box, rounds=type_ == 11)
 
     def _decide(
         self, handle: int, address: int, size: int, low: int, high: int, outside: int

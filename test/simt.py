@@ -19,7 +19,10 @@ import ml_dtypes
 import numpy as np
 import simt_asm
 import simt_blocks
+import simt_hopper
+import simt_maps
 import simt_mma
+import simt_turns
 import simt_wgmma
 
 from lamina.dialects.constants import array_in
@@ -113,7 +116,7 @@ class _Launch:
         self.lane = np.arange(self.threads * self.blocks)
         self.block = self.lane // self.threads
         self.epoch = np.zeros(self.blocks, np.int64)
-        self.copies, self.hopper = simt_mma.Copies(), simt_wgmma.Hopper()
+        self.copies, self.hopper = simt_mma.Copies(), simt_hopper.Hopper()
         self.conflicts: Counter[str] = Counter()
         self.give_way: Callable[..., None] | None = None
         """Lets other blocks go on, where blocks wait for each other."""
@@ -123,9 +126,9 @@ class _Launch:
         self.views: dict[Any, _Memory] = {}
         block = function.regions[0].blocks[0]
         if len(arguments) < len(block.arguments):
-            arguments = [*arguments, *simt_wgmma.maps_of(function, arguments)]
+            arguments = [*arguments, *simt_maps.maps_of(function, arguments)]
         for argument, array in zip(block.arguments, arguments, strict=True):
-            if isinstance(array, simt_wgmma.Map):
+            if isinstance(array, simt_maps.Map):
                 self.values[argument] = array
                 continue
             type_ = ir.MemRefType(argument.type)
@@ -270,8 +273,8 @@ class _Launch:
 
     def _if(self, op: Any, condition: Any, mask: np.ndarray) -> list[Any]:
         condition = np.broadcast_to(condition, self.lane.shape)
-        if simt_wgmma.takes_turns(op):
-            self.hopper.turns = simt_wgmma.Turns()
+        if simt_turns.takes_turns(op):
+            self.hopper.turns = simt_turns.Turns()
             self.hopper.turns.run([
                 functools.partial(self.do, region.blocks[0], part)
                 for region, part in zip(op.regions, (mask & condition, mask & ~condition))
@@ -435,7 +438,7 @@ class _Launch:
 
 def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
     """The same for vectors, which have more dimensions."""
-    if isinstance(new, simt_wgmma.Sums):
+    if isinstance(new, simt_hopper.Sums):
         return new.where(mask, old)
     more = max(np.ndim(new), np.ndim(old)) - 1
     return np.where(mask.reshape(-1, *[1] * more), new, old)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import simt
+import simt_hopper
 import simt_wgmma
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -39,7 +40,7 @@ def assembly(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
         launch.hopper.fenced = True
     elif found := re.fullmatch(r"wgmma.wait_group.sync.aligned (\d);", text):
         simt_wgmma.wait_for(launch, int(found[1]))
-        operands = [o.waited() if isinstance(o, simt_wgmma.Pending) else o for o in operands]
+        operands = [o.waited() if isinstance(o, simt_hopper.Pending) else o for o in operands]
     elif text:
         raise simt.SimtError(f"the emulator does not know {text}")
     return [operands]
