@@ -83,8 +83,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="the rows, without running them")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--chart", type=Path, help="write a bar chart to this file")
-    parser.add_argument("--compare", type=Path, metavar="OLD", help="an earlier --json file")
+    parser.add_argument("--compare", type=_result, metavar="OLD", help="an earlier --json file")
     return parser
+
+
+def _result(name: str) -> Path:
+    """The file of an earlier result, looked at before anything is measured."""
+    path = Path(name)
+    try:
+        rows = json.loads(path.read_text())["rows"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        what = error.strerror if isinstance(error, OSError) else "not what --json writes"
+        raise argparse.ArgumentTypeError(f"can't compare with {name}: {what}") from None
+    if not rows:
+        raise argparse.ArgumentTypeError(f"can't compare with {name}: it has no rows")
+    return path
 
 
 def _is_chosen(row: Workload | Timing, words: list[str] | None) -> bool:

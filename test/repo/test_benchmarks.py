@@ -36,6 +36,14 @@ def test_unknown_rows_are_listed():
     assert done.returncode == 2 and "softmax 1024^2" in done.stdout
 
 
+def test_an_older_result_is_read_before_anything_is_measured(tmp_path):
+    (tmp_path / "other.json").write_text('{"memory": []}')
+    for name, why in (("none.json", "No such file"), ("other.json", "not what --json writes")):
+        done = run("--only", "matmul 64", "--compare", str(tmp_path / name))
+        assert done.returncode == 2 and not done.stdout
+        assert f"can't compare with {tmp_path / name}: {why}" in done.stderr
+
+
 def test_temporary_memory_is_no_more_than_theirs(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks import memory
