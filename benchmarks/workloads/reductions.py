@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+
 from benchmarks.suite import Library, Workload, arrays
 
 MEGA = 1 << 20
@@ -43,6 +45,9 @@ WORKLOADS = [
     _row("column sum 2048^2", lambda m: lambda x: m.np.sum(x, 0), (2048, 2048), 1.1, 4),
     _row("softmax 1024^2, last axis", lambda m: lambda x: m.nn.softmax(x, 1), (1024, 1024), 1.7, 8),
     _row("softmax 1024^2, first axis", lambda m: lambda x: m.nn.softmax(x, 0), (1024, 1024), 1.4, 8),
+    _row("argmax 1024^2, last axis", lambda m: lambda x: m.np.argmax(x, 1), (1024, 1024), None, 4),
+    Workload("softmax 1024^2, bf16", "reductions", lambda m: lambda x: m.nn.softmax(x, -1),
+             lambda: arrays((1024, 1024), dtype=ml_dtypes.bfloat16), None, bytes=4.0 * MEGA),
     _row("log_softmax 128x10000", lambda m: m.nn.log_softmax, (128, 10000), None, 8),
     Workload("layernorm 1024^2", "reductions", layernorm,
              lambda: arrays((1024, 1024), (1024,), (1024,)), 2.5, bytes=8.0 * MEGA),

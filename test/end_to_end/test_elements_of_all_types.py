@@ -94,3 +94,29 @@ def test_reductions_round_once(dtype):
     with_nan = ones.at[7, 1].set(np.nan)
     largest = np.asarray(lamina.jit(lambda x: x.max(0))(with_nan), np.float32)
     np.testing.assert_array_equal(largest, [1, np.nan, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint32],
+                         ids=lambda t: np.dtype(t).name)  # fmt: skip
+@pytest.mark.parametrize("size", [1, 7, 16, 1000])
+def test_first_extremes_of_rows(dtype, size):
+    x = np.random.default_rng(size).integers(-3, 4, (9, size)).astype(dtype)
+    least, most = (-np.inf, np.inf) if x.dtype.kind != "i" and x.dtype.kind != "u" else (
+        np.iinfo(dtype).min, np.iinfo(dtype).max)  # fmt: skip
+    x[0], x[1] = least, most
+    if x.dtype.kind not in "iu":
+        x[2, size // 2 :] = np.nan
+        x[3, -1] = np.nan
+        x[4] = -0.0
+        x[4, size // 3] = 0.0
+    if dtype is np.int8:
+        truths = x > 2
+        where = lamina.jit(lambda x: [x.argmax(1), x.argmin(1)])(truths)
+        np.testing.assert_array_equal(where[0], truths.argmax(1))
+        np.testing.assert_array_equal(where[1], truths.argmin(1))
+    wide = x.astype(np.float64)
+    found = lamina.jit(lambda x: [x.argmax(1), x.argmin(1), x.max(1), x[5].argmax()])(x)
+    for got, expected in zip(
+        found, (wide.argmax(1), wide.argmin(1), wide.max(1), wide[5].argmax()), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(got, np.float64), expected)
