@@ -1,32 +1,44 @@
-"""Find where along rows the greatest or least element is by finding the element first.
+"""Find along rows the largest element first, then where it is: each is a loop over vectors.
 
-    %1:2 = reduce(%x init %low), (%iota init 0)       %m = reduce max %x
-      applies the better of two, or the first    ->   %w = select %x == broadcast %m, %iota, 2147483647
-    return %1#1                                       return reduce min %w
+    (_, %where) = reduce(%x, iota)             %most = reduce max (%x)
+      { the larger, or the earlier of    ->    %found = %x == %most or %x != %x
+        equals, with its index }               %where = reduce min (select %found, iota, greatest)
 
-A fold of pairs is one element after the other; these two are loops over vectors, the second over a
-row that is in cache. A NaN is better than any number: the first one's place is found. Leaves alone
-folds across rows, which are done for many columns at a time, those whose element is read, too, and
-all that are folded by another rule.
+and the same for the smallest. What a reduction picks is asked by trying it: its body compares and
+selects only, so that it can tell no more of two elements than which is less, equal or no number. Of
+several that are no numbers it may pick any; the first is found. Leaves alone reductions along other
+dimensions than the last, which go by columns, over vectors already, and those of indices that are
+more than positions.
 
 example: test/passes/stablehlo/find_extremes_first.mlir
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import ir
+from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.facts import defining, ints, made_by
+from lamina.passes.stablehlo.facts import ints, made_by, splat_of
 
-_LEAST_ROW = 32  # elements: fewer are found in order as soon
-_EXTREMES = {"GT": hlo.maximum, "LT": hlo.minimum}
+_FLOATS = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
+_NUMBERS = {"b": (0, 1), "i": (0, 1, 2), "u": (0, 1, 2)}
+_FLOAT_TYPES = ("bfloat16", "float16", "float32", "float64")
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
+    "GE": np.greater_equal,
+}  # fmt: skip
+_LOGIC: dict[str, Callable[..., Any]] = {
+    "stablehlo.and": np.logical_and, "stablehlo.or": np.logical_or, "stablehlo.not": np.logical_not,
+    "stablehlo.select": np.where,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,77 +48,113 @@ class FindExtremesFirst(Pass):
     only_with = frozenset(("stablehlo.reduce",))
 
     def run(self, module: ir.Module) -> None:
-        for op in list(find_ops(module, "stablehlo.reduce")):
-            direction = _direction(op)
-            if direction is not None:
-                with ir.InsertionPoint(op), op.location:
-                    op.results[1].replace_all_uses_with(_index(op, direction))
-                op.erase()
-                self.count("found first")
+        for op in find_ops(module, "stablehlo.reduce"):
+            if not _is_along_rows(op):
+                continue
+            for largest in (True, False):
+                if _starts_neutral(op, largest) and _picks(op, largest):
+                    with ir.InsertionPoint(op), op.location:
+                        most, where = _two_reductions(op, largest)
+                    op.results[0].replace_all_uses_with(most)
+                    op.results[1].replace_all_uses_with(where)
+                    op.erase()
+                    self.count("reductions")
+                    break
 
 
-def _direction(reduce: ir.Operation) -> str | None:
-    """Which element of a row it finds the index of; None if that is not what it does."""
-    if len(reduce.results) != 2 or next(iter(reduce.results[0].uses), None) is not None:
-        return None
-    values, places = reduce.operands[0], reduce.operands[1]
-    shape, dims = list(values.type.shape), ints(reduce, "dimensions")
-    iota = made_by(places, "stablehlo.iota")
-    if iota is None or dims != [len(shape) - 1] or not _LEAST_ROW <= shape[-1] < 2**31:
-        return None
-    if ir.IntegerAttr(iota.attributes["iota_dimension"]).value != dims[0]:
-        return None
+def _is_along_rows(op: ir.Operation) -> bool:
+    """Whether a reduction takes numbers and their positions along the last dimension."""
+    if len(op.results) != 2:
+        return False
+    values, positions = op.operands[0], op.operands[1]
+    shape = shape_of(values.type)
+    iota = made_by(positions, "stablehlo.iota")
+    last = len(shape) - 1
     dtype = dtype_of(values.type)
-    if dtype == np.bool_ or np.iinfo(dtype_of(places.type)).max < shape[-1]:
-        return None
-    block = reduce.regions[0].blocks[0]
-    found = [_expression(v, block) for v in block.operations[len(block.operations) - 1].operands]
-    is_integer = dtype.kind in "iu"
-    return next((d for d in _EXTREMES if found == _better(d, is_integer)), None)
-
-
-def _index(reduce: ir.Operation, direction: str) -> ir.Value:
-    values, places, init, _ = reduce.operands
-    shape, dims = list(values.type.shape), ints(reduce, "dimensions")
-    dtype, counted = dtype_of(values.type), dtype_of(places.type)
-    extreme = _EXTREMES[direction]
-    (found,) = hlo.reduce([values], [init], dims, lambda a, b: [extreme(a, b)])
-    spread = hlo.broadcast_in_dim(found, shape, range(len(shape) - 1))
-    is_found = hlo.compare(values, spread, "EQ")
-    if dtype.kind not in "iu":
-        is_found = hlo.or_(is_found, hlo.compare(values, values, "NE"))
-    nowhere = np.iinfo(counted).max
-    where = hlo.select(is_found, places, hlo.full(nowhere, shape, counted))
-    (first,) = hlo.reduce(
-        [where], [hlo.full(nowhere, (), counted)], dims, lambda a, b: [hlo.minimum(a, b)]
+    return (
+        iota is not None
+        and ints(op, "dimensions") == [last]
+        and ir.IntegerAttr(iota.attributes["iota_dimension"]).value == last
+        and 0 < shape[last] <= np.iinfo(dtype_of(positions.type)).max
+        and (dtype.kind in "biu" or dtype.name in _FLOAT_TYPES)
+        and [value.type.element_type for value in op.results]
+        == [value.type.element_type for value in (values, positions)]
     )
-    return first
 
 
-Expression = tuple[object, ...]
+def _starts_neutral(op: ir.Operation, largest: bool) -> bool:
+    """Whether a reduction begins with what no element loses against, at the first position."""
+    value, position = (splat_of(init) for init in list(op.operands)[2:])
+    return (
+        value is not None and position is not None and position == 0
+        and value == _worst(dtype_of(op.operands[0].type), largest)
+    )  # fmt: skip
 
 
-def _better(direction: str, is_integer: bool) -> list[Expression]:
-    """What a fold gives of a pair (value 0, index 1) and another (2, 3)."""
-    wins: Expression = (direction, 0, 2)
-    first: Expression = ("LT", 1, 3)
-    if not is_integer:
-        nan: Expression = ("NE", 0, 0)
-        wins = ("select", ("and", nan, ("NE", 2, 2)), first, ("or", wins, nan))
-    keeps = ("or", wins, ("and", ("EQ", 0, 2), first))
-    return [("select", wins, 0, 2), ("select", keeps, 1, 3)]
+def _worst(dtype: np.dtype, largest: bool) -> Any:
+    if dtype == np.bool_:
+        return not largest
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if largest else limits.max
+    return -np.inf if largest else np.inf
 
 
-def _expression(value: ir.Value, block: ir.Block) -> Expression | int | None:
-    """How a value is made from a block's arguments; None if not from them alone."""
-    op = defining(value)
-    if op is None:
-        return list(block.arguments).index(value)
-    if op.name == "stablehlo.constant":
-        return None
-    if op.name == "stablehlo.compare":
-        direction = str(op.attributes["comparison_direction"])
-        name = direction.removeprefix("#stablehlo<comparison_direction ").removesuffix(">")
-    else:
-        name = op.name.removeprefix("stablehlo.")
-    return (name, *(_expression(operand, block) for operand in op.operands))
+def _picks(op: ir.Operation, largest: bool) -> bool:
+    """Whether a body, of any two elements at different positions, picks the right one."""
+    numbers = _NUMBERS.get(dtype_of(op.operands[0].type).kind, _FLOATS)
+    pairs = np.array([(a, b, i) for a in numbers for b in numbers for i in (0, 1)], np.float64)
+    left, right, at = pairs.T
+    block = op.regions[0].blocks[0]
+    with np.errstate(invalid="ignore"):
+        found = _tried(block, dict(zip(block.arguments, (left, at, right, 1 - at), strict=True)))
+        if found is None:
+            return False
+        value, position = found
+        most = (np.maximum if largest else np.minimum)(left, right)
+        first = np.where(left == right, np.minimum(at, 1 - at), 1 - at)
+        expected = np.where((left != right) & ((left == most) | np.isnan(left)), at, first)
+    either = np.isnan(left) & np.isnan(right)
+    return np.array_equal(value, most, equal_nan=True) and bool(
+        np.all((position == expected) | either)
+    )
+
+
+def _tried(block: ir.Block, known: dict[ir.Value, Any]) -> list[Any] | None:
+    """What a body gives for arrays of arguments; None for one that does more than compare and select."""
+    for view in block.operations:
+        op = view.operation
+        if not all(value in known for value in op.operands):
+            return None
+        operands = [known[value] for value in op.operands]
+        if op.name == "stablehlo.return":
+            return operands
+        if op.name == "stablehlo.compare":
+            if "TOTALORDER" in str(op.attributes["compare_type"]):
+                return None
+            direction = stablehlo_ext.ComparisonDirectionAttr(op.attributes["comparison_direction"])
+            known[op.result] = _COMPARISONS[direction.value](*operands)
+        elif op.name in _LOGIC:
+            known[op.result] = _LOGIC[op.name](*operands)
+        else:
+            return None
+    return None
+
+
+def _two_reductions(op: ir.Operation, largest: bool) -> tuple[ir.Value, ir.Value]:
+    values, positions, start = list(op.operands)[:3]
+    shape, dtype, of = shape_of(values.type), dtype_of(positions.type), dtype_of(values.type)
+    dimension = len(shape) - 1
+    if of == np.bool_:  # bits have no vectors to compare
+        values, start = (hlo.convert(value, np.uint8) for value in (values, start))
+    better = hlo.maximum if largest else hlo.minimum
+    [most] = hlo.reduce([values], [start], [dimension], lambda a, b: [better(a, b)])
+    spread = hlo.broadcast_in_dim(most, shape, list(range(dimension)))
+    found = hlo.compare(values, spread, "EQ")
+    if of.kind not in "biu":
+        found = hlo.or_(found, hlo.compare(values, values, "NE"))
+    beyond = np.iinfo(dtype).max
+    place = hlo.select(found, positions, hlo.full(beyond, shape, dtype))
+    none = hlo.full(beyond, (), dtype)
+    [where] = hlo.reduce([place], [none], [dimension], lambda a, b: [hlo.minimum(a, b)])
+    return (hlo.convert(most, of) if of == np.bool_ else most), where

@@ -28,11 +28,10 @@ func.func @rows(%x: tensor<4x64xi32>) -> tensor<4xi32> {
 
 // -----
 
-// The last of equal ones is another rule, as is the element itself.
+// The last of equal ones is another rule.
 // CHECK-LABEL: func.func @others
 // CHECK: stablehlo.reduce({{.*}}), (
-// CHECK: stablehlo.reduce({{.*}}), (
-func.func @others(%x: tensor<4x64xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+func.func @others(%x: tensor<4x64xi32>) -> tensor<4xi32> {
   %i = stablehlo.iota dim = 1 : tensor<4x64xi32>
   %low = stablehlo.constant dense<-2147483648> : tensor<i32>
   %c = stablehlo.constant dense<0> : tensor<i32>
@@ -43,16 +42,38 @@ func.func @others(%x: tensor<4x64xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
     %8 = stablehlo.select %2, %p, %q : tensor<i1>, tensor<i32>
     stablehlo.return %7, %8 : tensor<i32>, tensor<i32>
   }
-  %w:2 = stablehlo.reduce(%x init: %low), (%i init: %c) across dimensions = [1] : (tensor<4x64xi32>, tensor<4x64xi32>, tensor<i32>, tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>)
-   reducer(%a: tensor<i32>, %b: tensor<i32>) (%p: tensor<i32>, %q: tensor<i32>)  {
-    %2 = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %3 = stablehlo.compare EQ, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %4 = stablehlo.compare LT, %p, %q, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  return %1#1 : tensor<4xi32>
+}
+
+// -----
+
+// As JAX lowers it; the element is read, too.
+// CHECK-LABEL: func.func @argmax
+// CHECK: %[[I:.*]] = stablehlo.iota dim = 1
+// CHECK: %[[MOST:.*]] = stablehlo.reduce(%arg0 init: {{.*}}) applies stablehlo.maximum across dimensions = [1]
+// CHECK: %[[SPREAD:.*]] = stablehlo.broadcast_in_dim %[[MOST]]
+// CHECK: %[[EQUAL:.*]] = stablehlo.compare EQ, %arg0, %[[SPREAD]]
+// CHECK: %[[NAN:.*]] = stablehlo.compare NE, %arg0, %arg0
+// CHECK: %[[FOUND:.*]] = stablehlo.or %[[EQUAL]], %[[NAN]]
+// CHECK: %[[PLACE:.*]] = stablehlo.select %[[FOUND]], %[[I]]
+// CHECK: %[[WHERE:.*]] = stablehlo.reduce(%[[PLACE]] init: {{.*}}) applies stablehlo.minimum across dimensions = [1]
+// CHECK: return %[[MOST]], %[[WHERE]]
+func.func @argmax(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %i = stablehlo.iota dim = 1 : tensor<4x8xi32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.reduce(%x init: %least), (%i init: %zero) across dimensions = [1] : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%m: tensor<i32>, %n: tensor<i32>) {
+    %0 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %1 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = stablehlo.or %0, %1 : tensor<i1>
+    %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.compare LT, %m, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
     %5 = stablehlo.and %3, %4 : tensor<i1>
     %6 = stablehlo.or %2, %5 : tensor<i1>
-    %7 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<i32>
-    %8 = stablehlo.select %6, %p, %q : tensor<i1>, tensor<i32>
-    stablehlo.return %7, %8 : tensor<i32>, tensor<i32>
+    %7 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<f32>
+    %8 = stablehlo.select %6, %m, %n : tensor<i1>, tensor<i32>
+    stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
   }
-  return %1#1, %w#0 : tensor<4xi32>, tensor<4xi32>
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xi32>
 }
