@@ -185,6 +185,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-pad-in-parts",  # after what packs its factors anyway
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
+    "linalg-take-rows-together",
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",

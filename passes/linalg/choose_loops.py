@@ -119,7 +119,8 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     block = _COLUMN_BLOCK
     if in_tasks and not outer:  # the blocks are all the tasks there can be
         block = min(block, max(_LEAST_COLUMN_BLOCK, generic.extents[inner] // _COLUMN_TASKS))
-        block = _register_block(generic, reduced, inner) or block
+        if reduces_plainly(generic, reduced, inner):
+            block = _REGISTER_BYTES // dtype_of(generic.outputs[0].type).itemsize
     if generic.extents[inner] <= block:
         return tuple(Loop(d) for d in [*outer, *reduced, inner])
     return (
@@ -130,21 +131,23 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     )
 
 
-def _register_block(generic: Generic, reduced: Sequence[int], inner: int) -> int:
-    """Columns of a plain sum, or the like, of arrays beyond the caches that are accumulated in
-    registers; 0 for other ops."""
+def reduces_plainly(generic: Generic, reduced: Sequence[int], inner: int) -> bool:
+    """Whether an op is a plain sum, or the like, down columns of arrays beyond the caches."""
     ops = [op.operation.name for op in generic.body.operations]
     if len(generic.outputs) != 1 or len(ops) > _MOST_IN_REGISTERS + 1:
-        return 0
+        return False
     if any(name.startswith("math.") or "div" in name or "index" in name for name in ops):
-        return 0
+        return False
     elements = {getattr(value.type, "element_type", value.type) for value in generic.body.arguments}
     width = dtype_of(generic.outputs[0].type).itemsize
     row = generic.extents[inner] * width
     rows = math.prod(generic.extents[d] for d in reduced)
-    if len(elements) > 1 or row % _LINE_BYTES or rows * row < _CACHED_BYTES or rows < _LEAST_ROWS:
-        return 0
-    return _REGISTER_BYTES // width
+    return (
+        len(elements) == 1
+        and row % _LINE_BYTES == 0
+        and rows * row >= _CACHED_BYTES
+        and rows >= _LEAST_ROWS
+    )
 
 
 def _innermost(generic: Generic) -> int:

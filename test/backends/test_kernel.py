@@ -55,7 +55,7 @@ def test_small_arrays_do_not():
 
 
 @pytest.mark.parametrize(
-    "shape", [(7,), (2048,), (3, 5), (512, 700), (2, 3, 4), (64, 33, 65), (300000,)]
+    "shape", [(7,), (2048,), (3, 5), (512, 700), (2, 3, 4), (64, 33, 65), (300000,), (264, 2064)]
 )
 @pytest.mark.parametrize("dimensions", ["first", "last", "all", "middle"])
 def test_sums(shape, dimensions):
