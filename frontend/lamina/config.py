@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _options: dict[str, Option] = {}
-_epoch = 0
 _listeners: list[Callable[[str], None]] = []
 
 

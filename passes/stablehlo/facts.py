@@ -41,8 +41,6 @@ COSTLY = _names(
 )
 """Element-wise ops of tens of instructions an element: never to be computed twice."""
 ELEMENTWISE = CHEAP | COSTLY
-MOVEMENT = _names("broadcast_in_dim reshape transpose slice reverse")
-"""Ops each of whose elements is one element of the operand, at an index known in advance."""
 COMMUTATIVE = _names("add multiply maximum minimum and or xor")
 TERMINATORS = frozenset(("stablehlo.return", "func.return"))
 CONTROL = _names("while if case")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-LARGEST_FACTOR = 13
-"""Lengths whose prime factors are not above this are composed of small transforms."""
-
 LONGEST_LANE = 8192
 """The longest transform that each vector lane does alone: its working set fits a cache."""
 

@@ -190,12 +190,6 @@ def tangent_or_zero(x: Any, out_aval: ShapedArray) -> Any:
     return x
 
 
-def check_consts_constant(tangents: Sequence[Any], error: type[Exception]) -> None:
-    """Raises where what a function closes over is being differentiated."""
-    if any(type(t) is not Zero for t in tangents):
-        raise error
-
-
 batched_call = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, True))
 """The jaxpr of such a call on batches: all its results are batched."""
 

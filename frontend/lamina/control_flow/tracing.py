@@ -108,8 +108,3 @@ def avals_of(leaves: Sequence[Any], what: str) -> list[ShapedArray]:
         except TypeError as e:
             raise TypeError(f"{what}: operand {i}: {e}") from None
     return avals
-
-
-def describe_types(avals: Sequence[ShapedArray]) -> str:
-    """For messages: f32[2], i32[]."""
-    return ", ".join(a.str_short() for a in avals)

@@ -12,7 +12,6 @@ from lamina.core.avals import ShapedArray
 from lamina.core.effects import NO_EFFECTS, Effects
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import UNKNOWN, SourceInfo, at_places
-from lamina.core.trace import get_aval
 
 
 class Var:
@@ -249,11 +248,6 @@ def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
 def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
     """A jaxpr without constants, closed."""
     return ClosedJaxpr(jaxpr, ())
-
-
-def literal_of(value: Any) -> Literal:
-    """A scalar value as a Literal of its own type."""
-    return Literal(value, get_aval(value))
 
 
 def all_equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:

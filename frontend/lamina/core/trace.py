@@ -209,9 +209,6 @@ def _numpy_aval(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 
-_int_aval: dict[np.dtype, ShapedArray] = {}
-
-
 def _python_aval(kind: type) -> Callable[[Any], ShapedArray]:
     cache: dict[np.dtype, ShapedArray] = {}
 

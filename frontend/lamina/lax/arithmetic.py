@@ -202,7 +202,6 @@ rem_p: Primitive = elementwise(
 
 
 # ---- powers ------------------------------------------------------------------------------------
-_BASE = INEXACT
 _EXPONENT = accepted("integer", "floating", "complexfloating")
 
 

@@ -14,7 +14,6 @@ from lamina.numpy.promotion import DTypeLike, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
 
 dtype = np.dtype
-_PYTHON = tuple(dtypes.PYTHON_SCALARS)
 
 
 def finfo(dtype: DTypeLike) -> Any:
