@@ -30,10 +30,10 @@ from lamina.passes.linalg.contraction import (
     rows_of_block,
 )
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
+from lamina.passes.linalg.factor_copies import laid_out
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.register_blocks import (
     Block,
-    Factor,
     emit_block,
     load_vector,
     moved,
@@ -42,9 +42,7 @@ from lamina.passes.linalg.register_blocks import (
 )
 from lamina.passes.linalg.structure import (
     PART,
-    coefficient,
     generics_on_buffers,
-    make_generic,
     part_of,
     read_generic,
     sole_fill,
@@ -90,9 +88,7 @@ class BlockContractions(Pass):
             if contraction is None:
                 continue
             op = contraction.generic.op
-            if contraction.packs:
-                with ir.InsertionPoint(_outermost(op, contraction.b.buffer)), op.location:
-                    contraction = _packed(contraction)
+            contraction = laid_out(contraction)
             emitter = _Emitter(contraction, self)
             with ir.InsertionPoint(emitter.last), op.location:
                 emitter.emit()
@@ -101,41 +97,6 @@ class BlockContractions(Pass):
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
                 temporary.owner.erase()
             self.count("blocked")
-
-
-def _outermost(op: ir.Operation, value: ir.Value) -> ir.Operation:
-    """The op farthest out around this one, or itself, in front of which a value is known."""
-    known = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
-    while op.block != known and op.parent.name != "func.func":
-        op = op.parent
-    return op
-
-
-def _packed(contraction: Contraction) -> Contraction:
-    """The contraction with its second factor copied to where its columns are contiguous."""
-    generic, b = contraction.generic, contraction.b
-    used = [
-        d
-        for d in (*contraction.around, *contraction.reduced)
-        if any(coefficient(expression, d) for expression in b.map.results)
-    ]
-    order = [*used, contraction.column]
-    shape = [generic.extents[d] for d in order]
-    buffer = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
-    rank = len(order)
-    places = {d: ir.AffineDimExpr.get(place) for place, d in enumerate(order)}
-    # Of the contraction's dimensions, those that the factor does not use may be anything.
-    unused = ir.AffineConstantExpr.get(0)
-    renaming = ir.AffineMap.get(rank, 0, [places.get(d, unused) for d in range(generic.rank)])
-    source = ir.AffineMap.get(rank, 0, [e.compose(renaming) for e in b.map.results])
-    copy = make_generic(
-        [b.buffer], [buffer], [source, ir.AffineMap.get_identity(rank)], [False] * rank
-    )
-    block = copy.regions[0].blocks.append(contraction.element, contraction.element)
-    with ir.InsertionPoint(block):
-        ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
-    map_ = ir.AffineMap.get(generic.rank, 0, [ir.AffineDimExpr.get(d) for d in order])
-    return replace(contraction, b=Factor(buffer, map_), packs=False)
 
 
 class _Emitter:

@@ -2,7 +2,7 @@
 
 Of the dimensions, the column is contiguous in c and absent from a (b is contiguous along it, or is
 laid out so first); the row is absent from b; other parallel dimensions, batches among them, are
-walked around the blocks.
+walked around the blocks. Factors of narrower floats are widened before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
 
 _BITS_OF = {"f32": 32, "f64": 64}
+_BODIES = (("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi"))
+WIDENINGS = {"arith.extsi": True, "arith.extui": False, "arith.extf": True}
+"""Ops that widen a number, and whether they take it for one with a sign."""
 # Fewer are left to plain loops, where there is nothing to gain, or, where a factor has to be laid out,
 # more to lose than to gain, unless that is one tile in registers.
 _LEAST_PRODUCTS = 256
@@ -85,15 +88,18 @@ def read_contraction(generic: Generic) -> Contraction | None:
     c = operands[2]
     for a, b in ((operands[0], operands[1]), (operands[1], operands[0])):
         found = with_roles(generic, a, b, c)
-        if found is not None and (not found.packs or _pays_to_pack(found)):
+        if found is not None and _pays_to_lay_out(found):
             return found
     return None
 
 
-def _pays_to_pack(contraction: Contraction) -> bool:
-    shape = ir.MemRefType(contraction.b.buffer.type).shape
-    is_tile = all(size in (1, _TILE) for size in shape)
-    return contraction.products >= _LEAST_TO_PACK or is_tile
+def _pays_to_lay_out(contraction: Contraction) -> bool:
+    if contraction.products >= _LEAST_TO_PACK:
+        return True
+    a, b = (ir.MemRefType(factor.buffer.type) for factor in (contraction.a, contraction.b))
+    if not a.element_type == b.element_type == contraction.element:
+        return False
+    return not contraction.packs or all(size in (1, _TILE) for size in b.shape)
 
 
 def with_roles(generic: Generic, a: Factor, b: Factor, c: Factor) -> Contraction | None:
@@ -162,18 +168,31 @@ def _stride(factor: Factor, dimension: int) -> int:
     return stride_along(factor.buffer, factor.map, dimension)
 
 
-def _multiplies_and_adds(generic: Generic) -> bool:
-    """Whether the body is c + a * b, on f32 or f64."""
-    if len(generic.inputs) != 2 or len(generic.outputs) != 1 or not any(generic.reductions):
-        return False
-    names = [op.operation.name for op in generic.body.operations]
-    if names != ["arith.mulf", "arith.addf", "linalg.yield"]:
-        return False
+def widenings_in(generic: Generic) -> list[str | None] | None:
+    """The op that widens each input in a body that is c + a * b; None for another body."""
+    body = [op.operation for op in generic.body.operations]
+    if tuple(op.name for op in body[-3:-1]) not in _BODIES or len(generic.inputs) != 2:
+        return None
+    *widened, multiply, add, end = body
     left, right, total = generic.body.arguments
-    multiply, add, end = (op.operation for op in generic.body.operations)
-    return (
-        str(total.type) in _BITS_OF
-        and set(multiply.operands) == {left, right}
-        and set(add.operands) == {total, multiply.results[0]}
-        and end.operands[0] == add.results[0]
-    )
+    values: dict[ir.Value, tuple[ir.Value, str | None]]
+    values = {left: (left, None), right: (right, None)}
+    for op in widened:
+        if op.name not in WIDENINGS or op.operands[0] not in (left, right):
+            return None
+        values[op.results[0]] = (op.operands[0], op.name)
+    used = dict(values[operand] for operand in multiply.operands if operand in values)
+    if set(used) != {left, right}:
+        return None
+    if set(add.operands) != {total, multiply.results[0]} or end.operands[0] != add.results[0]:
+        return None
+    return [used[left], used[right]]
+
+
+def _multiplies_and_adds(generic: Generic) -> bool:
+    """Whether the body is c + a * b, on f32 or f64, whose factors may be narrower floats."""
+    if len(generic.outputs) != 1 or not any(generic.reductions):
+        return False
+    if str(ir.ShapedType(generic.outputs[0].type).element_type) not in _BITS_OF:
+        return False
+    return widenings_in(generic) is not None

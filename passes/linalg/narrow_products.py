@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
-from lamina.passes.linalg.contraction import Contraction, with_roles
+from lamina.passes.linalg.contraction import WIDENINGS, Contraction, widenings_in, with_roles
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     Generic,
@@ -22,8 +22,6 @@ from lamina.passes.linalg.structure import (
 
 _LEAST_PRODUCTS = 32_768
 _LEAST_ROWS, _LEAST_COLUMNS, _LEAST_DEPTH = 8, 16, 16
-_BODIES = {"i32": ("arith.muli", "arith.addi"), "f32": ("arith.mulf", "arith.addf")}
-_WIDENINGS = {"arith.extsi": True, "arith.extui": False, "arith.extf": True}
 _NARROW = {"i32": "i8", "f32": "bf16"}
 
 
@@ -67,15 +65,15 @@ def read_narrow_product(generic: Generic) -> NarrowProduct | None:
     if not all(isinstance(v.type, ir.MemRefType) for v in (*generic.inputs, output)):
         return None
     element = str(ir.MemRefType(output.type).element_type)
-    widenings = _widenings_in(generic, element)
-    if widenings is None:
+    widenings = widenings_in(generic)
+    if element not in _NARROW or widenings is None:
         return None
     factors = []
     for value, map_, widening in zip(generic.inputs, generic.input_maps, widenings, strict=True):
         found = (
             _widened_before(generic, Factor(value, map_))
             if widening is None
-            else NarrowFactor(Factor(value, map_), _WIDENINGS[widening], None)
+            else NarrowFactor(Factor(value, map_), WIDENINGS[widening], None)
         )
         if found is None:
             return None
@@ -100,27 +98,6 @@ def _is_worth_it(product: NarrowProduct) -> bool:
     )
 
 
-def _widenings_in(generic: Generic, element: str) -> list[str | None] | None:
-    """The op that widens each input in a body that is c + a * b; None for another body."""
-    body = [op.operation for op in generic.body.operations]
-    if tuple(op.name for op in body[-3:-1]) != _BODIES.get(element):
-        return None
-    *widened, multiply, add, end = body
-    left, right, total = generic.body.arguments
-    values: dict[ir.Value, tuple[ir.Value, str | None]]
-    values = {left: (left, None), right: (right, None)}
-    for op in widened:
-        if op.name not in _WIDENINGS or op.operands[0] not in (left, right):
-            return None
-        values[op.results[0]] = (op.operands[0], op.name)
-    used = dict(values[operand] for operand in multiply.operands if operand in values)
-    if set(used) != {left, right}:
-        return None
-    if set(add.operands) != {total, multiply.results[0]} or end.operands[0] != add.results[0]:
-        return None
-    return [used[left], used[right]]
-
-
 def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
     """What a factor is a widened copy of, if a generic in front wrote it as that and what that
     reads has not changed since."""
@@ -133,7 +110,7 @@ def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
         return None
     widening = read_generic(writers[0])
     body = [op.operation for op in widening.body.operations]
-    if len(widening.inputs) != 1 or len(body) != 2 or body[0].name not in _WIDENINGS:
+    if len(widening.inputs) != 1 or len(body) != 2 or body[0].name not in WIDENINGS:
         return None
     if body[0].operands[0] != widening.body.arguments[0] or any(widening.reductions):
         return None
@@ -145,7 +122,7 @@ def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
     map_ = ir.AffineMap.get(
         product.rank, 0, [e.compose(factor.map) for e in widening.input_maps[0].results]
     )
-    return NarrowFactor(Factor(source, map_), _WIDENINGS[body[0].name], writers[0])
+    return NarrowFactor(Factor(source, map_), WIDENINGS[body[0].name], writers[0])
 
 
 def _writes(op: ir.Operation, buffer: ir.Value) -> bool:

@@ -14,7 +14,7 @@ size: of those with up to `part_bytes` of temporaries one that copies little twi
 innermost dimension of the copy stays whole.
 
 Leaves alone: padded copies of less than `least_bytes`, those of which no part fits, those spread by
-steps (the gradient of a convolution in steps) or read by way of a view (groups), and those of
+steps or read by way of a view, and those of
 products whose other factor is larger than `other_bytes`, which would be read again for each part.
 
 example: test/passes/linalg/pad_in_parts.mlir

@@ -29,6 +29,15 @@ VARIANTS: dict[str, tuple[Any, ...]] = {
     "no features": ((2, 5, 6, 0), (3, 3, 0, 5), (1, 1), "SAME", NHWC, {}),
     "ones": ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), "SAME", NHWC, {}),
     "no window fits": ((1, 2, 2, 1), (3, 3, 1, 1), (1, 1), "VALID", NHWC, {}),
+    "spread": ((2, 5, 4, 8), (4, 3, 8, 6), (1, 1), ((2, 2), (1, 3)), NHWC, {"lhs_dilation": (2, 2)}),
+    "far spread": ((2, 3, 4, 3), (2, 1, 3, 5), (1, 1), ((1, 0), (-1, 4)), NHWC,
+        {"lhs_dilation": (3, 4)}),
+    "spread groups": ((2, 4, 6, 4), (3, 3, 2, 6), (1, 1), ((0, 0), (1, 0)), NHWC,
+        {"lhs_dilation": (1, 3), "feature_group_count": 2}),
+    "far steps": ((2, 17, 16, 3), (3, 4, 3, 16), (4, 3), "SAME", NHWC, {}),
+    "points in steps": ((2, 7, 8, 4), (1, 1, 4, 5), (2, 3), "VALID", NHWC, {}),
+    "channels first": ((2, 16, 9, 10), (24, 16, 3, 3), (1, 1), "SAME", NCHW, {}),
+    "channels first, steps": ((2, 16, 18, 17), (24, 16, 3, 3), (2, 2), "SAME", NCHW, {}),
     "odd": ((1, 6, 5, 7), (3, 1, 7, 37), (1, 1), "SAME", ("NHWC", "HWIO", "NCHW"), {}),
 }  # fmt: skip
 FEW = ["groups", "by channel", "dilated", "no space"]
@@ -56,7 +65,9 @@ def _apply(m: Any, name: str, result: Any) -> Any:
     [
         ("float32", None, [*VARIANTS], 2e-5),
         ("complex64", None, FEW, 2e-5),
-        ("bfloat16", None, ["by channel", "no space"], 0.05),
+        ("bfloat16", None, ["by channel", "no space", "channels first", "far steps"], 0.05),
+        ("float16", None, ["channels first", "spread"], 0.01),
+        ("float64", None, ["spread", "far spread", "channels first, steps"], 1e-12),
         ("bfloat16", "float32", ["groups", "no space"], 0.05),
         ("float16", "float32", ["dilated"], 5e-3),
     ],

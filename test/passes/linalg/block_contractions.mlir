@@ -185,3 +185,24 @@ func.func @written_between(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %d: mem
   }
   return
 }
+
+// Factors of narrower floats are widened before, each once.
+// CHECK-LABEL: func.func @narrow
+// CHECK: %[[B:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: %[[A:.*]] = memref.alloc() : memref<18x64xf32>
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: vector.load %[[B]]{{.*}} vector<16xf32>
+// CHECK: memref.load %[[A]]
+// CHECK: vector.fma
+func.func @narrow(%a: memref<18x64xbf16>, %b: memref<64x32xbf16>, %c: memref<18x32xf32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xbf16>, memref<64x32xbf16>) outs(%c : memref<18x32xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.addf %z, %2 : f32
+    linalg.yield %3 : f32
+  }
+  return
+}
