@@ -123,7 +123,7 @@ class _Parts:
             op.name,
             results=[ir.RankedTensorType.get(_sizes(box), of.element_type)],
             operands=operands,
-            attributes={named.name: named.attr for named in op.attributes},
+            attributes={name: op.attributes[name] for name in op.attributes},
         ).result
 
     def _constant(self, op: ir.Operation, box: Box) -> ir.Value:

@@ -55,3 +55,14 @@ func.func @alone(%x: tensor<100xf32>, %y: tensor<50x2xf32>) -> (tensor<199xf32>,
   %c = stablehlo.concatenate %y, %y, dim = 1 : (tensor<50x2xf32>, tensor<50x2xf32>) -> tensor<50x4xf32>
   return %p, %c : tensor<199xf32>, tensor<50x4xf32>
 }
+
+// -----
+
+// What an op is told goes with its parts.
+// CHECK-LABEL: func.func @compared
+// CHECK-COUNT-2: stablehlo.compare{{ +}}EQ, {{.*}} -> tensor<{{2|3}}xi1>
+func.func @compared(%a: tensor<2xi32>, %b: tensor<3xi32>, %c: tensor<5xi32>) -> tensor<5xi1> {
+  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<2xi32>, tensor<3xi32>) -> tensor<5xi32>
+  %1 = stablehlo.compare EQ, %0, %c : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  return %1 : tensor<5xi1>
+}
