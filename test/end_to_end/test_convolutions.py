@@ -67,7 +67,6 @@ def _apply(m: Any, name: str, result: Any) -> Any:
         ("complex64", None, FEW, 2e-5),
         ("bfloat16", None, ["by channel", "no space", "channels first", "far steps"], 0.05),
         ("float16", None, ["channels first", "spread"], 0.01),
-        ("float64", None, ["spread", "far spread", "channels first, steps"], 1e-12),
         ("bfloat16", "float32", ["groups", "no space"], 0.05),
         ("float16", "float32", ["dilated"], 5e-3),
     ],
