@@ -116,7 +116,11 @@ def library_wins(gemm: Gemm, element: str) -> bool:
 
 def _is_skinny(gemm: Gemm, element: str) -> bool:
     least, most = sorted((gemm.m, gemm.n))
-    if element not in ("f32", "f64") or least > _SKINNY or most * gemm.k < _LEAST_SKINNY:
+    if element not in ("f32", "f64") or least > _SKINNY:
+        return False
+    if most == 1:
+        return True  # a sum
+    if most * gemm.k < _LEAST_SKINNY:
         return False
     if gemm.n == 1 and gemm.a.transposed and gemm.m <= _SKINNY:
         return False  # a few sums side by side

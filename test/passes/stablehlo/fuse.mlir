@@ -153,6 +153,16 @@ func.func @rows(%x: tensor<4x512xf32>, %y: tensor<512x512xf32>) -> (tensor<4x512
 
 // -----
 
+// One sum of products is a reduction of ours, of any length.
+// CHECK-LABEL: func.func @dot
+// CHECK: func.func private @fused_dot_general_0{{.*}}lamina.kind = "output"
+func.func @dot(%x: tensor<100000xf32>, %y: tensor<100000xf32>) -> tensor<f32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<100000xf32>, tensor<100000xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
 // Equal kernels exist once; updates happen in place, in a buffer of their own if it is a constant.
 // CHECK-LABEL: func.func @updates
 func.func @updates(%x: tensor<100xf32>, %u: tensor<2xf32>, %i: tensor<i32>, %j: tensor<i32>) -> (tensor<100xf32>, tensor<100xf32>) {
