@@ -103,5 +103,7 @@ WORKLOADS = [
     _attention((1, 8, 2048, 64), None, gradient=True),
     _attention((1, 8, 2048, 64), None, dtype="bfloat16"),
     _attention((1, 8, 2048, 64), None, gradient=True, dtype="bfloat16"),
+    Workload("dot of 100K", "products", lambda m: m.np.dot,
+             lambda: arrays((100_000,), (100_000,)), bytes=8e5),
     Workload("86,000 3x3 solves", "products", lambda m: m.np.linalg.solve, _solves, 2.5),
 ]  # fmt: skip
