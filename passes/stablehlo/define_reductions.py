@@ -21,6 +21,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import reducer_of
+from lamina.passes.stablehlo.scan_order import Scan
 
 _IN_F32 = ("stablehlo.add", "stablehlo.multiply", "stablehlo.maximum", "stablehlo.minimum")
 
@@ -51,7 +52,10 @@ class DefineReductions(Pass):
 
 
 def _is_narrow(op: ir.Operation) -> bool:
-    """Whether a reduction combines floats of up to 16 bits by a single op that rounds less in f32."""
+    """Whether a reduction combines floats of up to 16 bits by a single op that rounds less in f32.
+    Scans, which are kernels of their own, see to that themselves."""
+    if op.name == "stablehlo.reduce_window" and Scan.of(op, in_kernel=True) is not None:
+        return False
     dtype = dtype_of(op.results[0].type)
     is_small_float = "float" in dtype.name and dtype.itemsize <= 2
     return is_small_float and reducer_of(op) in _IN_F32
