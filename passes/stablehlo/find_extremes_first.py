@@ -7,8 +7,9 @@
 and the same for the smallest. What a reduction picks is asked by trying it: its body compares and
 selects only, so that it can tell no more of two elements than which is less, equal or no number. Of
 several that are no numbers it may pick any; the first is found. Leaves alone reductions along other
-dimensions than the last, which go by columns, over vectors already, and those of indices that are
-more than positions.
+dimensions than the last, which go by columns, over vectors already, those of indices that are
+more than positions, and those of floats that are computed on the way: they are computed in both loops,
+and need not be rounded alike, by which none would be found again.
 
 example: test/passes/stablehlo/find_extremes_first.mlir
 """
@@ -26,7 +27,7 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.facts import ints, made_by, splat_of
+from lamina.passes.stablehlo.facts import defining, ints, made_by, splat_of
 
 _FLOATS = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
 _NUMBERS = {"b": (0, 1), "i": (0, 1, 2), "u": (0, 1, 2)}
@@ -49,7 +50,7 @@ class FindExtremesFirst(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "stablehlo.reduce"):
-            if not _is_along_rows(op):
+            if not _is_along_rows(op) or not _is_same_twice(op.operands[0]):
                 continue
             for largest in (True, False):
                 if _starts_neutral(op, largest) and _picks(op, largest):
@@ -80,6 +81,37 @@ def _is_along_rows(op: ir.Operation) -> bool:
         and [value.type.element_type for value in op.results]
         == [value.type.element_type for value in (values, positions)]
     )
+
+
+def _is_same_twice(value: ir.Value) -> bool:
+    """Whether each computation of a value gives the same bits: it is read, moved, chosen or counted, or
+    one operation is rounded, which nothing can be contracted with. Matrix products are done once."""
+    work, seen = [(value, True)], set()
+    while work:
+        at, may_round = work.pop()
+        op = defining(at)
+        if op is None or (at, may_round) in seen:
+            continue
+        seen.add((at, may_round))
+        if op.name in _STORED and len(op.results[0].type.shape) > 1:
+            continue
+        if dtype_of(at.type).kind not in "biu" and op.name not in _EXACT:
+            if op.name not in _ROUNDED or not may_round:
+                return False
+            may_round = False
+        work += [(operand, may_round) for operand in op.operands]
+    return True
+
+
+_STORED = ("stablehlo.dot_general", "stablehlo.convolution")
+_EXACT = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "abs bitcast_convert broadcast_in_dim clamp concatenate constant convert dynamic_slice gather imag"
+        " iota maximum minimum negate pad real reshape reverse select slice transpose"
+    ).split()
+)
+_ROUNDED = frozenset(f"stablehlo.{name}" for name in ("add", "divide", "multiply", "subtract"))
 
 
 def _starts_neutral(op: ir.Operation, largest: bool) -> bool:

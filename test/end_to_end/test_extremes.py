@@ -48,3 +48,17 @@ def test_the_first_nan_is_found(dtype):
         got = found(name, x, 1)
         np.testing.assert_array_equal(got[1:], [50, 0, 99, 0, 0])
     assert np.isnan(np.asarray(jnp.max(x, 1))[1:5].astype(np.float32)).all()
+
+
+def test_what_is_computed_twice_is_found() -> None:
+    """Distances that one loop rounds as another need not: the nearest of few centres, for several sets."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1000, 2)).astype(np.float32)
+    sets = rng.normal(size=(6, 8, 2)).astype(np.float32)
+
+    def nearest(centres: Any) -> Any:
+        return jnp.argmin(jnp.sum((points[:, None] - centres[None]) ** 2, axis=-1), axis=1)
+
+    got = lamina.jit(lamina.vmap(nearest))(sets)
+    distances = ((points[None, :, None] - sets[:, None]) ** 2).sum(-1)
+    np.testing.assert_array_equal(got, distances.argmin(2))

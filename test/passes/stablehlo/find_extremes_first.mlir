@@ -77,3 +77,54 @@ func.func @argmax(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
   }
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xi32>
 }
+
+// -----
+
+// Computed in two loops, a distance may be rounded in two ways. A product and what is added to it is not.
+// CHECK-LABEL: func.func @distances
+// CHECK: stablehlo.reduce({{.*}}), (
+// CHECK-LABEL: func.func @scores
+// CHECK: applies stablehlo.maximum across dimensions = [1]
+func.func @distances(%x: tensor<4x64xf32>, %y: tensor<4x64xf32>) -> tensor<4xi32> {
+  %i = stablehlo.iota dim = 1 : tensor<4x64xi32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %d = stablehlo.subtract %x, %y : tensor<4x64xf32>
+  %s = stablehlo.multiply %d, %d : tensor<4x64xf32>
+  %1:2 = stablehlo.reduce(%s init: %low), (%i init: %c) across dimensions = [1] : (tensor<4x64xf32>, tensor<4x64xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%p: tensor<i32>, %q: tensor<i32>)  {
+    %2 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %n = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %g = stablehlo.or %2, %n : tensor<i1>
+    %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.compare LT, %p, %q, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %5 = stablehlo.and %3, %4 : tensor<i1>
+    %6 = stablehlo.or %g, %5 : tensor<i1>
+    %7 = stablehlo.select %g, %a, %b : tensor<i1>, tensor<f32>
+    %8 = stablehlo.select %6, %p, %q : tensor<i1>, tensor<i32>
+    stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+  }
+  return %1#1 : tensor<4xi32>
+}
+
+func.func @scores(%x: tensor<4x8xf32>, %w: tensor<8x64xf32>, %y: tensor<4x64xf32>) -> tensor<4xi32> {
+  %i = stablehlo.iota dim = 1 : tensor<4x64xi32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x64xf32>) -> tensor<4x64xf32>
+  %s = stablehlo.add %d, %y : tensor<4x64xf32>
+  %1:2 = stablehlo.reduce(%s init: %low), (%i init: %c) across dimensions = [1] : (tensor<4x64xf32>, tensor<4x64xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%p: tensor<i32>, %q: tensor<i32>)  {
+    %2 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %n = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %g = stablehlo.or %2, %n : tensor<i1>
+    %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.compare LT, %p, %q, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %5 = stablehlo.and %3, %4 : tensor<i1>
+    %6 = stablehlo.or %g, %5 : tensor<i1>
+    %7 = stablehlo.select %g, %a, %b : tensor<i1>, tensor<f32>
+    %8 = stablehlo.select %6, %p, %q : tensor<i1>, tensor<i32>
+    stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+  }
+  return %1#1 : tensor<4xi32>
+}
