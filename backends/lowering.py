@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE
+from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE, ONLY_ON_CPUS
 from lamina.dialects.vendors import ir, rewrite
 from lamina.passes.base import CompileError
 from lamina.passes.pipeline import Pipeline
@@ -16,7 +16,7 @@ def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
     """Functions of StableHLO ops -> linalg on tensors, for any backend. `source` is the text."""
     if "?" in source:
         check_shapes(module)
-    run_pipeline(preparing(source) + CPU_KERNEL_LINALG, module)
+    run_pipeline(preparing(source, backend) + CPU_KERNEL_LINALG, module)
     _check_lowered(module, ("stablehlo.", "chlo."), backend)
 
 
@@ -31,9 +31,11 @@ def _pipeline(stages: tuple[str, ...]) -> Pipeline:
     return Pipeline.of(*stages)
 
 
-def preparing(source: str) -> tuple[str, ...]:
-    """What must be done before with a kernel of this text."""
-    return tuple(stage for word, stage in CPU_KERNEL_PREPARE if word in source)
+def preparing(source: str, backend: str) -> tuple[str, ...]:
+    """What must be done before with a kernel of this text, for "CPU" or "CUDA"."""
+    left_out = () if backend == "CPU" else ONLY_ON_CPUS
+    stages = (stage for word, stage in CPU_KERNEL_PREPARE if word in source)
+    return tuple(stage for stage in stages if stage not in left_out)
 
 
 def check_shapes(module: ir.Module) -> None:

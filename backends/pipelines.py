@@ -122,7 +122,8 @@ CPU_KERNEL_PREPARE = (
     ("x0x", "stablehlo-drop-empty-tensors"),
     ("xui", "stablehlo-widen-unsigned-operands"),
     ("stablehlo.dot_general", "stablehlo-define-contractions"),
-    ("stablehlo.convolution", "stablehlo-define-contractions,stablehlo-lower-convolutions"),
+    ("stablehlo.convolution", "stablehlo-define-contractions"),
+    ("stablehlo.convolution", "stablehlo-lower-convolutions"),
     ("stablehlo.reduce", "stablehlo-define-reductions"),
     ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
     ("ui64>", "stablehlo-bound-indices"),
@@ -138,6 +139,9 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),
 )
+
+# Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps.
+ONLY_ON_CPUS = ("stablehlo-lower-convolutions",)
 
 # Kernels that are written as loops on buffers, or for each part of their result, by a word of their
 # text: before all else is done, and lowered with what that leaves of StableHLO.

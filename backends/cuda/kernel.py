@@ -137,7 +137,7 @@ def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
         run_pipeline(_for_target(CUDA_KERNEL_WRITTEN, target), module)
     elif written_op(function) is not None and not is_attention(function):
         check_shapes(module)
-        before = [stage for stage in preparing(source) if stage not in CUDA_NOT_BEFORE_WRITTEN]
+        before = [stage for stage in preparing(source, "CUDA") if stage not in CUDA_NOT_BEFORE_WRITTEN]
         run_pipeline(tuple(before), module)
         texts = {"linalg": str(module)}
         run_pipeline(_for_target(CUDA_KERNEL_WRITTEN, target), module)
