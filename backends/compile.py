@@ -79,15 +79,14 @@ def compile_module(
     text = to_text(module, debug_info=True)
     if "dense_resource<" in text:
         module = parse(inline_resources(text))
-    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
-        workers.prepare()
-    source = to_bytecode(module)
     if store is not None:
         key = artifact_key(to_bytecode(module, debug_info=False), target, name)
         found = _stored(store, key)
         if found is not None:
             return Compilation(found, from_cache=True)
-    artifact = _compiled(working_copy(module), source, text, target, name, store)
+    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
+        workers.prepare()
+    artifact = _compiled(working_copy(module), to_bytecode(module), text, target, name, store)
     if store is not None:
         store.put(_KIND, key, artifact.to_bytes())
     return Compilation(artifact, from_cache=False)

@@ -22,6 +22,13 @@ def index(value: int) -> ir.Value:
     return ir.Operation.create("arith.constant", results=[of], attributes=attributes).result
 
 
+def constant_of(value: ir.Value) -> int | None:
+    """The number that a value of type index is, if that is known."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
+        return None
+    return ir.IntegerAttr(value.owner.operation.attributes["value"]).value
+
+
 def add(a: ir.Value, b: ir.Value) -> ir.Value:
     """The sum of two indices."""
     return ir.Operation.create("arith.addi", results=[a.type], operands=[a, b]).result
@@ -64,13 +71,8 @@ def for_range(
 
 
 def _is_one_step(low: ir.Value, high: ir.Value, step: int) -> bool:
-    first, end = (value.owner for value in (low, high))
-    if isinstance(first, ir.Block) or isinstance(end, ir.Block):
-        return False
-    if first.name != "arith.constant" or end.name != "arith.constant":
-        return False
-    start, stop = (ir.IntegerAttr(op.attributes["value"]).value for op in (first, end))
-    return 0 < stop - start <= step
+    start, stop = constant_of(low), constant_of(high)
+    return start is not None and stop is not None and 0 < stop - start <= step
 
 
 def for_steps(

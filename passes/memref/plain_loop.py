@@ -10,6 +10,7 @@ from typing import Literal
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import is_buffer
+from lamina.passes.loops import constant_of
 
 Kind = Literal["linear", "vector", "carried"]
 """What a value of a loop's body is: the loop's variable plus what stays the same, one of the elements
@@ -151,13 +152,6 @@ def in_place(loop: PlainLoop) -> bool:
 
 def _block_of(value: ir.Value) -> ir.Block:
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
-
-
-def constant_of(value: ir.Value) -> int | None:
-    """The number that a value of type index is, if that is known."""
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(value.owner.operation.attributes["value"]).value
 
 
 def _trips(op: ir.Operation) -> int | None:

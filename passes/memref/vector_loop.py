@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.passes.copies import copied
-from lamina.passes.loops import index
+from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
-from lamina.passes.memref.plain_loop import PlainLoop, Step, constant_of
+from lamina.passes.memref.plain_loop import PlainLoop, Step
 
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
 _OF_FUNCTION = 20
