@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import lamina
-from lamina.backends import stages
 
+pytestmark = pytest.mark.usefixtures("gradients_of_any_size")
 _R = np.random.default_rng(0)
 
 
@@ -109,15 +109,6 @@ def _gradient(m: Any, way: Any) -> Any:
         return m.numpy.sum(m.numpy.sin(way(m, q, k, v, *others)))
 
     return m.jit(m.grad(loss, (0, 1, 2)))
-
-
-@pytest.fixture(autouse=True)
-def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let few scores be worth a kernel of their gradient."""
-    name = next(stage for stage in stages.STABLEHLO_FUSE if "attention-gradient" in stage)
-    bare = name.split("{")[0]
-    fuse = tuple(bare if stage == name else stage for stage in stages.STABLEHLO_FUSE)
-    monkeypatch.setattr(stages, "STABLEHLO_FUSE", fuse)
 
 
 @pytest.mark.parametrize(("way", "arguments"), _WAYS)

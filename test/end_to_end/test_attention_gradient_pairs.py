@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax
 import ml_dtypes
 import numpy as np
 import pytest
+from attention_on_cpus import TARGETS
 
 import lamina
-from lamina.backends import stages
 from lamina.backends import target as targets
 
-_HOST = targets.Target.host()
-
-
-def _without(*names: str) -> targets.Target:
-    """This machine as one that lacks some features."""
-    features = _HOST.features
-    for name in names:
-        features = features.replace(f"+{name}", f"-{name}")
-    return replace(_HOST, features=features)
-
-
-_TARGETS = {
-    "host": _HOST,
-    "rounds in integers": _without("avx512bf16"),
-    "f32": _without("amx-bf16"),
-}
+pytestmark = pytest.mark.usefixtures("gradients_of_any_size")
 # Names of the operands' and the result's dimensions, extents (q queries, k keys, of widths d and e), and
 # which keys are seen.
 _CASES: dict[str, tuple[str, dict[str, int], str]] = {
@@ -77,15 +61,6 @@ def _gradient(name: str, m: Any, scores_in: str | None = None) -> Any:
     return m.jit(lambda a, b, c, g: m.vjp(attention, a, b, c)[1](g))
 
 
-@pytest.fixture(autouse=True)
-def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let few scores be worth a kernel of their gradient."""
-    name = next(stage for stage in stages.STABLEHLO_FUSE if "attention-gradient" in stage)
-    bare = name.split("{")[0]
-    fuse = tuple(bare if stage == name else stage for stage in stages.STABLEHLO_FUSE)
-    monkeypatch.setattr(stages, "STABLEHLO_FUSE", fuse)
-
-
 def _check(name: str, scores_in: str | None = None) -> None:
     operands = _operands(name)
     compiled = _gradient(name, lamina, scores_in).lower(*operands).compile()
@@ -97,11 +72,11 @@ def _check(name: str, scores_in: str | None = None) -> None:
         assert off <= 0.01 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", _CASES)
 def test_gradient(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference is f32 of the same numbers."""
-    monkeypatch.setattr(targets, "_host", lambda: _TARGETS[target])
+    monkeypatch.setattr(targets, "_host", lambda: TARGETS[target])
     _check(name)
 
 
@@ -110,11 +85,11 @@ def test_scores_that_the_program_widens(name: str) -> None:
     _check(name, "float32")
 
 
-@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_infinite_and_nan(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a query makes NaN is NaN of keys, and of no other query; an infinite gradient of the last
     query, behind which there are rows that are none, makes infinite what JAX makes so."""
-    monkeypatch.setattr(targets, "_host", lambda: _TARGETS[target])
+    monkeypatch.setattr(targets, "_host", lambda: TARGETS[target])
     q, k, v, g = _operands("rows behind the last")
     q[0, 3] = np.nan
     g[1, -1, 5] = np.inf

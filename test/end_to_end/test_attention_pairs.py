@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from attention_on_cpus import TARGETS
 
 import lamina
 from lamina.backends import target as targets
 
-_HOST = targets.Target.host()
-
-
-def _without(*names: str) -> targets.Target:
-    """This machine as one that lacks some features."""
-    features = _HOST.features
-    for name in names:
-        features = features.replace(f"+{name}", f"-{name}")
-    return replace(_HOST, features=features)
-
-
-_TARGETS = {
-    "host": _HOST,
-    "rounds in integers": _without("avx512bf16"),
-    "f32": _without("amx-bf16"),
-}
 # Names of the operands' and the result's dimensions, extents (q queries, k keys, of widths d and e), and
 # which keys are seen.
 _CASES: dict[str, tuple[str, dict[str, int], str]] = {
@@ -84,20 +68,20 @@ def _check(name: str) -> lamina.stages.Compiled:
     return compiled
 
 
-@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", _CASES)
 def test_attention(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "_host", lambda: _TARGETS[target])
+    monkeypatch.setattr(targets, "_host", lambda: TARGETS[target])
     compiled = _check(name)
     if name == "blocks":  # tasks have all they need on their stacks
         assert compiled.memory_analysis().temp_size_in_bytes == 0
 
 
-@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_infinite_and_nan(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that sees nothing is NaN, and so is one of which a score is; others are as they were.
     What is hidden by -inf has no weight."""
-    monkeypatch.setattr(targets, "_host", lambda: _TARGETS[target])
+    monkeypatch.setattr(targets, "_host", lambda: TARGETS[target])
     q, k, v = _operands("parts overlap")
     q[0, 3], q[1, 150, 7] = np.nan, np.inf
     seen = np.random.default_rng(0).random((205, 100)) < 0.5
