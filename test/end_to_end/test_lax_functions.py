@@ -89,6 +89,7 @@ def test_cumlogsumexp():
         return {
             "value": f(x, 1), "reverse": f(x, 1, reverse=True),
             "grad": m.grad(lambda v: m.np.sum(f(v, 0) ** 2))(x[0]),
+            "equal": m.grad(lambda v: m.np.sum(f(v, 0) ** 2))(m.np.ones(5)),
             "complex": f(m.lax.complex(Y, 3 * Y[::-1])),
         }  # fmt: skip
 

@@ -65,14 +65,15 @@ def _with_least_angle(x: Any) -> Any:
 
 
 def _log_add_exp(x: Any, y: Any) -> Any:
-    greatest, gap = lax.max(x, y), lax.sub(x, y)
-    # Equal infinities have no gap; NaN stays.
+    greatest = lax.max(x, y)
+    # Not abs(x - y), whose derivative is 1 where both are the same. Equal infinities have no gap; NaN stays.
+    gap = lax.sub(greatest, lax.min(x, y))
     undefined = lax.ne(gap, gap)
     if get_aval(x).dtype.kind == "c":
         sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.sub(lax.min(x, y), greatest))))
         return lax.select(undefined, lax.add(x, y), sum_)
     safe = lax.select(undefined, lax.full_like(gap, 0), gap)
-    sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.neg(lax.abs(safe)))))
+    sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.neg(safe))))
     return lax.select(undefined, lax.add(x, y), sum_)
 
 
