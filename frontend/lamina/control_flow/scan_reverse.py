@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from lamina.control_flow.carry import fixpoint
@@ -178,50 +179,14 @@ def transpose(
                 unroll=unroll,
             ),
         )
-    consts, init, xs = split(args, num_consts, num_carry)
-    res_consts = [x for x, lin in zip(consts, const_lin, strict=True) if not lin]
-    res_xs = [x for x, lin in zip(xs, xs_lin, strict=True) if not lin]
-    in_avals = jaxpr.in_avals
-    lin_const_avals = [a for a, lin in zip(in_avals, const_lin, strict=False) if lin]
-    x_avals = in_avals[num_consts + num_carry :]
+    consts, _, xs = split(args, num_consts, num_carry)
+    res_consts = [x for x in consts if not is_undefined_primal(x)]
+    res_xs = [x for x in xs if not is_undefined_primal(x)]
+    lin_consts = kept(jaxpr.in_avals[:num_consts], const_lin)
+    ct_consts = [zeros_like_aval(a.to_tangent_aval()) for a in lin_consts]
     ct_carry = [instantiate_zero(ct) for ct in cts[:num_carry]]
     ct_ys = cts[num_carry:]
-    ys_nz = [type(ct) is not Zero for ct in ct_ys]
-    y_avals = jaxpr.out_avals[num_carry:]
-    ct_consts = [zeros_like_aval(a.to_tangent_aval()) for a in lin_const_avals]
-
-    def body(*values: Any) -> list[Any]:
-        it = iter(values)
-        rc = [next(it) for _ in res_consts]
-        sums = [next(it) for _ in ct_consts]
-        cc = [next(it) for _ in ct_carry]
-        cy = [
-            next(it) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(ys_nz, y_avals, strict=True)
-        ]
-        rc_it, rx_it = iter(rc), it
-        operands = [
-            UndefinedPrimal(a) if lin else next(rc_it)
-            for a, lin in zip(in_avals, const_lin, strict=False)
-        ]
-        operands += [UndefinedPrimal(a) for a in in_avals[num_consts : num_consts + num_carry]]
-        operands += [
-            UndefinedPrimal(a) if lin else next(rx_it)
-            for a, lin in zip(x_avals, xs_lin, strict=True)
-        ]
-        out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*cc, *cy])
-        c_ct, k_ct, x_ct = split(out, num_consts, num_carry)
-        new_sums = [
-            instantiate_zero(add_tangents(s, ct))
-            for s, ct in zip(
-                sums, [c for c, lin in zip(c_ct, const_lin, strict=True) if lin], strict=True
-            )
-        ]
-        return (
-            new_sums
-            + [instantiate_zero(ct) for ct in k_ct]
-            + [instantiate_zero(ct) for ct, lin in zip(x_ct, xs_lin, strict=True) if lin]
-        )
-
+    body = _step_back(jaxpr, const_lin, xs_lin, [type(ct) is not Zero for ct in ct_ys])
     scanned = [ct for ct in ct_ys if type(ct) is not Zero] + res_xs
     operands = [*res_consts, *ct_consts, *ct_carry]
     closed, extra = hoist_consts(trace_step(body, operands, scanned, jaxpr))
@@ -240,6 +205,39 @@ def transpose(
     by_const = [next(it) if lin else None for lin in const_lin]
     by_carry = [ct if lin else None for lin, ct in zip(carry_lin, it, strict=False)]
     return [*by_const, *by_carry, *(next(it) if lin else None for lin in xs_lin)]
+
+
+def _step_back(
+    jaxpr: ClosedJaxpr, const_lin: list[bool], xs_lin: list[bool], ys_nz: list[bool]
+) -> Callable[..., list[Any]]:
+    """The step of a transposed scan: from what is known of the constants, the sums of cotangents of the
+    others so far, the carry's cotangents, those of the ys that have any, and what is known of the xs; to
+    new sums, and cotangents of the carry and of the other xs."""
+    num_consts, num_carry = len(const_lin), len(jaxpr.in_avals) - len(const_lin) - len(xs_lin)
+    const_avals, carry_avals, x_avals = split(jaxpr.in_avals, num_consts, num_carry)
+    y_avals = jaxpr.out_avals[num_carry:]
+    sizes = [const_lin.count(False), const_lin.count(True), num_carry, ys_nz.count(True)]
+
+    def body(*values: Any) -> list[Any]:
+        it = iter(values)
+        known_consts, sums, ct_carry, ct_ys = ([*islice(it, size)] for size in sizes)
+        ys = iter(ct_ys)
+        cts = [next(ys) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(ys_nz, y_avals)]
+        operands = [
+            *_with_unknown(const_avals, const_lin, iter(known_consts)),
+            *map(UndefinedPrimal, carry_avals),
+            *_with_unknown(x_avals, xs_lin, it),
+        ]
+        out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*ct_carry, *cts])
+        consts, carry, xs = split(out, num_consts, num_carry)
+        new_sums = map(add_tangents, sums, kept(consts, const_lin))
+        return [instantiate_zero(ct) for ct in (*new_sums, *carry, *kept(xs, xs_lin))]
+
+    return body
+
+
+def _with_unknown(avals: Sequence[Any], linear: list[bool], known: Iterator[Any]) -> list[Any]:
+    return [UndefinedPrimal(a) if lin else next(known) for a, lin in zip(avals, linear, strict=True)]
 
 
 def _transpose_partly_linear(

@@ -260,8 +260,6 @@ def _batching(
     body_nconsts: int,
     body_jaxpr: ClosedJaxpr,
 ) -> Any:
-    from lamina import lax
-
     size = batched_size(args, dims)
     moved = batches_first(args, dims)
     batched = [d is not None for d in dims]
@@ -297,29 +295,8 @@ def _batching(
         if lane is not None:
             outs = lanes(lane, moved, batched, size, loops=True)
             return outs, [0] * len(outs)
-        # Lanes stop at different times: go on while any runs, and hold those that have stopped.
-        lane_cond, lane_body = new_cond, new_body
-
-        def any_cond(*values: Any) -> list[Any]:
-            preds = jaxpr_as_fun(lane_cond)(*values)[0]
-            return [lax.reduce_or(preds, axes=(0,))]
-
-        def held_body(*values: Any) -> list[Any]:
-            cc, bc, carry = _split_args(values, cond_nconsts, body_nconsts)
-            running = jaxpr_as_fun(lane_cond)(*cc, *carry)[0]
-            new = jaxpr_as_fun(lane_body)(*bc, *carry)
-            return [
-                lax.select_n(lax.broadcast_in_dim(running, get_aval(x).shape, (0,)), x, y)
-                for x, y in zip(carry, new, strict=True)
-            ]
-
-        cc_avals = [get_aval(x) for x in cond_consts]
-        bc_avals = [get_aval(x) for x in body_consts]
-        carry_avals = [get_aval(x) for x in init]
-        new_cond = trace_to_jaxpr(any_cond, cc_avals + carry_avals, cond_jaxpr.jaxpr.debug_info)
-        new_body = trace_to_jaxpr(
-            held_body, cc_avals + bc_avals + carry_avals, body_jaxpr.jaxpr.debug_info
-        )
+        avals = [*map(get_aval, cond_consts)], [*map(get_aval, body_consts)], [*map(get_aval, init)]
+        new_cond, new_body = _while_any_runs(new_cond, new_body, *avals)
         body_consts = [*cond_consts, *body_consts]
     new_cond, cond_extra = hoist_consts(new_cond)
     new_body, body_extra = hoist_consts(new_body)
@@ -335,6 +312,40 @@ def _batching(
         body_jaxpr=new_body,
     )
     return outs, [0 if b else None for b in carry_b]
+
+
+def _while_any_runs(
+    lane_cond: ClosedJaxpr,
+    lane_body: ClosedJaxpr,
+    cond_const_avals: list[ShapedArray],
+    body_const_avals: list[ShapedArray],
+    carry_avals: list[ShapedArray],
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """A loop of lanes that stop at different times, of a condition and a body over all of them: it goes
+    on while any runs, and holds those that have stopped. Its body takes the condition's constants, too."""
+    from lamina import lax
+
+    n_cond, n_body = len(cond_const_avals), len(body_const_avals)
+
+    def any_cond(*values: Any) -> list[Any]:
+        preds = jaxpr_as_fun(lane_cond)(*values)[0]
+        return [lax.reduce_or(preds, axes=(0,))]
+
+    def held_body(*values: Any) -> list[Any]:
+        cond_consts, body_consts, carry = _split_args(values, n_cond, n_body)
+        running = jaxpr_as_fun(lane_cond)(*cond_consts, *carry)[0]
+        new = jaxpr_as_fun(lane_body)(*body_consts, *carry)
+        return [
+            lax.select_n(lax.broadcast_in_dim(running, get_aval(x).shape, (0,)), x, y)
+            for x, y in zip(carry, new, strict=True)
+        ]
+
+    return (
+        trace_to_jaxpr(any_cond, cond_const_avals + carry_avals, lane_cond.jaxpr.debug_info),
+        trace_to_jaxpr(
+            held_body, cond_const_avals + body_const_avals + carry_avals, lane_body.jaxpr.debug_info
+        ),
+    )
 
 
 def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
