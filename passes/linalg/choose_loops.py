@@ -4,7 +4,8 @@ The innermost loop walks contiguous memory: a dimension scores for each operand 
 fastest-varying one, and loses for each where it strides. Reductions over that dimension accumulate
 in registers; when a parallel dimension wins instead (a sum down columns), the reduction goes
 outside it and the outputs are blocked so that they stay in cache, or in registers. Transposing accesses get square
-blocks, large ones that write whole lines past the caches blocks of few rows read (`transposes`).
+blocks, large ones that write whole lines past the caches blocks of few rows read (`transposes`), and
+those of few rows vectors of each (`interleaving`).
 Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
 loops, no task smaller than `task_cost`. Each output element is computed whole by one task, so
 results don't depend on the number of threads.
@@ -32,7 +33,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     stride_along,
 )
-from lamina.passes.linalg.transposes import goes_past_caches, is_of_whole_tiles
+from lamina.passes.linalg.transposes import deals, goes_past_caches, turns_tiles
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
@@ -94,25 +95,9 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
         order = [d for d in parallel if d != inner and generic.extents[d] != 1] + [inner]
         order += [d for d in parallel if d != inner and generic.extents[d] == 1]
         strided = _strided_fastest(generic, inner)
-        if (
-            strided is not None
-            and (
-                min(generic.extents[inner], generic.extents[strided]) > _SQUARE_BLOCK
-                or is_of_whole_tiles(generic, strided, inner)
-            )
-        ):
-            rest = [d for d in order if d not in (inner, strided)]
-            if goes_past_caches(generic, strided, inner):
-                lines, rows = _BLOCK_PAST_CACHES
-                return (
-                    *(Loop(d) for d in rest), Loop(inner, lines), Loop(strided, rows),
-                    Loop(strided), Loop(inner),
-                )  # fmt: skip
-            return (
-                *(Loop(d) for d in rest), Loop(strided, _SQUARE_BLOCK), Loop(inner, _SQUARE_BLOCK),
-                Loop(strided), Loop(inner),
-            )  # fmt: skip
-        return tuple(Loop(d) for d in order)
+        blocks = _blocks(generic, strided, inner)
+        covered = {loop.dimension for loop in blocks}
+        return (*(Loop(d) for d in order if d not in covered), *blocks)
     if generic.reductions[inner]:
         return tuple(Loop(d) for d in [*parallel, *(d for d in reduced if d != inner), inner])
     outer = [d for d in parallel if d != inner]
@@ -129,6 +114,30 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
         *(Loop(d) for d in reduced),
         Loop(inner),
     )
+
+
+def _blocks(generic: Generic, strided: int | None, inner: int) -> tuple[Loop, ...]:
+    """The loops over blocks, and inside them, of an op with accesses that are contiguous along
+    different dimensions; none where it is small."""
+    if strided is None:
+        repeated = _contiguous(generic.inputs[0], generic.input_maps[0]) if generic.inputs else None
+        if repeated is None or repeated == inner or deals(generic, repeated, inner) is None:
+            return ()
+        strided = repeated
+    for pair in ((strided, inner), (inner, strided)):
+        how = deals(generic, *pair)
+        if how is not None:
+            return *(Loop(*block) for block in how.blocks), *map(Loop, pair)
+        if turns_tiles(generic, *pair):
+            strided, inner = pair
+            break
+    else:
+        if min(generic.extents[strided], generic.extents[inner]) <= _SQUARE_BLOCK:
+            return ()
+    if goes_past_caches(generic, strided, inner):
+        lines, rows = _BLOCK_PAST_CACHES
+        return Loop(inner, lines), Loop(strided, rows), Loop(strided), Loop(inner)
+    return Loop(strided, _SQUARE_BLOCK), Loop(inner, _SQUARE_BLOCK), Loop(strided), Loop(inner)
 
 
 def reduces_plainly(generic: Generic, reduced: Sequence[int], inner: int) -> bool:
@@ -167,15 +176,22 @@ def _innermost(generic: Generic) -> int:
     return best
 
 
+def _contiguous(value: ir.Value, map_: ir.AffineMap) -> int | None:
+    """The dimension along which an operand is contiguous."""
+    if not isinstance(value.type, ir.MemRefType):
+        return None
+    return next((d for d in range(map_.n_dims) if stride_along(value, map_, d) == 1), None)
+
+
 def _strided_fastest(generic: Generic, inner: int) -> int | None:
     """The dimension along which an operand is contiguous that strides along the innermost one, if
     there is one."""
     for value, map_, _ in _accesses(generic):
         if stride_along(value, map_, inner) in (0, 1):
             continue
-        for d in range(generic.rank):
-            if d != inner and stride_along(value, map_, d) == 1:
-                return d
+        fastest = _contiguous(value, map_)
+        if fastest is not None:
+            return fastest
     return None
 
 

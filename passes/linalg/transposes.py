@@ -2,8 +2,8 @@
 
 A copy that walks one buffer along its rows strides through the other: each element would cost a
 cache line. A tile is loaded row by row from the one, transposed by shuffles, and stored row by row
-to the other; what does not fill a tile goes element by element. Arithmetic on an element is done on
-the vectors on the way.
+to the other; the last tiles are shifted back to end where the array does, and done twice in part.
+Arithmetic on an element is done on the vectors on the way. Few rows are dealt instead (`interleaving`).
 
 Lines of a large result go past the caches: a plain store first reads what it overwrites, line by line
 from far apart rows, which takes four fifths of the time where no cache holds the result any more.
@@ -15,13 +15,14 @@ import math
 from collections.abc import Callable, Mapping
 
 from lamina.dialects.vendors import arith, ir, memref, vector
+from lamina.passes.linalg.interleaving import Interleaving, emit_interleaved
 from lamina.passes.linalg.structure import Generic
-from lamina.passes.loops import for_steps, if_else, index, load, store
+from lamina.passes.loops import for_steps, if_else, index
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _LINE_BYTES = 64
 _MOST_ROWS = 16  # of a tile: each takes a register
-_LEAST_ROWS = 8
+_LEAST_ROWS = 4
 _LEAST_PAST_CACHES = 4 << 20  # bytes of a result: the second-level caches of two cores
 _LEAST_LINES = 64  # of a block, which waits for its stores
 _SEQUENTIAL = 7  # an order of LLVM's
@@ -49,14 +50,17 @@ def is_transposing_copy(generic: Generic, outer: int, inner: int) -> bool:
     )
 
 
-def is_of_whole_tiles(generic: Generic, outer: int, inner: int) -> bool:
-    """Whether a copy is all done by tiles, however small it is, and leaves no scalar loop."""
+def turns_tiles(generic: Generic, outer: int, inner: int) -> bool:
+    """Whether a copy is done by tiles, however small it is."""
     extents = (generic.extents[outer], generic.extents[inner])
-    return (
-        is_transposing_copy(generic, outer, inner)
-        and min(extents) >= _LEAST_ROWS
-        and all(extent % _side(generic, (outer, inner)) == 0 for extent in extents)
-    )
+    return is_transposing_copy(generic, outer, inner) and min(extents) >= _LEAST_ROWS
+
+
+def deals(generic: Generic, outer: int, inner: int) -> Interleaving | None:
+    """How a transposing copy deals rows, if it does."""
+    if not is_transposing_copy(generic, outer, inner):
+        return None
+    return Interleaving.of(generic, outer, inner)
 
 
 def goes_past_caches(generic: Generic, outer: int, inner: int) -> bool:
@@ -94,6 +98,12 @@ def emit_transposed_block(
     indices: Indices,
 ) -> None:
     """Copy one block, from `position` to `ends` along (outer, inner); changes `position`."""
+    how = deals(generic, *dimensions)
+    if how is not None:
+        emit_interleaved(
+            generic, how, position, ends[how.long], indices, lambda v: _computed(generic, v)
+        )
+        return
     if not goes_past_caches(generic, *dimensions):
         _emit_block(generic, position, ends, dimensions, indices, past_caches=False)
         return
@@ -125,22 +135,18 @@ def _emit_block(
     outer, inner = dimensions
     side = _side(generic, dimensions)
     begin = {d: position[d] for d in dimensions}
-    whole = {d: _whole_tiles(begin[d], ends[d], side) for d in dimensions}
-    rest = {d: generic.extents[d] % side != 0 for d in dimensions}
-
-    def copy(o: ir.Value, i: ir.Value) -> None:
-        position[outer], position[inner] = o, i
-        value = load(generic.inputs[0], indices(generic.input_maps[0]))
-        store(_computed(generic, value), generic.outputs[0], indices(generic.output_maps[0]))
-
-    def copies(outside: tuple[ir.Value, ir.Value], inside: tuple[ir.Value, ir.Value]) -> None:
-        for_steps(*outside, 1, lambda o: for_steps(*inside, 1, lambda i: copy(o, i)))
 
     def turn(o: ir.Value, i: ir.Value) -> None:
         _turn(generic, position, (outer, o), (inner, i), indices, side, past_caches)
 
     def tiles(dimension: int, body: Callable[[ir.Value], None]) -> None:
-        for_steps(begin[dimension], whole[dimension], side, body)
+        extent = generic.extents[dimension]
+
+        def tile(at: ir.Value) -> None:
+            whole = extent % side == 0
+            body(at if whole else arith.MinSIOp(at, index(extent - side)).result)
+
+        for_steps(begin[dimension], ends[dimension], side, tile)
 
     # Along the input's rows inside: a few rows are read on, while each line of the output is
     # written whole wherever it is. Past the caches, lines that are neighbours go together.
@@ -148,10 +154,6 @@ def _emit_block(
         tiles(outer, lambda o: tiles(inner, lambda i: turn(o, i)))
     else:
         tiles(inner, lambda i: tiles(outer, lambda o: turn(o, i)))
-    if rest[inner]:
-        copies((begin[outer], whole[outer]), (whole[inner], ends[inner]))
-    if rest[outer]:
-        copies((whole[outer], ends[outer]), (begin[inner], ends[inner]))
 
 
 def _side(generic: Generic, dimensions: tuple[int, int]) -> int:
@@ -235,7 +237,3 @@ def _turned(rows: list[ir.Value]) -> list[ir.Value]:
         ]
     return rows
 
-
-def _whole_tiles(begin: ir.Value, end: ir.Value, side: int) -> ir.Value:
-    size = arith.SubIOp(end, begin).result
-    return arith.AddIOp(begin, arith.AndIOp(size, index(-side)).result).result

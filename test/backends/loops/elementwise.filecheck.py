@@ -160,3 +160,56 @@ def gathers(x, i):
 @print_loops("f32[256,256]")
 def transposes(x):
     return x.T
+
+
+# The last tiles are shifted back.
+# CHECK-LABEL: TEST: turned_of_any_size
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[251,77]")
+def turned_of_any_size(x):
+    return x.T
+
+
+# Few rows are dealt into one, and back.
+# CHECK-LABEL: TEST: channels_last
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: store float
+# CHECK-NOT: no vectors:
+@print_loops("f32[2,3,56,56]")
+def channels_last(x):
+    return x.transpose(0, 2, 3, 1)
+
+
+# CHECK-LABEL: TEST: channels_first
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x i8>
+# CHECK-NOT: store float
+# CHECK-NOT: no vectors:
+@print_loops("u8[2,56,56,3]")
+def channels_first(x):
+    return x.transpose(0, 3, 1, 2).astype("float32")
+
+
+# CHECK-LABEL: TEST: repeated
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: store float
+# CHECK-NOT: no vectors:
+@print_loops("f32[64,500]")
+def repeated(x):
+    return jnp.repeat(x, 2, 1)

@@ -68,6 +68,17 @@ func.func @transposed(%x: memref<512x1024xf32>, %y: memref<1024x512xf32>, %u: me
   return
 }
 
+// Few rows are dealt: blocks of them whole.
+// CHECK-LABEL: func.func @dealt
+// CHECK: lamina.loops = array<i64: 0, 4096, 1, 3, 0, 1, 1, 1>
+func.func @dealt(%x: memref<3x1000xf32>, %y: memref<1000x3xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<3x1000xf32>) outs(%y : memref<1000x3xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
 // A chosen nest stays.
 // CHECK-LABEL: func.func @chosen
 // CHECK: lamina.loops = array<i64: 1, 1, 0, 1>}
