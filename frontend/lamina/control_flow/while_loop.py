@@ -295,8 +295,9 @@ def _batching(
         if lane is not None:
             outs = lanes(lane, moved, batched, size, loops=True)
             return outs, [0] * len(outs)
-        avals = [*map(get_aval, cond_consts)], [*map(get_aval, body_consts)], [*map(get_aval, init)]
-        new_cond, new_body = _while_any_runs(new_cond, new_body, *avals)
+        new_cond, new_body = _while_any_runs(
+            new_cond, new_body, *([*map(get_aval, xs)] for xs in (cond_consts, body_consts, init))
+        )
         body_consts = [*cond_consts, *body_consts]
     new_cond, cond_extra = hoist_consts(new_cond)
     new_body, body_extra = hoist_consts(new_body)

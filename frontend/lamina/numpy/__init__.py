@@ -63,32 +63,15 @@ from lamina.numpy.classification import (
 )  # fmt: skip
 from lamina.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
 from lamina.numpy.creation import (
-    arange,
     array,
     asarray,
     copy,
-    diag,
-    diag_indices,
-    diagflat,
-    diagonal,
     empty,
     empty_like,
-    eye,
     full,
     full_like,
-    geomspace,
-    identity,
-    indices,
-    linspace,
-    logspace,
-    meshgrid,
     ones,
     ones_like,
-    tri,
-    tril,
-    tril_indices,
-    triu,
-    triu_indices,
     zeros,
     zeros_like,
 )  # fmt: skip
@@ -99,6 +82,19 @@ from lamina.numpy.cumulative import (
     cumulative_sum,
     nancumprod,
     nancumsum,
+)  # fmt: skip
+from lamina.numpy.diagonals import (
+    diag,
+    diag_indices,
+    diagflat,
+    diagonal,
+    eye,
+    identity,
+    tri,
+    tril,
+    tril_indices,
+    triu,
+    triu_indices,
 )  # fmt: skip
 from lamina.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
 from lamina.numpy.einsums import einsum, einsum_path
@@ -238,6 +234,7 @@ from lamina.numpy.products import (
     vecdot,
     vecmat,
 )  # fmt: skip
+from lamina.numpy.ranges import arange, geomspace, linspace, logspace
 from lamina.numpy.reductions import (
     all,
     amax,
@@ -403,7 +400,7 @@ _LAZY = {
                 "mask_indices", "place", "put", "put_along_axis", "resize", "tril_indices_from",
                 "trim_zeros", "triu_indices_from"),
     "float_parts": ("frexp", "ldexp", "modf", "spacing"),
-    "grids": ("c_", "index_exp", "ix_", "mgrid", "ogrid", "r_", "s_"),
+    "grids": ("c_", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_"),
     "histograms": ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
     "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul",
                     "polysub", "polyval", "roots", "vander"),

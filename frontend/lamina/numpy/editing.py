@@ -333,7 +333,7 @@ def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None)
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of arr, whose axes must be equally long."""
-    from lamina.numpy.creation import diag_indices
+    from lamina.numpy.diagonals import diag_indices
 
     check_arraylike("diag_indices_from", arr)
     shape = get_aval(arr).shape
@@ -353,7 +353,7 @@ def _matrix_shape(arr: Any) -> tuple[int, int]:
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The indices of the lower triangle of a matrix of arr's shape."""
-    from lamina.numpy.creation import tril_indices
+    from lamina.numpy.diagonals import tril_indices
 
     rows, columns = _matrix_shape(arr)
     return tril_indices(rows, operator.index(k), columns)
@@ -361,7 +361,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The indices of the upper triangle of a matrix of arr's shape."""
-    from lamina.numpy.creation import triu_indices
+    from lamina.numpy.diagonals import triu_indices
 
     rows, columns = _matrix_shape(arr)
     return triu_indices(rows, operator.index(k), columns)

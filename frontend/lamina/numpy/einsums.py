@@ -16,7 +16,8 @@ from lamina import lax
 from lamina.core.trace import get_aval
 from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
-from lamina.numpy.creation import asarray, diagonal
+from lamina.numpy.creation import asarray
+from lamina.numpy.diagonals import diagonal
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,

@@ -1,23 +1,71 @@
-"""Objects that are indexed to make arrays: mgrid ogrid r_ c_ s_ index_exp, and the function ix_."""
+"""Grids: meshgrid indices ix_, and objects that are indexed to make arrays, mgrid ogrid r_ c_ s_ index_exp."""
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.numpy.creation import arange, array, asarray, linspace, meshgrid
+from lamina.numpy.creation import array, as_shape, asarray
 from lamina.numpy.joining import concatenate, stack
 from lamina.numpy.manipulation import moveaxis
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
+    DTypeLike,
     check_arraylike,
     concrete_or_error,
     promote_dtypes,
+    requested_dtype,
 )
+from lamina.numpy.ranges import arange, linspace
+
+
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+             ) -> list[Array]:  # fmt: skip
+    """Coordinate arrays of the grid spanned by vectors, in "xy" or matrix ("ij") order."""
+    check_arraylike("meshgrid", *xi)
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    args = [asarray(x) for x in xi]
+    if builtins.any(len(a.shape) > 1 for a in args):
+        raise ValueError(
+            f"Arguments to meshgrid must be 0 or 1-dimensional, got {[a.shape for a in args]}"
+        )
+    args = [lax.reshape(a, (a.size,)) for a in args]
+    swap = indexing == "xy" and len(args) >= 2
+    order = [1, 0, *range(2, len(args))] if swap else [*range(len(args))]
+    full_shape = tuple(args[i].shape[0] for i in order)
+    out = []
+    for i, a in enumerate(args):
+        at = order.index(i)
+        shape = (
+            tuple(s if j == at else 1 for j, s in enumerate(full_shape)) if sparse else full_shape
+        )
+        out.append(lax.broadcast_in_dim(a, shape, (at,)))
+    return out
+
+
+
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
+    """The index grids of a shape: one array, or with sparse a tuple of broadcastable ones."""
+    to = requested_dtype(dtype, "indices", keep=dtypes.canonicalize(int))
+    dims = as_shape(tuple(dimensions))
+    out = [
+        lax.broadcasted_iota(
+            to, tuple(d if i == j else 1 for j, d in enumerate(dims)) if sparse else dims, i
+        )
+        for i in range(len(dims))
+    ]
+    if sparse:
+        return tuple(out)
+    if not out:
+        return lax.full((0,), 0, to)
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in out], 0)
 
 
 def _range(s: slice, name: str) -> Array:

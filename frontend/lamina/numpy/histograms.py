@@ -13,7 +13,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy import reductions
-from lamina.numpy.creation import asarray, linspace
+from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import ravel
 from lamina.numpy.promotion import (
     Array,
@@ -26,6 +26,7 @@ from lamina.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
+from lamina.numpy.ranges import linspace
 from lamina.numpy.searching import searchsorted
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.numpy.creation import asarray, linspace
+from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -18,6 +18,7 @@ from lamina.numpy.promotion import (
     concrete_or_error,
     convert,
 )  # fmt: skip
+from lamina.numpy.ranges import linspace
 
 _OPTIONS: dict[str, set[str]] = {
     "constant": {"constant_values"}, "edge": set(), "wrap": set(), "empty": set(),

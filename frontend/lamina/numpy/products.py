@@ -14,7 +14,8 @@ import numpy as np
 from lamina import lax
 from lamina.core.trace import get_aval
 from lamina.lax.convert import convert as convert_weakly
-from lamina.numpy.creation import asarray, diagonal
+from lamina.numpy.creation import asarray
+from lamina.numpy.diagonals import diagonal
 from lamina.numpy.manipulation import moveaxis, ravel
 from lamina.numpy.promotion import (
     Array,

@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lamina.core import dtypes
-from lamina.numpy.creation import arange, as_shape, asarray
+from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.promotion import Array, DTypeLike
+from lamina.numpy.ranges import arange
 
 _UNSAFE = (
     "lamina.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for use "

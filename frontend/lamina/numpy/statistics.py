@@ -135,7 +135,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return lax.div(c, c)
-    from lamina.numpy.creation import diagonal
+    from lamina.numpy.diagonals import diagonal
 
     spread = lax.sqrt(lax.real(diagonal(c)) if c.dtype.kind == "c" else diagonal(c))
     spread = convert(spread, c.dtype)

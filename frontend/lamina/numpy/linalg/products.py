@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamina import lax
-from lamina.numpy import creation, manipulation, products
+from lamina.numpy import diagonals, manipulation, products
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.linalg.arguments import check_square
@@ -30,7 +30,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices in the last two axes."""
     check_arraylike("jnp.linalg.diagonal", x)
-    return creation.diagonal(x, offset=offset, axis1=-2, axis2=-1)
+    return diagonals.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,

@@ -11,7 +11,7 @@ import numpy as np
 from lamina import lax
 from lamina.lax.linalg.matrices import adjoint, matmul
 from lamina.numpy._eager import compiled
-from lamina.numpy.creation import tril, triu
+from lamina.numpy.diagonals import tril, triu
 from lamina.numpy.functional import vectorize
 from lamina.numpy.linalg.arguments import check_square, matrices
 from lamina.numpy.promotion import Array, ArrayLike
