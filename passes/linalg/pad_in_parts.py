@@ -63,7 +63,7 @@ class PadInParts(Pass):
     """See the module's docstring."""
 
     part_bytes: int = 196_608
-    least_bytes: int = 262_144
+    least_bytes: int = 131_072
     other_bytes: int = 1_048_576
     parallel_cost: float = 30_000.0
     task_cost: float = 10_000.0

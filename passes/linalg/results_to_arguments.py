@@ -135,11 +135,17 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
                 return True
             return from_loop
         overwritten = _overwritten_operand(value)
-        if overwritten is None or len(list(value.uses)) != 1:
+        if overwritten is None or not _is_only_overwritten(value):
             return from_loop
         user, position = overwritten
         value = user.operands[position]
     return True
+
+
+def _is_only_overwritten(value: ir.Value) -> bool:
+    """Whether one op uses a value, others at most a part of it, to be overwritten."""
+    names = [use.owner.operation.name for use in value.uses]
+    return len(names) - names.count("tensor.extract_slice") == 1
 
 
 def _part_from_other_results(value: ir.Value, results: Sequence[ir.Value]) -> None:

@@ -7,7 +7,7 @@ convolution in steps to its kernel is one whose kernel is dilated, which upstrea
 over an array of zeros. An input that is spread by zeros (`lhs_dilation`: a transposed convolution,
 and the gradient of one in steps to its input) meets every other element of the kernel only, which
 ones depends on where the window begins: each of these phases is a convolution of its own with every
-other element of the kernel, that writes every other element of the result. Groups are a dimension
+other element of the kernel, that writes every other element of the result, where that lies. Groups are a dimension
 of their own of all three; the input's edges are padded after that dimension was split off. A sum over
 one input feature is none.
 
@@ -130,8 +130,13 @@ class _Lowering:
         for d, part in enumerate(parts):
             at = self._out.index(d)
             sizes[at], offsets[at], strides[at] = part.results, part.first, part.step
-        empty = tensor.EmptyOp(sizes, self._type.element_type).result
-        sums = self._sums(parts, make_copy(zero, empty).result)
+        element = self._type.element_type
+        if result.owner.name == "tensor.empty":  # then the place of this is found for it
+            place = tensor.EmptyOp(sizes, element).result
+        else:
+            of = ir.RankedTensorType.get(sizes, element)
+            place = tensor.ExtractSliceOp(of, result, [], [], [], offsets, sizes, strides).result
+        sums = self._sums(parts, make_copy(zero, place).result)
         return tensor.InsertSliceOp(sums, result, [], [], [], offsets, sizes, strides).result
 
     def _sums(self, parts: Sequence[_Phase], initial: ir.Value) -> ir.Value:

@@ -93,3 +93,19 @@ func.func @built_of_parts(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<4xf32>
   %2 = tensor.insert_slice %y into %1[2] [2] [1] : tensor<2xf32> into tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// And what is built of parts that are written where they lie.
+// CHECK-LABEL: func.func @built_in_place
+// CHECK-SAME: %[[OUT:[a-z0-9]+]]: tensor<4xf32> {bufferization.writable = true})
+// CHECK: %[[A:.*]] = tensor.insert_slice %{{.*}} into %[[OUT]][0] [2] [2]
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[A]][1] [2] [2]
+// CHECK: %[[B:.*]] = linalg.add {{.*}}outs(%[[PLACE]]
+// CHECK: tensor.insert_slice %[[B]] into %[[A]][1] [2] [2]
+func.func @built_in_place(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = tensor.insert_slice %x into %0[0] [2] [2] : tensor<2xf32> into tensor<4xf32>
+  %2 = tensor.extract_slice %1[1] [2] [2] : tensor<4xf32> to tensor<2xf32>
+  %3 = linalg.add ins(%x, %y : tensor<2xf32>, tensor<2xf32>) outs(%2 : tensor<2xf32>) -> tensor<2xf32>
+  %4 = tensor.insert_slice %3 into %1[1] [2] [2] : tensor<2xf32> into tensor<4xf32>
+  return %4 : tensor<4xf32>
+}

@@ -24,6 +24,7 @@ func.func @to_kernel(%x: tensor<4x28x28x16xf32>, %d: tensor<4x14x14x32xf32>) -> 
 // CHECK: stablehlo.slice %arg1 [0:4:2, 0:16, 0:32]
 // CHECK: %[[EVEN:.*]] = linalg.generic
 // CHECK: %[[HALF:.*]] = tensor.insert_slice %[[EVEN]] into %[[EMPTY]][0, 0, 0] [1, 8, 32] [1, 2, 1]
+// CHECK: tensor.extract_slice %[[HALF]][0, 1, 0] [1, 8, 32] [1, 2, 1]
 // CHECK: stablehlo.slice %arg1 [1:4:2, 0:16, 0:32]
 // CHECK: %[[ODD:.*]] = linalg.generic
 // CHECK: tensor.insert_slice %[[ODD]] into %[[HALF]][0, 1, 0] [1, 8, 32] [1, 2, 1]
