@@ -100,8 +100,9 @@ CUDA_FUSE = (
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers",
+    "stablehlo-plan-buffers{lends-results=true}",
 )
+CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 
 # A loop that is one kernel is a program of its own: the small buffers of its plan go on the stack,
 # and the kernels in it are inlined.
@@ -373,6 +374,7 @@ ALL_PIPELINES = {
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,
     "cuda-fuse": CUDA_FUSE,
+    "cuda-plan": CUDA_PLAN,
     "cuda-prepare": CUDA_KERNEL_PREPARE,
     "cuda-gpu": CUDA_KERNEL_GPU,
     "cuda-written": CUDA_KERNEL_WRITTEN,

@@ -20,6 +20,7 @@ from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     CUDA_FUSE,
     CUDA_INPUT,
+    CUDA_PLAN,
     STABLEHLO_FUSE,
     STABLEHLO_INPUT,
     STABLEHLO_OPTIMIZE,
@@ -143,8 +144,9 @@ def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> Co
 
 def run_plan(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> None:
     """Form 3 to form 4: every value has its place in memory."""
-    _pipeline(STABLEHLO_PLAN).run(module)
-    _dump(watch, "planned", module, STABLEHLO_PLAN)
+    passes = {"cpu": STABLEHLO_PLAN, "cuda": CUDA_PLAN}[kind]
+    _pipeline(passes).run(module)
+    _dump(watch, "planned", module, passes)
 
 
 @functools.cache

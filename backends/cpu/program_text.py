@@ -53,6 +53,8 @@ class ProgramText:
         self.lines: list[str] = []
         self.pointers: dict[ir.Value, str] = {}
         self.offsets: dict[ir.Value, int] = {}
+        self.lent: dict[ir.Value, str] = {}
+        """Of views that are not of the arena, the buffer they view."""
         self.scalars: dict[ir.Value, tuple[str, str]] = {}
         self.global_of: dict[ir.Value, str] = {}
         self.stack_sizes: dict[int, int] = {}
@@ -108,9 +110,12 @@ class ProgramText:
                     self._call(op)
                 case "memref.view":
                     self._view(op)
+                case "builtin.unrealized_conversion_cast":
+                    self.pointers[op.results[0]] = self.pointers[op.operands[0]]
                 case "memref.reinterpret_cast":
                     tables: tuple[dict[ir.Value, Any], ...] = (
                         self.pointers,
+                        self.lent,
                         self.offsets,
                         self.global_of,
                     )
@@ -140,7 +145,9 @@ class ProgramText:
 
     def _view(self, op: ir.Operation) -> None:
         offset = self.offsets[op.results[0]] = self.offsets[op.operands[1]]
-        if offset < self.stack:
+        if op.operands[0] in self.pointers:
+            self.lent[op.results[0]] = self.pointers[op.operands[0]]
+        elif offset < self.stack:
             size = byte_size(op.results[0].type)
             self.stack_sizes[offset] = max(size, self.stack_sizes.get(offset, 1))
 
@@ -148,6 +155,9 @@ class ProgramText:
     # across thousands of calls would only be spilled.
     def _pointer(self, value: ir.Value) -> str:
         offset = self.offsets.get(value)
+        lender = self.lent.get(value)
+        if lender is not None:
+            return self._line(f"getelementptr i8, ptr {lender}, i64 {offset}")
         if offset is not None and offset < self.stack:
             return f"%stack{offset}"
         if offset is not None:

@@ -15,6 +15,9 @@ def aligned(size: int) -> int:
 _SMALL = 16
 """What has a 16th of the bytes of the largest buffer, or less, may be kept apart."""
 
+_FEW = 128
+"""Of so many the largest may come first, which takes longer."""
+
 _Buffers = dict[int, tuple[int, int, int]]
 
 
@@ -22,17 +25,37 @@ def assign_offsets(buffers: _Buffers) -> tuple[dict[int, int], int]:
     """Offsets for `buffers` (name -> bytes, first point, last point), and the arena's size.
 
     Buffers whose closed intervals meet never overlap; each offset is a multiple of ALIGNMENT.
-    Small ones have a place of their own behind the others where that makes the arena smaller: one of
-    them in a gap that a large one left keeps the next large one out.
+    Of several ways the one that makes the smallest arena is taken: all in the order in which they
+    come, or the largest first, or small ones with a place of their own behind the others, since one
+    of them in a gap that a large one left keeps the next large one out.
     """
-    together, size = _best_fit(buffers)
+    found = [_best_fit(buffers)]
+    if len(buffers) <= _FEW:
+        found.append(_largest_first(buffers))
     most = max((bytes_ for bytes_, _, _ in buffers.values()), default=0)
     small = {name: buffer for name, buffer in buffers.items() if buffer[0] * _SMALL <= most}
     large, start = _best_fit({name: b for name, b in buffers.items() if name not in small})
     behind, rest = _best_fit(small)
-    if start + rest >= size:
-        return together, size
-    return large | {name: start + offset for name, offset in behind.items()}, start + rest
+    found.append((large | {name: start + at for name, at in behind.items()}, start + rest))
+    return min(found, key=lambda plan: plan[1])
+
+
+def _largest_first(buffers: _Buffers) -> tuple[dict[int, int], int]:
+    """Each as far in front as those that are placed before it allow: a large one never makes place
+    for a small one. Takes quadratic time."""
+    offsets: dict[int, int] = {}
+    placed: list[tuple[int, int, int, int]] = []
+    top = 0
+    for name in sorted(buffers, key=lambda name: (-buffers[name][0], buffers[name][1])):
+        size, first, last = buffers[name]
+        offset, wanted = 0, aligned(size)
+        for begin, end, other_first, other_last in placed:
+            if begin < offset + wanted and offset < end and first <= other_last and other_first <= last:
+                offset = end
+        offsets[name] = offset
+        insort(placed, (offset, offset + wanted, first, last))
+        top = max(top, offset + wanted)
+    return offsets, top
 
 
 def _best_fit(buffers: _Buffers) -> tuple[dict[int, int], int]:

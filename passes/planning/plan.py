@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from lamina.passes.planning.advance import advance_last_readers
 from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
+from lamina.passes.planning.lend import lend_results
 from lamina.passes.planning.liveness import Liveness, analyse
 from lamina.passes.planning.offsets import aligned, assign_offsets
 from lamina.passes.planning.order import sink_updates
@@ -25,10 +26,12 @@ from lamina.passes.planning.together import form_teams
 
 
 class Slot(NamedTuple):
-    """A place in memory: an argument, a result or a constant by its number, or an arena offset."""
+    """A place in memory: an argument, a result or a constant by its number, or an arena offset. In a
+    result that is lent, `offset` says where."""
 
-    space: Literal["argument", "result", "constant", "arena"]
+    space: Literal["argument", "result", "constant", "lent", "arena"]
     number: int
+    offset: int = 0
 
 
 @dataclass
@@ -82,10 +85,14 @@ class Plan:
     offsets: dict[int, int]
     own_bytes: int
     """How much of the arena, from its beginning, is small buffers with a place of their own."""
+    lent: dict[int, tuple[int, int]]
+    """Groups that live in the buffers of results: the result, and the offset."""
 
     def slot(self, value: int) -> Slot:
         """Where a value (or a temporary named by a CopyStep) is."""
         name = self.sharing.find(value)
+        if name in self.lent:
+            return Slot("lent", *self.lent[name])
         place = self.sharing.groups[name].place
         return Slot("arena", self.offsets[name]) if place is None else Slot(*place)
 
@@ -95,10 +102,11 @@ class Plan:
         return intervals[0][0], intervals[-1][1]
 
 
-def make_plan(program: Program, own_place: int = 0) -> Plan:
+def make_plan(program: Program, own_place: int = 0, lends_results: bool = False) -> Plan:
     """Order, storage and copies for `program`, whose blocks may be reordered on the way.
 
-    Buffers of up to `own_place` bytes each get a place of their own, before all others.
+    Buffers of up to `own_place` bytes each get a place of their own, before all others. Where the
+    program `lends_results`, temporaries may live in results' buffers.
     """
     advance_last_readers(program)
     sink_updates(program)
@@ -108,17 +116,18 @@ def make_plan(program: Program, own_place: int = 0) -> Plan:
     # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
     steps = _StepWriter(program, live, sharing).write()
     own, own_bytes = _own_places(sharing, own_place)
+    lent = lend_results(sharing) if lends_results else {}
     offsets, shared_bytes = assign_offsets(
         {
             name: (group.bytes, group.intervals[0][0], group.intervals[-1][1])
             for name, group in sharing.groups.items()
-            if group.place is None and name not in own
+            if group.place is None and name not in own and name not in lent
         }
     )
     offsets = own | {name: own_bytes + offset for name, offset in offsets.items()}
     unused = sorted(set(program.donated) - set(sharing.alias_of.values()))
     return Plan(
-        steps, own_bytes + shared_bytes, sharing.alias_of, unused, sharing, offsets, own_bytes
+        steps, own_bytes + shared_bytes, sharing.alias_of, unused, sharing, offsets, own_bytes, lent
     )
 
 

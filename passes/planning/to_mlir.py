@@ -111,23 +111,30 @@ class Writer:
         arguments = len(self.program.body.arguments)
         arena = block.arguments[len(block.arguments) - 1]
         offsets: dict[int, ir.Value] = {}
+        lent: dict[int, ir.Value] = {}
         wanted: dict[tuple[Slot, ir.Type], set[tuple[int, int]]] = {}
         for value, of in dict.fromkeys(self._uses(self.plan.steps)):
             slot = self._slot(value)
             spans = wanted.setdefault((slot, of), set())
-            if slot.space == "arena" and isinstance(value, int):
+            if slot.space in ("arena", "lent") and isinstance(value, int):
                 spans.add(self.plan.lifetime(value))
         index = ir.IndexType.get()
         for (slot, of), spans in sorted(wanted.items(), key=lambda use: _address(use[0][0])):
             memref = self.memrefs[of]
-            if slot.space == "arena":
-                offset = offsets.get(slot.number)
+            if slot.space in ("arena", "lent"):
+                within, number = arena, slot.number
+                if slot.space == "lent":
+                    within, number = lent.get(slot.number), slot.offset
+                    if within is None:
+                        within = _as_bytes(block.arguments[arguments + slot.number], arena.type)
+                        lent[slot.number] = within
+                offset = offsets.get(number)
                 if offset is None:
-                    offset = offsets[slot.number] = _constant_index(index, slot.number)
+                    offset = offsets[number] = _constant_index(index, number)
                 made = ir.Operation.create(
                     "memref.view",
                     results=[memref],
-                    operands=[arena, offset],
+                    operands=[within, offset],
                     attributes={"lamina.live": ir.StringAttr.get(_spans(spans))},
                 ).result
             elif slot.space == "constant":
@@ -317,8 +324,15 @@ def _as_dict(attributes: ir.DictAttr) -> dict[str, ir.Attribute]:
     return {named.name: named.attr for named in attributes}
 
 
-def _address(slot: Slot) -> tuple[int, int]:
-    return ("argument", "result", "constant", "arena").index(slot.space), slot.number
+def _address(slot: Slot) -> tuple[int, int, int]:
+    spaces = ("argument", "result", "constant", "lent", "arena")
+    return spaces.index(slot.space), slot.number, slot.offset
+
+
+def _as_bytes(buffer: ir.Value, of: ir.Type) -> ir.Value:
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[of], operands=[buffer]
+    ).result
 
 
 def _spans(spans: set[tuple[int, int]]) -> str:

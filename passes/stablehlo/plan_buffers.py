@@ -22,7 +22,9 @@ it; where that pays, a kernel with `lamina.may_alias` gets a variant that does. 
 which follow each other) and may run at the same time. Calls that free more than they make come
 early. How the decisions
 are made is told in passes/planning. With `own-place=n`, buffers of up to n bytes share no memory
-and lie at the arena's beginning, `lamina.own_bytes` of it: a backend may put them on the stack.
+and lie at the arena's beginning, `lamina.own_bytes` of it: a backend may put them on the stack. With
+`lends-results` temporaries may also live in the buffers of results that are written later: views of
+what is cast to bytes.
 example: test/passes/stablehlo/plan_buffers.mlir
 """
 
@@ -42,6 +44,7 @@ class PlanBuffers(Pass):
     """See the module's docstring."""
 
     own_place: int = 0
+    lends_results: bool = False
 
     def run(self, module: ir.Module) -> None:
         functions = {
@@ -54,7 +57,7 @@ class PlanBuffers(Pass):
             raise CompileError("builtin.module", None, "there is no function @main to plan")
         reader = Reader(functions)
         program = reader.read(main)
-        plan = make_plan(program, self.own_place)
+        plan = make_plan(program, self.own_place, self.lends_results)
         Writer(main, reader, program, plan).write()
         self.count("arena bytes", plan.arena_bytes)
         self.count("donations unused", len(plan.unused_donations))

@@ -37,7 +37,16 @@ def _convolution(
     return convolution
 
 
+def _gradients(f: Callable[..., Any], numbers: int | tuple[int, ...]) -> Callable[..., Any]:
+    return lamina.grad(lambda x, w: jnp.sum(f(x, w) ** 2), numbers)
+
+
 CONVOLUTIONS = {
+    "NCHW, both gradients": (
+        _gradients(_convolution(layout=NCHW), (0, 1)),
+        (_normal(4, 64, 28, 28), _normal(64, 64, 3, 3)),
+        2_555_904,
+    ),
     "transposed": (
         _convolution(spread=2, padding=((2, 2), (2, 2))),
         (_normal(4, 16, 16, 64), _normal(4, 4, 64, 32)),

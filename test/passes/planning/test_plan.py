@@ -218,6 +218,10 @@ class Machine:
                 return self.arguments[slot.number]
             case "result":
                 return self.results[slot.number]
+            case "lent":
+                lender = self.results[slot.number]
+                assert slot.offset % ALIGNMENT == 0 and slot.offset + size <= lender.size
+                return lender[slot.offset : slot.offset + size]
         data = np.frombuffer(content(size, "constant", slot.number), np.uint8)
         return data  # read-only: writing raises
 
@@ -269,11 +273,11 @@ class Machine:
             result[:] = np.frombuffer(content(result.size, call.kernel, i, ordered), np.uint8)
 
 
-def check(program: Program) -> Plan:
+def check(program: Program, lends_results: bool = False) -> Plan:
     """Plan and run; the results must be right and nothing of the caller's overwritten."""
     given = [content(program.bytes[v], "argument", v) for v in program.body.arguments]
     expected = meaning(program, given)
-    plan = make_plan(program)
+    plan = make_plan(program, lends_results=lends_results)
     assert all(plan.alias_of[r] == a for a, r in program.promised.items())
     for backwards in (False, True):
         machine = Machine(program, plan, given, backwards)
@@ -285,10 +289,11 @@ def check(program: Program) -> Plan:
 
 
 @pytest.mark.parametrize("chunk", range(8))
-def test_random_programs(chunk: int) -> None:
+@pytest.mark.parametrize("lends_results", [False, True])
+def test_random_programs(chunk: int, lends_results: bool) -> None:
     for seed in range(chunk * 100, chunk * 100 + 100):
         try:
-            check(Generator(seed).program())
+            check(Generator(seed).program(), lends_results)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}") from error
 
@@ -470,12 +475,26 @@ def test_a_chain_needs_two_buffers() -> None:
     assert plan.arena_bytes == 2 * 1024
 
 
+def test_results_hold_what_dies_before_they_are_written() -> None:
+    """Two of three temporaries fit into the result, one behind the other; a donated argument's buffer
+    is in use from the beginning."""
+    sizes = {0: 64, 1: 64, 2: 64, 3: 64, 4: 128}
+    calls = [Call("a", [0], [1]), Call("b", [0], [2]), Call("c", [1, 2], [3]), Call("d", [3], [4])]
+    program = Program(Block([0], calls, [4]), sizes)
+    plan = check(program, lends_results=True)
+    assert plan.arena_bytes == 64
+    assert {plan.slot(1)[1:], plan.slot(2)[1:]} == {(0, 0), (0, 64)}
+    donated = Program(Block([0], calls[:3], [3]), sizes, {0: (0,)}, {0: 0})
+    assert check(donated, lends_results=True).arena_bytes == 128
+
+
 def test_long_programs_plan_fast() -> None:
     count = 20_000
     ops = [Call("f", [i, i - i % 7], [i + 1], {}, {0: (0,)}) for i in range(count)]
     ops.append(Call("end", [count], [count + 1]))
+    program = Program(Block([0], ops, [count + 1]), dict.fromkeys(range(count + 2), 64))
     start = time.perf_counter()
-    make_plan(Program(Block([0], ops, [count + 1]), dict.fromkeys(range(count + 2), 64)))
+    make_plan(program, lends_results=True)
     assert time.perf_counter() - start < 5
 
 
@@ -501,3 +520,11 @@ def test_a_small_buffer_does_not_keep_a_large_one_out() -> None:
     offsets, top = assign_offsets(buffers)
     assert top == 3 * 4096 + 64
     assert offsets[4] == offsets[1]
+
+
+def test_large_buffers_are_placed_before_small_ones() -> None:
+    """In the order in which they come the small one would be first, and move both large ones up."""
+    buffers = {0: (64, 0, 1), 1: (4096, 1, 2), 2: (4096, 2, 3)}
+    offsets, top = assign_offsets(buffers)
+    assert top == 2 * 4096
+    assert offsets[0] == offsets[2]

@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --split-input-file --pass-pipeline=stablehlo-plan-buffers | FileCheck %s
+// RUN: %lamina-opt %s --split-input-file --pass-pipeline='stablehlo-plan-buffers{lends-results=true}' | FileCheck %s --check-prefix=LENDS
 
 // Results are written where the caller wants them; a temporary lives in the arena.
 // CHECK-LABEL: module @chain
@@ -11,6 +12,9 @@
 // CHECK: module @kernels
 // CHECK: func.func private @f(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
 // CHECK: func.func private @f(memref<4xf32>, memref<4xf32>)
+// One that dies where the result is written is no lodger of it.
+// LENDS-LABEL: module @chain
+// LENDS: lamina.arena_bytes = 64
 module @chain {
   func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -213,5 +217,34 @@ module @reshaped_constant {
   func.func private @f(%x: tensor<1xf32>) -> tensor<1xf32> {
     %0 = stablehlo.sine %x : tensor<1xf32>
     return %0 : tensor<1xf32>
+  }
+}
+
+// -----
+
+// Of two temporaries in a row the first lives in the result, which is written later.
+// LENDS-LABEL: module @lent
+// LENDS: func.func public @main(%[[X:.*]]: memref<4xf32>, %[[R:.*]]: memref<8xf32>, %[[ARENA:.*]]: memref<?xi8>)
+// LENDS-SAME: lamina.arena_bytes = 64
+// LENDS: %[[BYTES:.*]] = builtin.unrealized_conversion_cast %[[R]] : memref<8xf32> to memref<?xi8>
+// LENDS: %[[A:.*]] = memref.view %[[BYTES]][%{{.*}}][] {lamina.live = "2..3"}
+// LENDS: %[[B:.*]] = memref.view %[[ARENA]][%{{.*}}][] {lamina.live = "3..4"}
+// LENDS: call @f(%[[X]], %[[A]])
+// LENDS-NEXT: call @f(%[[A]], %[[B]])
+// LENDS-NEXT: call @g(%[[B]], %[[R]])
+module @lent {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<8xf32> {
+    %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = call @g(%1) : (tensor<4xf32>) -> tensor<8xf32>
+    return %2 : tensor<8xf32>
+  }
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func private @g(%x: tensor<4xf32>) -> tensor<8xf32> {
+    %0 = stablehlo.concatenate %x, %x, dim = 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
   }
 }
