@@ -35,7 +35,7 @@ from lamina.passes.linalg.structure import (
     accesses,
     generics_on_buffers,
     is_generic_on_buffers,
-    loaded_buffers,
+    loads,
     read_generic,
     root_buffer,
     sole_fill,
@@ -103,12 +103,8 @@ class _Member:
     @cached_property
     def touched(self) -> list[tuple[Access, ir.Value]]:
         """The buffers of the op, each with what it is a view of."""
-        return [(access, root_buffer(access.buffer)) for access in accesses(self.generic)]
-
-    @cached_property
-    def loaded(self) -> set[ir.Value]:
-        """What it loads from at indices that it computes."""
-        return {root_buffer(buffer) for buffer in loaded_buffers(self.generic)}
+        found = accesses(self.generic) + loads(self.generic)
+        return [(access, root_buffer(access.buffer)) for access in found]
 
     @cached_property
     def cost(self) -> float:
@@ -199,9 +195,6 @@ def _common(first: _Member, second: _Member, loops: int) -> int:
 
 def _keep_apart(first: _Member, second: _Member, loops: int) -> bool:
     """Whether an iteration of the shared loops touches no memory that another one writes."""
-    for one, other in ((first, second), (second, first)):
-        if any(access.writes and root in one.loaded for access, root in other.touched):
-            return False
     for a, root_a in first.touched:
         for b, root_b in second.touched:
             if not (a.writes or b.writes) or root_a != root_b:

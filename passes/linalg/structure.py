@@ -197,6 +197,23 @@ def loaded_buffers(generic: Generic) -> list[ir.Value]:
     return [op.operands[0] for op in find_ops(generic.op, "memref.load")]
 
 
+def loads(generic: Generic) -> list[Access]:
+    """What a generic's body loads: where an index is a dimension of the iteration space the map names
+    it, where it is computed the map has a constant."""
+    found = []
+    for op in find_ops(generic.op, "memref.load"):
+        at = [_index_of(value) for value in list(op.operands)[1:]]
+        results = [ir.AffineConstantExpr.get(0) if d is None else ir.AffineDimExpr.get(d) for d in at]
+        found.append(Access(op.operands[0], ir.AffineMap.get(generic.rank, 0, results), False))
+    return found
+
+
+def _index_of(value: ir.Value) -> int | None:
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "linalg.index":
+        return None
+    return int(ir.IntegerAttr(value.owner.operation.attributes["dim"]).value)
+
+
 def root_buffer(value: ir.Value) -> ir.Value:
     """The buffer that a chain of views looks at."""
     while not isinstance(value.owner, ir.Block):

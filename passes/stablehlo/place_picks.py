@@ -23,7 +23,14 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.facts import computes_elements, defining, ints, size_of, splat_of
+from lamina.passes.stablehlo.facts import (
+    computes_elements,
+    defining,
+    ints,
+    made_by,
+    size_of,
+    splat_of,
+)
 
 _LEAST_RATIO = 8  # elements of the rows to one that is picked
 
@@ -76,6 +83,8 @@ class PlacePicks(Pass):
             if op is not None and op in members:
                 if op.name == "stablehlo.broadcast_in_dim":
                     dims = [rows.picked_dims[d] for d in ints(op, "broadcast_dimensions")]
+                    if list(op.operands[0].type.shape) == shape and dims == sorted(dims):
+                        return op.operands[0]
                     return hlo.broadcast_in_dim(op.operands[0], shape, dims)
                 attributes = {name: op.attributes[name] for name in op.attributes}
                 operands = [pick(operand) for operand in op.operands]
@@ -176,7 +185,12 @@ def _compared(scatter: ir.Operation, rows: _Rows) -> ir.Value | None:
         if order != sorted(order):
             ones = [d for d in range(value.type.rank) if d not in order]
             value = hlo.transpose(value, [*order, *ones])
-        return hlo.broadcast_in_dim(hlo.reshape(value, sizes), shape, others)
+        before = made_by(value, "stablehlo.reshape")
+        if before is not None and list(before.operands[0].type.shape) == sizes:
+            value = before.operands[0]
+        elif list(value.type.shape) != sizes:
+            value = hlo.reshape(value, sizes)
+        return hlo.broadcast_in_dim(value, shape, others)
 
     place = hlo.iota(tuple(shape), dtype, rows.dimension)
     is_there = hlo.compare(place, spread(indices), "EQ")

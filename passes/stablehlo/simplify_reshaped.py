@@ -1,17 +1,20 @@
-"""The rule of `stablehlo-simplify` that moves reshapes down, past element-wise ops.
+"""The rules of `stablehlo-simplify` that move reshapes down, past element-wise ops and reductions.
 
 `log(reshape(x))` becomes `reshape(log(x))`, so that the `log` can join what makes `x`, and the
 reshape what spreads the result: a mean with kept dimensions is a reduction, a reshape that adds a
 dimension of 1, element-wise ops and a broadcast. Left alone where a user would see the old shape
-beside other arrays of it: those belong into one kernel with the op.
+beside other arrays of it: those belong into one kernel with the op. A reduction takes an array without
+the dimensions of one that it was given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of
+from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, splat_of
+from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, ints, splat_of
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _DEPTH = 4
@@ -27,7 +30,8 @@ def _of_reshapes(op: ir.Operation) -> ir.Value | None:
     for use in op.results[0].uses:
         user = use.owner.operation
         if user.name not in _ABSORBING and not _comes_from(user, source, _DEPTH):
-            return None
+            if user.name != "stablehlo.reduce" or _long(source) != _long(shape_of(op.results[0].type)):
+                return None
     operands = [_before_reshape(value, source) for value in op.operands]
     of = ir.RankedTensorType.get(source, op.results[0].type.element_type)
     attributes = {name: op.attributes[name] for name in op.attributes}
@@ -80,4 +84,39 @@ def _before_reshape(value: ir.Value, shape: list[int]) -> ir.Value:
     return hlo.full(splat_of(value), shape, dtype_of(value.type))
 
 
-RULES: dict[str, tuple[Rule, ...]] = {name: (_of_reshapes,) for name in ELEMENTWISE}
+@needs_operand_of("reshape")
+def _reduction_of_reshaped(op: ir.Operation) -> ir.Value | None:
+    """Of an array that was given dimensions of one -> of the array."""
+    producer = defining(op.operands[0])
+    if len(op.results) != 1 or producer is None or producer.name != "stablehlo.reshape":
+        return None
+    source = producer.operands[0]
+    before, after = shape_of(source.type), shape_of(op.operands[0].type)
+    if len(before) == len(after) or _long(before) != _long(after):
+        return None
+    place = dict(zip(_long_dimensions(after), _long_dimensions(before), strict=True))
+    dimensions = sorted(place[d] for d in ints(op, "dimensions") if d in place)
+    if not dimensions:
+        return None
+    shape = [size for d, size in enumerate(before) if d not in dimensions]
+    of = ir.RankedTensorType.get(shape, op.results[0].type.element_type)
+    copy = ir.Operation.create(
+        op.name, [of], [source, op.operands[1]],
+        {"dimensions": ir.DenseI64ArrayAttr.get(dimensions)}, regions=1,
+    )  # fmt: skip
+    op.regions[0].blocks[0].append_to(copy.regions[0])
+    return hlo.reshape(copy.result, shape_of(op.results[0].type))
+
+
+def _long_dimensions(shape: Sequence[int]) -> list[int]:
+    return [d for d, size in enumerate(shape) if size != 1]
+
+
+def _long(shape: Sequence[int]) -> list[int]:
+    """A shape without its dimensions of one."""
+    return [size for size in shape if size != 1]
+
+
+RULES: dict[str, tuple[Rule, ...]] = {name: (_of_reshapes,) for name in ELEMENTWISE} | {
+    "stablehlo.reduce": (_reduction_of_reshaped,)
+}

@@ -20,6 +20,7 @@ from lamina.backends.target import Target
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.linalg.structure import root_buffer
+from lamina.scipy.special import logsumexp
 
 _RANDOM = np.random.default_rng(0)
 
@@ -27,6 +28,13 @@ _RANDOM = np.random.default_rng(0)
 def _x(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return _RANDOM.normal(size=shape).astype(dtype) if dtype != np.int32 else (
         _RANDOM.integers(-100, 100, shape, dtype))  # fmt: skip
+
+
+_LABELS = np.arange(9, dtype=np.int32) * 17 - 60
+
+
+def _label_losses(x, labels):
+    return logsumexp(x, 1) - x[jnp.arange(x.shape[0]), labels]
 
 
 def _layernorm(x):
@@ -58,6 +66,8 @@ KERNELS: dict[str, tuple[Callable, tuple]] = {
     "mean": (lambda x: jnp.mean(x) * 2 + 1, (_x(7, 30),)),
     "argmax_whole": (jnp.argmax, (_x(20, 1001),)),
     "argmin_columns": (lambda x: jnp.argmin(x, axis=0), (_x(300, 45),)),
+    "label_losses": (_label_losses, (_x(9, 140), _LABELS)),
+    "label_gradient": (lamina.grad(lambda x, i: _label_losses(x, i).mean()), (_x(9, 140), _LABELS)),
     "complex_rows": (lambda x: jnp.prod(1 + x, axis=1), (_x(5, 70) * np.complex64(0.1j),)),
     "columns_long": (lambda x: jnp.max(x, axis=0), (_x(300, 45),)),
     "columns": (lambda x: jnp.sum(x, axis=0), (_x(37, 45),)),

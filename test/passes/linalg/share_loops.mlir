@@ -153,3 +153,32 @@ func.func @part(%x: memref<64x4096xf32>, %y: memref<64xf32>) {
   }
   return
 }
+
+// What is loaded at the loop's own index keeps to its part; at one that is computed it may not.
+// CHECK-LABEL: func.func @picked
+// CHECK-COUNT-2: lamina.shared = array<i64: 0, 1>
+// CHECK-NOT: lamina.shared
+func.func @picked(%i: memref<8xi32>, %x: memref<8x9xf32>, %j: memref<8xi32>, %y: memref<8xf32>, %z: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%i : memref<8xi32>) outs(%j : memref<8xi32>) attrs = {lamina.loops = array<i64: 0, 1>} {
+  ^bb0(%a: i32, %b: i32):
+    %0 = arith.muli %a, %a : i32
+    linalg.yield %0 : i32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%y : memref<8xf32>) attrs = {lamina.loops = array<i64: 0, 1>} {
+  ^bb0(%b: f32):
+    %n = linalg.index 0 : index
+    %0 = memref.load %j[%n] : memref<8xi32>
+    %1 = arith.index_cast %0 : i32 to index
+    %2 = memref.load %x[%n, %1] : memref<8x9xf32>
+    linalg.yield %2 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%z : memref<8xf32>) attrs = {lamina.loops = array<i64: 0, 1>} {
+  ^bb0(%b: f32):
+    %n = linalg.index 0 : index
+    %0 = memref.load %i[%n] : memref<8xi32>
+    %1 = arith.index_cast %0 : i32 to index
+    %2 = memref.load %y[%1] : memref<8xf32>
+    linalg.yield %2 : f32
+  }
+  return
+}

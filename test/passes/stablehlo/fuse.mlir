@@ -309,3 +309,34 @@ func.func @put_together_before(%x: tensor<100xf32>) -> (tensor<102xf32>, tensor<
   %t = stablehlo.exponential %r : tensor<102xf32>
   return %s, %t : tensor<102xf32>, tensor<102xf32>
 }
+
+// -----
+
+// What the mean of the rows' losses is taken of is done with the rows: picked from where the row is in
+// cache. What is read of that elsewhere comes from there.
+// CHECK-LABEL: func.func @losses
+// CHECK-NEXT: %[[R:.*]]:2 = call @fused_reduce_0(%arg1, %arg0)
+// CHECK-NEXT: %[[M:.*]] = call @fused_reduce_1(%[[R]]#0)
+// CHECK-NEXT: return %[[M]], %[[R]]#1
+// CHECK: @fused_reduce_0{{.*}}lamina.kind = "rows"
+// CHECK: "stablehlo.gather"
+// CHECK: @fused_reduce_1
+// CHECK-NOT: "stablehlo.gather"
+func.func @losses(%x: tensor<8x100xf32>, %l: tensor<8xi32>) -> (tensor<f32>, tensor<8x100xf32>) {
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %one = stablehlo.constant dense<1> : tensor<8xi32>
+  %i = stablehlo.add %l, %one : tensor<8xi32>
+  %m = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1] : (tensor<8x100xf32>, tensor<f32>) -> tensor<8xf32>
+  %p = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1],
+    operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1],
+    index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<8x100xf32>, tensor<8xi32>) -> tensor<8xf32>
+  %d = stablehlo.subtract %p, %m : tensor<8xf32>
+  %s = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %b = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<8xf32>) -> tensor<8x100xf32>
+  %n = stablehlo.iota dim = 1 : tensor<8x100xi32>
+  %j = stablehlo.broadcast_in_dim %i, dims = [0] : (tensor<8xi32>) -> tensor<8x100xi32>
+  %is = stablehlo.compare EQ, %n, %j : (tensor<8x100xi32>, tensor<8x100xi32>) -> tensor<8x100xi1>
+  %g = stablehlo.select %is, %x, %b : tensor<8x100xi1>, tensor<8x100xf32>
+  return %s, %g : tensor<f32>, tensor<8x100xf32>
+}

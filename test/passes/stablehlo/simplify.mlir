@@ -256,3 +256,74 @@ func.func @rectified(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, te
   %3 = stablehlo.select %2, %g, %zero : tensor<4xi1>, tensor<4xf32>
   return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Of pairs of indices that number rows in order the first is no index: the rows are a batch dimension.
+// CHECK-LABEL: func.func @numbered_rows
+// CHECK-NOT: concatenate
+// CHECK: "stablehlo.gather"(%arg0, %{{.*}}) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>
+// CHECK: "stablehlo.scatter"(%arg0, %{{.*}}, %arg2) <{{.*}}inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>
+func.func @numbered_rows(%x: tensor<4x9xf32>, %l: tensor<4xi32>, %u: tensor<4xf32>) -> (tensor<4xf32>, tensor<4x9xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<4xi32>
+  %four = stablehlo.constant dense<4> : tensor<4xi32>
+  %n = stablehlo.iota dim = 0 : tensor<4xi32>
+  %is_negative = stablehlo.compare LT, %n, %zero : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+  %more = stablehlo.add %n, %four : tensor<4xi32>
+  %m = stablehlo.select %is_negative, %more, %n : tensor<4xi1>, tensor<4xi32>
+  %a = stablehlo.reshape %m : (tensor<4xi32>) -> tensor<4x1xi32>
+  %b = stablehlo.reshape %l : (tensor<4xi32>) -> tensor<4x1xi32>
+  %i = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x2xi32>
+  %p = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+    start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}>
+    : (tensor<4x9xf32>, tensor<4x2xi32>) -> tensor<4xf32>
+  %s = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %d : tensor<f32>
+  }) : (tensor<4x9xf32>, tensor<4x2xi32>, tensor<4xf32>) -> tensor<4x9xf32>
+  return %p, %s : tensor<4xf32>, tensor<4x9xf32>
+}
+
+// Fewer rows than there are, and rows in another order, are indices.
+// CHECK-LABEL: func.func @some_rows
+// CHECK-COUNT-2: "stablehlo.gather"({{.*}}start_index_map = [0, 1]
+func.func @some_rows(%x: tensor<4x9xf32>, %l: tensor<3x1xi32>, %r: tensor<4x1xi32>) -> (tensor<3xf32>, tensor<4xf32>) {
+  %n = stablehlo.iota dim = 0 : tensor<3x1xi32>
+  %i = stablehlo.concatenate %n, %l, dim = 1 : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x2xi32>
+  %p = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+    start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}>
+    : (tensor<4x9xf32>, tensor<3x2xi32>) -> tensor<3xf32>
+  %o = stablehlo.constant dense<[[1], [0], [2], [3]]> : tensor<4x1xi32>
+  %j = stablehlo.concatenate %o, %r, dim = 1 : (tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x2xi32>
+  %q = "stablehlo.gather"(%x, %j) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+    start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}>
+    : (tensor<4x9xf32>, tensor<4x2xi32>) -> tensor<4xf32>
+  return %p, %q : tensor<3xf32>, tensor<4xf32>
+}
+
+// Positions compared with what none of them reaches; a reduction of what was given a dimension of one.
+// CHECK-LABEL: func.func @positions
+// CHECK: %[[FALSE:.*]] = stablehlo.constant dense<false> : tensor<5xi1>
+// CHECK: %[[TRUE:.*]] = stablehlo.constant dense<true> : tensor<5xi1>
+// CHECK: %[[HERE:.*]] = stablehlo.compare EQ
+// CHECK: return %[[FALSE]], %[[TRUE]], %[[HERE]]
+func.func @positions() -> (tensor<5xi1>, tensor<5xi1>, tensor<5xi1>) {
+  %n = stablehlo.iota dim = 0 : tensor<5xi32>
+  %five = stablehlo.constant dense<5> : tensor<5xi32>
+  %two = stablehlo.constant dense<2> : tensor<5xi32>
+  %0 = stablehlo.compare EQ, %n, %five : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %1 = stablehlo.compare LT, %n, %five : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %2 = stablehlo.compare EQ, %n, %two : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  return %0, %1, %2 : tensor<5xi1>, tensor<5xi1>, tensor<5xi1>
+}
+
+// CHECK-LABEL: func.func @sum_of_column
+// CHECK-NOT: reshape
+// CHECK: %[[E:.*]] = stablehlo.exponential %arg0 : tensor<5xf32>
+// CHECK: stablehlo.reduce(%[[E]] init: %{{.*}}) applies stablehlo.add across dimensions = [0]
+func.func @sum_of_column(%x: tensor<5xf32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %c = stablehlo.reshape %x : (tensor<5xf32>) -> tensor<5x1xf32>
+  %e = stablehlo.exponential %c : tensor<5x1xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<5x1xf32>, tensor<f32>) -> tensor<f32>
+  return %s : tensor<f32>
+}

@@ -1,0 +1,184 @@
+"""The rules of `stablehlo-simplify` on positions, and on gathers and scatters by them.
+
+`x[arange(n), labels]` takes one element of each row, by indices that are pairs. Here the first of
+each pair goes: rows that are numbered in order are a batch dimension, as `take_along_axis` has it.
+Both then pick elements in an array of as many dimensions as they tell apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.constants import array_of
+from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
+from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
+
+_MOST_COUNTED = 1 << 20  # elements of a constant that are looked at
+_DIRECTIONS = {
+    "EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
+    "GE": np.greater_equal,
+}  # fmt: skip
+
+
+@needs_operand_of("iota")
+def _compare_of_positions(op: ir.Operation) -> ir.Value | None:
+    """`iota < 0`, and all else that is the same for all positions."""
+    lhs, rhs = op.operands
+    iota, splat = made_by(lhs, "stablehlo.iota"), splat_of(rhs)
+    if iota is None or splat is None or dtype_of(lhs.type).kind not in "iu":
+        return None
+    shape = shape_of(lhs.type)
+    length = shape[ir.IntegerAttr(iota.attributes["iota_dimension"]).value]
+    if not 0 < length <= np.iinfo(dtype_of(lhs.type)).max:
+        return None
+    name = stablehlo_ext.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
+    first, last = (bool(_DIRECTIONS[name](at, int(splat))) for at in (0, length - 1))
+    is_between = name in ("EQ", "NE") and 0 <= int(splat) < length
+    return None if first != last or is_between else hlo.full(first, shape, np.bool_)
+
+
+@needs_operand_of("concatenate")
+def _gather_of_numbered_rows(op: ir.Operation) -> ir.Value | None:
+    """Indices that count a dimension of theirs -> a batch dimension."""
+    numbers = stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+    found = _without_numbered(
+        op, list(numbers.start_index_map), numbers.index_vector_dim,
+        list(numbers.collapsed_slice_dims), list(numbers.operand_batching_dims),
+        list(numbers.start_indices_batching_dims),
+    )  # fmt: skip
+    if found is None:
+        return None
+    indices, named, single, batch, batch_of_indices = found
+    new = stablehlo_ext.GatherDimensionNumbers.get(
+        list(numbers.offset_dims), single, batch, batch_of_indices, named,
+        numbers.index_vector_dim,
+    )  # fmt: skip
+    return _again(op, indices, {"dimension_numbers": new})
+
+
+@needs_operand_of("concatenate")
+def _scatter_of_numbered_rows(op: ir.Operation) -> ir.Value | None:
+    """Indices that count a dimension of theirs -> a batch dimension."""
+    name = "scatter_dimension_numbers"
+    numbers = stablehlo_ext.ScatterDimensionNumbers(op.attributes[name])
+    if len(op.operands) != 3:
+        return None
+    found = _without_numbered(
+        op, list(numbers.scattered_dims_to_operand_dims), numbers.index_vector_dim,
+        list(numbers.inserted_window_dims), list(numbers.input_batching_dims),
+        list(numbers.scatter_indices_batching_dims),
+    )  # fmt: skip
+    if found is None:
+        return None
+    indices, named, single, batch, batch_of_indices = found
+    new = stablehlo_ext.ScatterDimensionNumbers.get(
+        list(numbers.update_window_dims), single, batch, batch_of_indices, named,
+        numbers.index_vector_dim,
+    )  # fmt: skip
+    return _again(op, indices, {name: new})
+
+
+def _again(op: ir.Operation, indices: ir.Value, changed: dict[str, ir.Attribute]) -> ir.Value:
+    copy = op.clone().operation
+    copy.operands[1] = indices
+    for name, attribute in changed.items():
+        copy.attributes[name] = attribute
+    copy.attributes["indices_are_sorted"] = ir.BoolAttr.get(False)  # said of the pairs
+    return copy.results[0]
+
+
+_Dims = list[int]
+
+
+def _without_numbered(
+    op: ir.Operation, named: _Dims, vector: int, single: _Dims, batch: _Dims,
+    batch_of_indices: _Dims,
+) -> tuple[ir.Value, _Dims, _Dims, _Dims, _Dims] | None:  # fmt: skip
+    """The indices without the parts that count one of their dimensions, and the dimensions of the
+    array: those they name, those they have one element of, and batch dimensions of both."""
+    array, indices = shape_of(op.operands[0].type), shape_of(op.operands[1].type)
+    together = made_by(op.operands[1], "stablehlo.concatenate")
+    if together is None or ir.IntegerAttr(together.attributes["dimension"]).value != vector:
+        return None
+    kept: list[ir.Value] = []
+    kept_named: _Dims = []
+    pairs = list(zip(batch, batch_of_indices, strict=True))
+    at = 0
+    for part in together.operands:
+        names = named[at : at + part.type.shape[vector]]
+        at += len(names)
+        counted = _counted_dimension(part) if len(names) == 1 else None
+        if (
+            counted is None
+            or counted == vector
+            or names[0] not in single
+            or array[names[0]] != indices[counted]
+            or any(counted == other for _, other in pairs)
+        ):
+            kept.append(part)
+            kept_named += names
+        else:
+            pairs.append((names[0], counted))
+    if not kept or len(kept) == len(together.operands):
+        return None
+    pairs.sort()
+    left = [d for d in single if all(d != dim for dim, _ in pairs)]
+    joined = kept[0] if len(kept) == 1 else hlo.concatenate(kept, vector)
+    return joined, kept_named, left, [d for d, _ in pairs], [d for _, d in pairs]
+
+
+def _counted_dimension(value: ir.Value) -> int | None:
+    """The dimension whose positions are the elements of an array; None if none's are."""
+    op, shape = defining(value), shape_of(value.type)
+    if op is None or dtype_of(value.type).kind not in "iu":
+        return None
+    if op.name == "stablehlo.iota":
+        counted = ir.IntegerAttr(op.attributes["iota_dimension"]).value
+        fits = shape[counted] <= np.iinfo(dtype_of(value.type)).max
+        return counted if fits else None
+    if op.name == "stablehlo.broadcast_in_dim":
+        inner = _counted_dimension(op.operands[0])
+        return None if inner is None else ints(op, "broadcast_dimensions")[inner]
+    long = [d for d, size in enumerate(shape) if size != 1]
+    if len(long) != 1 or shape[long[0]] > _MOST_COUNTED:
+        return None
+    if op.name == "stablehlo.reshape":
+        return None if _counted_dimension(op.operands[0]) is None else long[0]
+    if op.name == CONSTANT and np.array_equal(array_of(op).ravel(), np.arange(shape[long[0]])):
+        return long[0]
+    return None
+
+
+@needs_operand_of("reshape")
+def _gather_by_reshaped(op: ir.Operation) -> ir.Value | None:
+    """Of single elements by indices with a dimension of one -> without it, then reshaped."""
+    numbers = stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+    shape, vector = shape_of(op.operands[1].type), numbers.index_vector_dim
+    if vector != len(shape) - 1 or list(numbers.offset_dims) or len(shape) < 3:
+        return None
+    batch = list(numbers.start_indices_batching_dims)
+    gone = [d for d in range(vector) if shape[d] == 1 and d not in batch]
+    if not gone or made_by(op.operands[1], "stablehlo.reshape") is None:
+        return None
+    kept = [d for d in range(len(shape)) if d not in gone]
+    new = stablehlo_ext.GatherDimensionNumbers.get(
+        [], list(numbers.collapsed_slice_dims), list(numbers.operand_batching_dims),
+        [kept.index(d) for d in batch], list(numbers.start_index_map), kept.index(vector),
+    )  # fmt: skip
+    indices = hlo.reshape(op.operands[1], [shape[d] for d in kept])
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    of = ir.RankedTensorType.get([shape[d] for d in kept[:-1]], op.results[0].type.element_type)
+    picked = ir.Operation.create(
+        op.name, [of], [op.operands[0], indices], attributes | {"dimension_numbers": new}
+    )
+    return hlo.reshape(picked.result, shape_of(op.results[0].type))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "stablehlo.compare": (_compare_of_positions,),
+    "stablehlo.gather": (_gather_of_numbered_rows, _gather_by_reshaped),
+    "stablehlo.scatter": (_scatter_of_numbered_rows,),
+}
