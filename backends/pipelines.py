@@ -65,6 +65,7 @@ STABLEHLO_FUSE = (
     "stablehlo-hoist-invariants",
     "stablehlo-gather-products",
     "stablehlo-place-picks",
+    "stablehlo-join-indices",
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins

@@ -1,0 +1,160 @@
+"""Find elements of several dimensions by one index into all of them.
+
+    %at = concatenate %i, %j : tensor<9x2xi32>             %k = clamp(%i) * 7 + clamp(%j) : tensor<9x1xi32>
+    %r = gather %x : tensor<5x7xf32>, %at            ->    %r = gather (reshape %x : tensor<35xf32>), %k
+
+A concatenation puts indices side by side one by one, in an array that is read again, and each is
+checked alone where it is used; their sum is made by vectors, in the kernel that uses it. What a gather
+clamps is clamped before; a scatter's vector with an index outside of its dimension becomes -1, so that
+the update is dropped. Where index vectors are put together by a `concatenate`, of one index each, for
+neighbouring dimensions that windows have one element of. Leaves others alone.
+
+example: test/passes/stablehlo/join_indices.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import dtype_of
+from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.facts import ints, made_by
+
+_GATHER, _SCATTER = "stablehlo.gather", "stablehlo.scatter"
+_MOST = 1 << 31  # elements that an i32 tells apart
+
+
+@dataclass(frozen=True)
+class JoinIndices(Pass):
+    """The pass `stablehlo-join-indices`."""
+
+    only_with = frozenset((_GATHER, _SCATTER))
+
+    def run(self, module: ir.Module) -> None:
+        for op in find_ops(module, _GATHER, _SCATTER):
+            joined = _Joined.of(op)
+            if joined is not None:
+                with ir.InsertionPoint(op), op.location:
+                    joined.rewrite()
+                self.count(op.name.removeprefix("stablehlo.") + "s")
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A gather or scatter, the indices that it puts together, and the dimensions they are of, which
+    become the one that is the first now."""
+
+    op: ir.Operation
+    parts: Sequence[ir.Value]
+    dims: Sequence[int]
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> _Joined | None:
+        is_gather = op.name == _GATHER
+        if not is_gather and len(op.operands) != 3:
+            return None
+        operand, indices = op.operands[0], op.operands[1]
+        together = made_by(indices, "stablehlo.concatenate")
+        numbers = _numbers(op)
+        targets = list(numbers.start_index_map if is_gather else numbers.scattered_dims_to_operand_dims)
+        skipped = numbers.collapsed_slice_dims if is_gather else numbers.inserted_window_dims
+        batching = numbers.operand_batching_dims if is_gather else numbers.input_batching_dims
+        if together is None or len(together.operands) != len(targets) or list(batching):
+            return None
+        last = indices.type.rank - 1
+        dimension = ir.IntegerAttr(together.attributes["dimension"]).value
+        first = min(targets)
+        if (
+            numbers.index_vector_dim != last
+            or dimension != last
+            or sorted(targets) != list(range(first, first + len(targets)))
+            or not set(targets) <= set(skipped)
+            or not operand.type.has_static_shape
+            or not indices.type.has_static_shape
+            or not 0 < math.prod(operand.type.shape[d] for d in targets) < _MOST
+        ):
+            return None
+        return cls(op, list(together.operands), targets)
+
+    def rewrite(self) -> None:
+        op, is_gather = self.op, self.op.name == _GATHER
+        shape = list(op.operands[0].type.shape)
+        op.operands[0] = hlo.reshape(op.operands[0], self._merged(shape, math.prod))
+        op.operands[1] = self._index(shape)
+        numbers = _numbers(op)
+        first = min(self.dims)
+        if is_gather:
+            op.attributes["slice_sizes"] = ir.DenseI64ArrayAttr.get(
+                self._merged(ints(op, "slice_sizes"), lambda _: 1)
+            )
+            op.attributes["dimension_numbers"] = stablehlo_ext.GatherDimensionNumbers.get(
+                list(numbers.offset_dims), self._places(numbers.collapsed_slice_dims), [], [],
+                [first], numbers.index_vector_dim,
+            )  # fmt: skip
+            return
+        op.attributes["scatter_dimension_numbers"] = stablehlo_ext.ScatterDimensionNumbers.get(
+            list(numbers.update_window_dims), self._places(numbers.inserted_window_dims), [], [],
+            [first], numbers.index_vector_dim,
+        )  # fmt: skip
+        (result,) = op.results
+        result.set_type(op.operands[0].type)
+        with ir.InsertionPoint.after(op):
+            back = hlo.reshape(result, shape)
+        result.replace_all_uses_except(back, back.owner.operation)
+
+    def _index(self, shape: Sequence[int]) -> ir.Value:
+        """The one index: that of a row-major order, in i32."""
+        strides = [math.prod(shape[d + 1 : max(self.dims) + 1]) for d in self.dims]
+        is_gather = self.op.name == _GATHER
+        total = inside = None
+        for part, dimension, stride in zip(self.parts, self.dims, strides, strict=True):
+            size = shape[dimension]
+            dtype = dtype_of(part.type)
+            if dtype.itemsize < 4:
+                part, dtype = hlo.convert(part, np.int32), np.dtype(np.int32)
+
+            def number(value: int, of: np.dtype = dtype) -> ir.Value:
+                return hlo.full(value, list(self.parts[0].type.shape), of)
+
+            if is_gather:
+                low, high = (hlo.full(value, [], dtype) for value in (0, size - 1))
+                part = hlo.clamp(low, part, high)
+            else:
+                fits = hlo.compare(part, number(size), "LT")
+                if dtype.kind == "i":
+                    fits = hlo.and_(fits, hlo.compare(part, number(0), "GE"))
+                inside = fits if inside is None else hlo.and_(inside, fits)
+            if dtype != np.int32:
+                part = hlo.convert(part, np.int32)
+            if stride != 1:
+                part = hlo.multiply(part, number(stride, np.dtype(np.int32)))
+            total = part if total is None else hlo.add(total, part)
+        assert total is not None
+        if inside is None:
+            return total
+        return hlo.select(inside, total, hlo.full(-1, list(total.type.shape), np.int32))
+
+    def _merged(self, sizes: Sequence[int], merge: Callable[[Sequence[int]], int]) -> list[int]:
+        first, end = min(self.dims), max(self.dims) + 1
+        return [*sizes[:first], merge(sizes[first:end]), *sizes[end:]]
+
+    def _places(self, dims: Sequence[int]) -> list[int]:
+        """Where dimensions are now."""
+        first, end = min(self.dims), max(self.dims) + 1
+        moved = {d if d <= first else max(first, d - (end - 1 - first)) for d in dims}
+        return sorted(moved)
+
+
+def _numbers(
+    op: ir.Operation,
+) -> stablehlo_ext.GatherDimensionNumbers | stablehlo_ext.ScatterDimensionNumbers:
+    if op.name == _GATHER:
+        return stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+    return stablehlo_ext.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
