@@ -122,17 +122,18 @@ def compare(d: Draft) -> None:
     assert y is not None
     if not broadcasts(x.shape, y.shape):
         return
-    shape = np.broadcast_shapes(x.shape, y.shape)
     op = d.draw(["<", ">=", "==", "!="])
     if d.draw([True, False, False]):
         d.put(f"{x.name}{op}0.25", x, kind="b")
         return
     other = d.draw(["0.0", y.name, f"-{y.name}"])
-    masks = [b for b in d.values if b.kind == "b" and broadcasts(b.shape, shape)]
-    masks = [b for b in masks if np.broadcast_shapes(b.shape, shape) == shape]
-    condition = d.draw(masks).name if masks else f"{x.name}{op}0.5"
-    d.put(f"np.where({condition}, {y.name}, {other})", y,
-              shape=np.broadcast_shapes(x.shape if not masks else shape, y.shape))  # fmt: skip
+    masks = [b for b in d.values if b.kind == "b" and broadcasts(b.shape, y.shape)]
+    condition, mask = f"{x.name}{op}0.5", x
+    if masks:
+        mask = d.draw(masks)
+        condition = mask.name
+    shape = np.broadcast_shapes(mask.shape, y.shape)
+    d.put(f"np.where({condition}, {y.name}, {other})", y, shape=shape)
 
 
 def product(d: Draft) -> None:
