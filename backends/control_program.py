@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from lamina.dialects.attributes import FORM, INOUT, KIND, LANES, REASON
+from lamina.dialects.attributes import FORM, INOUT, KIND, LANES, MATRIX_PRODUCTS, REASON
 from lamina.dialects.vendors import ir
 
 
 def as_program(function: ir.Operation) -> None:
-    """Let the function be @main, and each argument that it updates a donated one."""
+    """Let the function be @main, and each argument that it updates a donated one. Who does matrix
+    products is a matter of its module."""
     attributes = function.attributes
+    if MATRIX_PRODUCTS in attributes:
+        function.parent.attributes[MATRIX_PRODUCTS] = attributes[MATRIX_PRODUCTS]
+        del attributes[MATRIX_PRODUCTS]
     attributes["sym_name"] = ir.StringAttr.get("main")
     for name in (KIND, REASON, FORM, LANES):
         if name in attributes:

@@ -126,7 +126,7 @@ _WIDTHS = (64, 256, 512)
 
 def _matmul(of: Sizes, dtype: Any, by: str, precision: str | None = None) -> dict[str, Any]:
     """A large product by our own kernel, by cuBLASLt in its place, or by what the runtime chooses."""
-    os.environ["LAMINA_CUDA_PRODUCTS"] = by  # read when a program is loaded
+    lamina.config.update("matrix_products", by)  # which the program's key has
 
     def product(a, b):
         return lax.dot(a, b, precision=precision)
@@ -151,7 +151,7 @@ def _tiling(run: Any, *arguments: Any) -> str | None:
 
 def _convolution(of: Sizes) -> dict[str, Any]:
     """A convolution of windows of 3 x 3 over as many elements as the matrices have, 128 channels each way."""
-    os.environ["LAMINA_CUDA_PRODUCTS"] = "kernel"
+    lamina.config.update("matrix_products", "kernel")
     width, channels = max(8, math.isqrt(of.side**2 // (8 * 128))), 128
     keys = random.split(random.key(3))
     shapes = (8, width, width, channels), (3, 3, channels, channels)
@@ -217,7 +217,7 @@ def _rates(of: Sizes) -> dict[str, Callable[[], dict[str, Any]]]:
     found["launch"] = functools.partial(_launch, of)
     for name in ("scalars", "lanes", *(f"recurrent {width}" for width in _WIDTHS)):
         found[f"loop of {name}"] = functools.partial(_loop, of, name)
-    for by in ("kernel", "library", "measure"):
+    for by in ("kernel", "library", "auto"):
         found[f"matmul bf16 by {by}"] = functools.partial(_matmul, of, jnp.bfloat16, by)
     for by in ("kernel", "library"):
         found[f"matmul tf32 by {by}"] = functools.partial(_matmul, of, jnp.float32, by, "tensorfloat32")

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 
+# Of a module, and of a control kernel's function.
+MATRIX_PRODUCTS = "lamina.matrix_products"  # kernel, library: who does them; without it, the faster
+
 # Of a kernel's function.
 KIND = "lamina.kind"  # scalar, loop, input, rows, output, library, update, control
 REASON = "lamina.reason"

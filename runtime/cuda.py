@@ -86,25 +86,18 @@ def load_on(
 
 
 class _Choices:
-    """Who does a product where cuBLASLt could: what the option says, what the kernel's description
-    does, or what was measured on such a GPU before."""
+    """Who does a product where cuBLASLt could: what the kernel's description says, or what was measured
+    on such a GPU before."""
 
     def __init__(self, device: int) -> None:
         self.device = device
-        self.option = os.environ.get("LAMINA_CUDA_PRODUCTS", "measure").lower()
-        if self.option not in _PRODUCTS:
-            raise ValueError(
-                f"LAMINA_CUDA_PRODUCTS is {self.option!r}; it can be one of {', '.join(_PRODUCTS)}"
-            )
         self.path = ""
 
     def of(self, symbol: str, described: dict[str, Any]) -> str:
         """`kernel`, `library`, or `measure`, for a kernel."""
         import json
 
-        if "library" not in described or self.option == "kernel":
-            return "kernel"
-        wanted = described["library"]["choose"] if self.option == "measure" else self.option
+        wanted = described["library"]["choose"] if "library" in described else "kernel"
         if wanted == "kernel":
             return wanted
         self.path = self.path or _cublaslt()
@@ -137,7 +130,6 @@ class _Choices:
         return hashlib.blake2b(repr(of).encode(), digest_size=16).hexdigest()
 
 
-_PRODUCTS = ("measure", "kernel", "library")
 _KIND = "products"
 
 

@@ -15,6 +15,7 @@ from lamina.dialects.attributes import ARENA_BYTES
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import tensor_type
 from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.gemm import doers_of
 from lamina.runtime.cuda import CONSTANTS
 from lamina.runtime.store import Store
 
@@ -40,6 +41,8 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
 
     with planned.context:
         plan = launch_plan(planned, symbols, fill_kernel)
+    products = doers_of(planned.operation)
+    chosen = {} if products == "auto" else {"choose": products}
     objects: dict[str, bytes] = {CONSTANTS: plan.constants} if plan.constants else {}
     described = {}
     for symbol, kernel in kernels.items():
@@ -53,7 +56,7 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
             ],
         }
         if kernel.library is not None:
-            described[symbol]["library"] = kernel.library
+            described[symbol]["library"] = kernel.library | chosen
     scratch = max((kernel.scratch_bytes for kernel in kernels.values()), default=0)
     main = main_of(planned)
     manifest = {

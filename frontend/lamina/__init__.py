@@ -43,6 +43,7 @@ from lamina.config import enable_checks as enable_checks
 from lamina.config import enable_x64 as enable_x64
 from lamina.config import explain_cache_misses as explain_cache_misses
 from lamina.config import log_compiles as log_compiles
+from lamina.config import matrix_products as matrix_products
 from lamina.config import numpy_dtype_promotion as numpy_dtype_promotion
 from lamina.config import numpy_rank_promotion as numpy_rank_promotion
 from lamina.config import threefry_partitionable as threefry_partitionable

@@ -22,7 +22,8 @@ class Option(Generic[T]):
     """One setting. Calling it gives a context manager that sets it for a block.
 
     `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
-    the fast path of calls must know.
+    the fast path of calls must know, `of_programs` those that one program can be given in its
+    compiler_options.
     """
 
     def __init__(
@@ -35,11 +36,12 @@ class Option(Generic[T]):
         check: Callable[[Any], None] | None = None,
         affects_trace: bool = False,
         affects_calls: bool = False,
+        of_programs: bool = False,
         values: tuple[str, ...] = (),
     ) -> None:
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
-        self.affects_calls = affects_trace or affects_calls
+        self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
         text = os.environ.get(self.variable)
         try:
             value: T = parse(text) if text is not None else default
@@ -65,12 +67,13 @@ class Option(Generic[T]):
 
     def set(self, value: T) -> None:
         """Sets the process-wide value; ValueError where it is none that the setting takes."""
-        self._checked(value)
+        self.checked(value)
         type(self._values).value = value
         if self.affects_calls:
             _changed("process")
 
-    def _checked(self, value: Any) -> None:
+    def checked(self, value: Any) -> None:
+        """Raises ValueError where the setting does not take this value."""
         try:
             if self.check is not None:
                 self.check(value)
@@ -79,7 +82,7 @@ class Option(Generic[T]):
 
     @contextmanager
     def __call__(self, new_val: T = True) -> Iterator[None]:  # type: ignore[assignment]
-        self._checked(new_val)
+        self.checked(new_val)
         had = "value" in vars(self._values)
         old = self._values.value
         self._values.value = new_val
@@ -209,7 +212,12 @@ def _flag(name: str, default: bool, doc: str, *, affects_trace: bool = False) ->
 
 
 def _choice(
-    name: str, values: tuple[str, ...], doc: str, *, affects_trace: bool = False
+    name: str,
+    values: tuple[str, ...],
+    doc: str,
+    *,
+    affects_trace: bool = False,
+    of_programs: bool = False,
 ) -> Option[str]:
     """A setting that is one of these words, by default the first."""
 
@@ -222,7 +230,14 @@ def _choice(
         return text
 
     return Option(
-        name, values[0], doc, parse=parse, check=check, affects_trace=affects_trace, values=values
+        name,
+        values[0],
+        doc,
+        parse=parse,
+        check=check,
+        affects_trace=affects_trace,
+        of_programs=of_programs,
+        values=values,
     )
 
 
@@ -250,6 +265,15 @@ default_matmul_precision: Option[str | None] = Option(
     "Precision of dots that name none: default, high, highest.",
     parse=str,
     affects_trace=True,
+)
+matrix_products = _choice(
+    "matrix_products",
+    ("auto", "kernel", "library"),
+    "Who does matrix products: code that lamina generates (kernel), a library wherever it can "
+    "(OpenBLAS, on GPUs cuBLASLt), or the faster of them (auto): on a CPU by a model of measured times, "
+    "on a GPU by measuring when a program is first loaded.",
+    affects_trace=True,
+    of_programs=True,
 )
 lanes = Option(
     "lanes",
@@ -365,8 +389,6 @@ ELSEWHERE = {
     "LAMINA_COLLECTIVE_TIMEOUT": "Seconds after which devices stop waiting for each other.",
     "LAMINA_CUDA_ARCH": "The architecture that programs on GPUs are compiled for, such as sm_90 for an "
     "sm_90a without wgmma; by default the GPU's own.",
-    "LAMINA_CUDA_PRODUCTS": "kernel, library or measure (the default): who does matrix products where "
-    "cuBLASLt is installed and could; measured when a program is first loaded.",
     "LAMINA_CUDA_GRAPHS": "0, off: programs on GPUs are launched kernel by kernel.",
     "LAMINA_CUDA_SYNC": "1: wait after each kernel on a GPU, so that an error names the one that failed.",
     "LAMINA_DUMP": "A folder for each program's form at every stage.",

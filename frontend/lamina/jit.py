@@ -10,6 +10,7 @@ from typing import Any
 
 from lamina import config, programs, shape_dtype, stages, value_checks
 from lamina.array import Array
+from lamina.compiler_options import applied, refuse_nested, settings_of
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import check_callable
 from lamina.core import refs, tree
@@ -53,7 +54,8 @@ def jit(
     device           what to run on, a Device; by default where the arguments are.
     backend          the same by the platform's name, "cpu" or "cuda".
     target           what to compile for, such as "cuda:sm_90a"; it runs on the first such device.
-    compiler_options  names that begin with xla_ do nothing but warn; others raise ValueError.
+    compiler_options  settings for this program, such as {"matrix_products": "library"}; names that begin
+                     with xla_ do nothing but warn; others raise ValueError.
     control_flow     "python": if, while, for and the like may depend on traced values; see autograph.
 
     The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
@@ -92,7 +94,7 @@ def jit(
         from lamina.backends.target import Target
 
         target = Target.parse(target)
-    stages.check_compiler_options(compiler_options)
+    settings = settings_of(compiler_options)
     if device is not None:
         if in_shardings is not None or out_shardings is not None:
             raise ValueError(
@@ -128,6 +130,7 @@ def jit(
         out_shardings,
         backend if device is None else device,
         target,
+        settings,
     )
     miss = functools.partial(_miss, options)
     # Names of static arguments that stand at a position come by either.
@@ -206,7 +209,7 @@ def _miss(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             args = _placed_arguments(options, args)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
-        entry = _program(traced, *_where(options, traced, leaves)).entry(traced.out_tree)
+        entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
@@ -285,24 +288,29 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
     return gpu, target if target is not None and target.kind == "cuda" else None
 
 
-def _program(traced: TracedCall, device: Any, target: Any) -> programs.Program:
-    program = traced.programs.get((device, target))
+def _program(
+    options: JitOptions, traced: TracedCall, device: Any, target: Any
+) -> programs.Program:
+    key = (device, target, options.settings)
+    program = traced.programs.get(key)
     if program is None:
-        program = traced.programs[device, target] = programs.compile_program(
-            traced.closed,
-            traced.name,
-            donated=traced.donated,
-            keep_unused=traced.keep_unused,
-            arg_names=traced.arg_names,
-            result_paths=traced.result_paths,
-            device=device,
-            target=target,
-        )
+        with applied(options.settings):
+            program = traced.programs[key] = programs.compile_program(
+                traced.closed,
+                traced.name,
+                donated=traced.donated,
+                keep_unused=traced.keep_unused,
+                arg_names=traced.arg_names,
+                result_paths=traced.result_paths,
+                device=device,
+                target=target,
+            )
     return program
 
 
 def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Within another transformation: an equation that calls the traced function."""
+    refuse_nested(options.settings, options.name)
     traced, leaves = trace_call(options, args, kwargs)
     consts = traced.closed.consts
     if options.inline and is_staging():
@@ -348,6 +356,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
         options.static_argnames,
         options.target,
         placement.device_of(leaves) if options.device is None else options.device,
+        options.settings,
     )
 
 

@@ -34,6 +34,7 @@ class JitOptions:
     out_shardings: Any = None
     device: Any = None
     target: Any = None
+    settings: tuple[tuple[str, Any], ...] = ()  # compiler_options that are ours
 
     @property
     def name(self) -> str:
@@ -58,7 +59,7 @@ class TracedCall:
     name: str
     keep_unused: bool
     programs: dict[Any, Any] = dataclasses.field(default_factory=dict)
-    """The programs.Program for each device and target, once compiled."""
+    """The programs.Program for each device, target and settings of a jit's own, once compiled."""
 
 
 jitted: weakref.WeakSet[Any] = weakref.WeakSet()

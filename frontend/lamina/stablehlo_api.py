@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lamina import config
 from lamina.runtime import array_from_numpy
 
 if TYPE_CHECKING:
@@ -188,10 +189,23 @@ def compile_stablehlo(
     module = read_module(source)
     if num_replicas is not None:
         module = _for_devices(module, num_replicas)
+    if config.matrix_products.value != "auto":
+        module = _with_settings(module)
     if any(None in spec.shape for spec in _argument_specs(module)):
         return DynamicStableHLO(module, chosen, name or _name_of(module))
     with with_source(source):
         return LoadedStableHLO(compile_module(module, target=chosen, name=name))
+
+
+def _with_settings(module: Any) -> Any:
+    """A copy of a module that says what settings say where it does not."""
+    from lamina.dialects.context import parse
+    from lamina.dialects.serialize import to_text
+    from lamina.interpreters.lowering import note_settings
+
+    copy = parse(to_text(module, debug_info=True))
+    note_settings(copy)
+    return copy
 
 
 def _for_devices(module: Any, count: int) -> Any:

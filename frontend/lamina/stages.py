@@ -8,12 +8,13 @@ jit(f).trace(*args) -> Traced      .jaxpr
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lamina.compiler_options import CompilerOptions as CompilerOptions
+from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
@@ -21,8 +22,6 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
 from lamina.shape_dtype import out_info
-
-CompilerOptions = dict[str, str | bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,19 +49,6 @@ class Wrapped(Protocol):
         """Its StableHLO for such arguments."""
 
 
-def check_compiler_options(options: CompilerOptions | None) -> None:
-    """There are none: warns of XLA's, which do nothing here; ValueError for any other."""
-    unknown = [name for name in options or {} if not name.startswith("xla_")]
-    if unknown:
-        raise ValueError(f"No such compile option: {', '.join(map(repr, unknown))}")
-    if options:
-        warnings.warn(
-            f"compiler_options are XLA's and do nothing in lamina: {', '.join(options)}; its own "
-            "settings are in lamina.config",
-            stacklevel=3,
-        )
-
-
 class Traced:
     """A function traced for given types: a jaxpr, with the structure of arguments and results."""
 
@@ -80,8 +66,9 @@ class Traced:
         static_argnames: Sequence[str],
         target: Any = None,
         device: Any = None,
+        settings: Settings = (),
     ) -> None:
-        self.target, self.device = target, device
+        self.target, self.device, self.settings = target, device, settings
         self.jaxpr, self.fun_name = jaxpr, fun_name
         self.in_tree, self.out_tree = in_tree, out_tree
         self._donated, self._keep_unused = tuple(donated), keep_unused
@@ -114,7 +101,8 @@ class Traced:
             self._arg_names,
             self._result_paths,
         )
-        return Lowered(plan, self)
+        with applied(self.settings):
+            return Lowered(plan, self)
 
 
 class Lowered:
@@ -122,6 +110,7 @@ class Lowered:
 
     def __init__(self, plan: Plan, traced: Traced) -> None:
         self._plan, self._traced = plan, traced
+        self._settings = current()
         self._module = plan.lower()
 
     in_tree = property(lambda self: self._traced.in_tree)
@@ -173,8 +162,15 @@ class Lowered:
         self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
     ) -> Compiled:
         """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default the
-        device that a call with the arguments given to `lower` runs on)."""
-        check_compiler_options(compiler_options)
+        device that a call with the arguments given to `lower` runs on).
+
+        compiler_options  as in jit, whose own they go before.
+        """
+        settings = (*self._settings, *settings_of(compiler_options))
+        with applied(settings):
+            return self._compiled(target)
+
+    def _compiled(self, target: Any) -> Compiled:
         target = self._traced.target if target is None else target
         if target is None:
             from lamina.placement import gpu_named

@@ -21,7 +21,9 @@ function with a kind and a reason:
 | control | a loop or branch of small steps, made before by `stablehlo-outline-control` |
 
 A concatenation or pad is in one kernel with the ops around it if those can be done for each part
-alone (fuse_parts.py). With `library-products=false` no library does matrix products: each is a kernel of kind output.
+alone (fuse_parts.py). A matrix product is of kind library where a library does it faster (gemm.py), of
+kind output otherwise. `lamina.matrix_products` on the module, or the option `matrix-products`, decides for
+all of them: `kernel` leaves none to a library, `library` all that it can do.
 
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
@@ -51,6 +53,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
 from lamina.passes.stablehlo.fuse_rows import join_rows
+from lamina.passes.stablehlo.gemm import Doers, doers_of
 
 
 @dataclass(frozen=True)
@@ -61,36 +64,39 @@ class Fuse(Pass):
     max_chain: int = 192
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
-    library_products: bool = True
+    matrix_products: Doers = "auto"
     parts: bool = True
     """Whether what makes and what follows a concatenation or a pad is one kernel with it."""
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
+        products = doers_of(module.operation)
+        if self.matrix_products != "auto":
+            products = self.matrix_products
         for op in [inner.operation for inner in module.body.operations]:
             if op.name == "func.func" and len(op.regions[0].blocks):
                 if KIND in op.attributes:
                     continue  # a kernel already
                 effects: set[ir.Operation] = set()
                 _find_effects(op, effects)
-                self._block(op.regions[0].blocks[0], kernels, effects)
+                self._block(op.regions[0].blocks[0], kernels, effects, products)
         self.count("kernels", len(kernels))
 
-    def _block(self, block: ir.Block, kernels: Kernels, effects: set[ir.Operation]) -> None:
+    def _block(
+        self, block: ir.Block, kernels: Kernels, effects: set[ir.Operation], products: Doers
+    ) -> None:
         for op in [inner.operation for inner in block.operations]:
             name = op.name
             if name in CONTROL:
                 for region in op.regions:
-                    self._block(region.blocks[0], kernels, effects)
+                    self._block(region.blocks[0], kernels, effects, products)
             elif len(op.regions):
                 _sink_captured_constants(op)
             elif name == "func.call" and op.attributes["callee"].value not in kernels:
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(
-            block, self.max_ops, self.max_chain, effects, self.library_products, self.parts
-        )
+        grouping = Grouping(block, self.max_ops, self.max_chain, effects, products, self.parts)
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         Outliner(block, grouping, kernels).run()

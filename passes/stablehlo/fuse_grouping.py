@@ -35,6 +35,7 @@ from lamina.passes.stablehlo.fuse_graph import (
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
 from lamina.passes.stablehlo.fuse_parts import can_merge, note_parts, start_of_part
 from lamina.passes.stablehlo.fuse_refusals import Limits, refusal
+from lamina.passes.stablehlo.gemm import Doers
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
 _TINY = 64  # elements of a domain for which a call costs more than the work
@@ -55,18 +56,18 @@ class Grouping:
         max_ops: int,
         max_chain: int,
         effects: set[ir.Operation],
-        library_products: bool = True,
+        products: Doers = "auto",
         in_parts: bool = True,
     ) -> None:
         """`max_ops`: how many ops a group has at most, or `max_chain` if the others read no array of
-        an argument. `effects`: the ops, here and in regions, that must stay in their order. `library_products`:
-        whether a library may do matrix products. `in_parts`: whether kernels may do arrays that are put
-        together part by part."""
+        an argument. `effects`: the ops, here and in regions, that must stay in their order. `products`:
+        who does matrix products. `in_parts`: whether kernels may do arrays that are put together part by
+        part."""
         self._effects = effects
         self.ops = [inner.operation for inner in block.operations]
         self._values = SeenValues()
         self.seen = [
-            Seen(op, position, self._values, library_products, in_parts)
+            Seen(op, position, self._values, products, in_parts)
             for position, op in enumerate(self.ops)
         ]
         self.graph = Graph()

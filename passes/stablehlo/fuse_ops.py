@@ -22,7 +22,7 @@ from lamina.passes.stablehlo.facts import (
     ints,
     size_of,
 )
-from lamina.passes.stablehlo.gemm import Gemm, library_wins
+from lamina.passes.stablehlo.gemm import Doers, Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
@@ -136,7 +136,7 @@ class Seen:
     a hundred lookups. Holds while the op is not changed."""
 
     __slots__ = (
-        "_cuts", "_key", "_libraries", "_library", "_library_products", "_map_key", "cheap", "elementwise",
+        "_cuts", "_key", "_libraries", "_library", "_map_key", "_products", "cheap", "elementwise",
         "joins_loops", "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
     )  # fmt: skip
 
@@ -145,11 +145,11 @@ class Seen:
         op: ir.Operation,
         position: int,
         values: SeenValues,
-        library_products: bool = True,
+        products: Doers = "auto",
         in_parts: bool = True,
     ) -> None:
         self.op = op
-        self._library_products = library_products
+        self._products = products
         self.name = name = op.name
         self.operands = values.of_operands(op)
         self.results = results = values.of_results(op, name, position)
@@ -193,11 +193,11 @@ class Seen:
 
     def _found_library(self) -> str | None:
         if self.name != "stablehlo.dot_general":
-            return library_of(self.op, self._library_products)
+            return library_of(self.op, self._products)
         known = self._libraries  # many products are of the same types
         key = (self.key, *[value.type for value in self.operands])
         if key not in known:
-            known[key] = library_of(self.op, self._library_products)
+            known[key] = library_of(self.op, self._products)
         return known[key]
 
     @property
@@ -289,9 +289,9 @@ def _is_in_memory(value: SeenValue, block: Sequence[Seen]) -> bool:
     return op is None or not joins_loops(op)
 
 
-def library_of(op: ir.Operation, products: bool = True) -> str | None:
-    """The library kernel that does a whole op, if one does and it pays; matrix products have one where
-    `products` says so."""
+def library_of(op: ir.Operation, products: Doers = "auto") -> str | None:
+    """The library kernel that does a whole op, if one does and it pays, or `products` says so of
+    matrix products."""
     if op.name == "stablehlo.fft":
         return "lamina.fft"
     routine = Lapack.of(op)
@@ -307,12 +307,13 @@ def library_of(op: ir.Operation, products: bool = True) -> str | None:
         return None if Scan.of(op) is None else "lamina.scan"
     if op.name in COLLECTIVES:
         return "lamina.collective"
-    if op.name != "stablehlo.dot_general" or not products:
+    if op.name != "stablehlo.dot_general" or products == "kernel":
         return None
     gemm = Gemm.of(op)
-    if gemm is None or not library_wins(gemm, element_name(op.operands[0].type)):
+    if gemm is None:
         return None
-    return "openblas.gemm"
+    wins = products == "library" or library_wins(gemm, element_name(op.operands[0].type))
+    return "openblas.gemm" if wins else None
 
 
 def inout_operands(op: ir.Operation) -> int:

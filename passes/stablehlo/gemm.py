@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import Literal, TypeAlias, cast, get_args
 
+from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import DotNumbers
 
 ELEMENT_TYPES = frozenset(("f32", "f64", "complex<f32>", "complex<f64>"))
@@ -82,6 +85,20 @@ _DEEP_BYTES = 3 << 19  # of a right matrix with more terms than that
 _LARGE = 1 << 24
 _SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
 _LEAST_SKINNY = 1 << 17  # elements of the other matrix
+
+
+Doers: TypeAlias = Literal["auto", "kernel", "library"]
+"""Who does matrix products: the faster, code that we generate, or a library wherever it can."""
+
+
+def doers_of(op: ir.Operation) -> Doers:
+    """Who does the matrix products of a module or a control kernel, by its attribute."""
+    found = string_of(op, MATRIX_PRODUCTS)
+    if found in ("", "auto", "kernel", "library"):
+        return cast(Doers, found or "auto")
+    raise CompileError.at(
+        op, f"{MATRIX_PRODUCTS} is {found!r}; expected one of {', '.join(get_args(Doers))}"
+    )
 
 
 def library_wins(gemm: Gemm, element: str) -> bool:

@@ -20,7 +20,8 @@ An op qualifies when none of its inner ops is estimated to take more than `max_c
 (work worth threads of its own, or a library's), when there are no more than `max_ops` of them and
 none has an effect or is a custom call. For GPUs (`gpu`), `lamina.form` on the kernel says how it is
 done (`step_form.py`), and ops that neither a thread nor a block does are in the way, too. Otherwise
-the reason is left on the op, and what is inside it is looked at. `max-cost=0` turns the pass off.
+the reason is left on the op, and what is inside it is looked at. `max-cost=0` turns the pass off. Who
+does a module's matrix products (`lamina.matrix_products`) holds for its kernels, too.
 
 example: test/passes/stablehlo/outline_control.mlir
 """
@@ -37,6 +38,7 @@ from lamina.dialects.attributes import (
     INOUT,
     KIND,
     LANES,
+    MATRIX_PRODUCTS,
     REASON,
     TRIP_COUNT,
     integer_of,
@@ -131,6 +133,9 @@ def _outline(op: ir.Operation, kernels: Kernels, step: Step, form: str) -> None:
     attributes = function.attributes
     attributes[KIND] = ir.StringAttr.get("control")
     attributes[REASON] = ir.StringAttr.get(_reason(op, step))
+    of_module = function.parent.attributes
+    if MATRIX_PRODUCTS in of_module:
+        attributes[MATRIX_PRODUCTS] = of_module[MATRIX_PRODUCTS]
     trips = integer_of(op, TRIP_COUNT, 1)
     if op.name == "stablehlo.while" and not steps and not form:
         attributes[ALONE_NS] = ir.IntegerAttr.get(

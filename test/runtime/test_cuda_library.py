@@ -49,6 +49,9 @@ def _several(x, w, b, y, h):
 _ARGUMENTS = (_x(16, 24), _W, _x(24), _x(3, 9, 16), _x(16, 16, dtype=_BF16))
 
 
+_BY_LIBRARY = {"matrix_products": "library"}
+
+
 def _check(found: Any, wanted: Any) -> None:
     for mine, theirs in zip(lamina.tree.leaves(found), lamina.tree.leaves(wanted), strict=True):
         mine, theirs = (np.asarray(value, np.float32) for value in (mine, theirs))
@@ -62,12 +65,11 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_library_does_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_does_what_it_can() -> None:
     wanted = lamina.jit(_several)(*_ARGUMENTS)
-    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "library")
     library = FakeCublasLt()
     with fake_driver.installed(FakeDriver(libraries=library.calls())) as cuda:
-        jitted = lamina.jit(_several, device=lamina.devices("cuda")[0])
+        jitted = lamina.jit(_several, device=lamina.devices("cuda")[0], compiler_options=_BY_LIBRARY)
         for scale in (1, 1, 2):  # step by step, as a graph, and at other addresses
             given = [np.asarray(a * scale, a.dtype) for a in _ARGUMENTS]
             if scale == 2:
@@ -101,12 +103,12 @@ def test_the_faster_is_taken_and_remembered(
         assert cuda.live_bytes < 64 << 20
 
 
-def test_without_the_library_there_is_our_kernel(
-    large: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(driver: FakeDriver) -> int:
+def test_without_the_library_there_is_our_kernel(large: None) -> None:
+    def run(driver: FakeDriver, **options: str) -> int:
         with fake_driver.installed(driver) as cuda:
-            jitted = lamina.jit(lambda x, w: x @ w, device=lamina.devices("cuda")[0])
+            jitted = lamina.jit(
+                lambda x, w: x @ w, device=lamina.devices("cuda")[0], compiler_options=options
+            )
             np.testing.assert_allclose(jitted(_ARGUMENTS[0], _W), _ARGUMENTS[0] @ _W, 1e-4, 1e-5)
         return cuda.count("cuLaunchKernel")
 
@@ -115,17 +117,15 @@ def test_without_the_library_there_is_our_kernel(
     assert run(FakeDriver(libraries=refuses.calls())) == 1
     # There is no room to find out which is faster.
     assert run(FakeDriver(libraries=FakeCublasLt().calls(), memory=1 << 20)) == 1
-    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "kernel")
-    assert run(FakeDriver(libraries=FakeCublasLt().calls())) == 1
-    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "both")
-    with pytest.raises(ValueError, match="LAMINA_CUDA_PRODUCTS is 'both'; it can be one of measure"):
-        run(FakeDriver())
+    assert run(FakeDriver(libraries=FakeCublasLt().calls()), matrix_products="kernel") == 1
+    assert run(FakeDriver(libraries=FakeCublasLt().calls()), matrix_products="library") == 0
 
 
-def test_a_call_that_fails_says_which(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "library")
+def test_a_call_that_fails_says_which(large: None) -> None:
     with fake_driver.installed(FakeDriver(libraries=FakeCublasLt().calls())) as cuda:
-        jitted = lamina.jit(lambda x, w: x @ w, device=lamina.devices("cuda")[0])
+        jitted = lamina.jit(
+            lambda x, w: x @ w, device=lamina.devices("cuda")[0], compiler_options=_BY_LIBRARY
+        )
         cuda.fail("cublasLtMatmul", 13)
         with pytest.raises(
             lamina.errors.JaxRuntimeError,

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,18 +14,20 @@ from typing import Any
 import fake_driver
 import pytest
 
+import lamina
+
 _PATH = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
 
 
 @pytest.fixture
-def check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("gpu_check", _PATH)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "gpu_check", module)  # dataclasses look there
     spec.loader.exec_module(module)
-    monkeypatch.setenv("LAMINA_CUDA_PRODUCTS", "measure")  # which the program sets
-    return module
+    yield module
+    lamina.config.update("matrix_products", "auto")  # which the program sets
 
 
 def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

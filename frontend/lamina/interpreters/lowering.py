@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina import config
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from lamina.core.primitive import OWED
@@ -20,6 +21,7 @@ from lamina.core.trace import physical
 from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects import types
+from lamina.dialects.attributes import MATRIX_PRODUCTS
 from lamina.dialects.vendors import ir
 from lamina.interpreters.spreads import Spreads
 
@@ -203,6 +205,13 @@ def _consts_key(consts: Sequence[Any]) -> tuple[Any, ...]:
     return tuple((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
 
 
+def note_settings(module: ir.Module) -> None:
+    """Write into a module the settings that the passes read there, unless it has its own."""
+    attributes, products = module.operation.attributes, config.matrix_products.value
+    if products != "auto" and MATRIX_PRODUCTS not in attributes:
+        attributes[MATRIX_PRODUCTS] = ir.StringAttr.get(products, module.context)
+
+
 def lower_module(
     closed: ClosedJaxpr,
     name: str,
@@ -233,6 +242,7 @@ def lower_module(
             i32 = ir.IntegerType.get_signless(32)
             for what, n in (("replicas", 1), ("partitions", num_partitions)):
                 module.operation.attributes[f"mhlo.num_{what}"] = ir.IntegerAttr.get(i32, n)
+        note_settings(module)
         context = ModuleContext(module, callbacks=[] if callbacks is None else callbacks)
         context.names.add("main")
         const_avals = [v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h]

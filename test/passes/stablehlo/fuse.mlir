@@ -1,5 +1,5 @@
 // RUN: %lamina-opt %s --stablehlo-fuse --split-input-file | FileCheck %s
-// RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{library-products=false}' --split-input-file | FileCheck %s --check-prefix=OWN
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{matrix-products=kernel}' --split-input-file | FileCheck %s --check-prefix=OWN
 // RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{parts=false}' --split-input-file | FileCheck %s --check-prefix=APART
 
 // A chain is one kernel; what its result may overwrite is marked.
@@ -339,4 +339,32 @@ func.func @losses(%x: tensor<8x100xf32>, %l: tensor<8xi32>) -> (tensor<f32>, ten
   %is = stablehlo.compare EQ, %n, %j : (tensor<8x100xi32>, tensor<8x100xi32>) -> tensor<8x100xi1>
   %g = stablehlo.select %is, %x, %b : tensor<8x100xi1>, tensor<8x100xf32>
   return %s, %g : tensor<f32>, tensor<8x100xf32>
+}
+
+// -----
+
+// A module may say who does all of them. What a library can't do stays a kernel.
+// CHECK-LABEL: module attributes {lamina.matrix_products = "kernel"}
+// CHECK: lamina.kind = "output", lamina.reason = "dot_general with 1 ops after"
+module attributes {lamina.matrix_products = "kernel"} {
+  func.func @main(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+    %1 = stablehlo.negate %0 : tensor<1024x1024xf32>
+    return %1 : tensor<1024x1024xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module attributes {lamina.matrix_products = "library"}
+// CHECK: lamina.kind = "library", lamina.library = "openblas.gemm", lamina.reason = "openblas.gemm does 8x8 by 8x8"
+// CHECK: lamina.kind = "output", lamina.reason = "dot_general alone"
+// OWN-LABEL: module attributes {lamina.matrix_products = "library"}
+// OWN-NOT: lamina.library
+module attributes {lamina.matrix_products = "library"} {
+  func.func @main(%x: tensor<8x8xf32>, %h: tensor<8x8xbf16>) -> (tensor<8x8xf32>, tensor<8x8xbf16>) {
+    %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %1 = stablehlo.dot_general %h, %h, contracting_dims = [1] x [0] : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+    return %0, %1 : tensor<8x8xf32>, tensor<8x8xbf16>
+  }
 }
