@@ -108,3 +108,16 @@ __all__ = [
 os.register_at_fork(before=wait_all)
 atexit.register(cuda_shut_down)
 atexit.register(stop_dispatcher)
+
+
+def _check_environment() -> None:
+    """Raises ValueError where LAMINA_NUM_THREADS is no count: it would go unheard."""
+    text = os.environ.get("LAMINA_NUM_THREADS", "").strip()
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise ValueError(
+            f"environment variable LAMINA_NUM_THREADS={text!r}: expected how many threads programs may "
+            "use, 1 or more"
+        )
+
+
+_check_environment()

@@ -3,6 +3,7 @@
 #include "numpy_api.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "array.h"
@@ -212,6 +213,14 @@ void define_state(nb::module_& m) {
   m.def("set_num_threads", set_thread_count, nb::call_guard<nb::gil_scoped_release>(),
         "Threads of parallel kernels, the caller's included; 0 for the default.");
   m.def("get_num_threads", thread_count);
+  m.def(
+      "machine_limits",
+      [](const std::string& membership, const std::string& root) {
+        const Cgroups cgroups{membership, root};
+        return std::pair(default_thread_count(cgroups), memory_limit(cgroups));
+      },
+      nb::arg("membership") = Cgroups().membership, nb::arg("root") = Cgroups().root,
+      "Threads and bytes that this process may use, by its affinity, the machine and its cgroups.");
   m.def("split_gemm", split_gemm, nb::arg("type"), nb::arg("cblas_gemm"),
         "Address of a function like this cblas_?gemm that divides the work among our threads.");
   m.def("worker_count", worker_count, nb::call_guard<nb::gil_scoped_release>(),

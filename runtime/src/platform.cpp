@@ -11,58 +11,12 @@
 #include <climits>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 namespace lamina {
 namespace {
 
 uint32_t* futex_address(const std::atomic<uint32_t>& word) {
   return reinterpret_cast<uint32_t*>(const_cast<std::atomic<uint32_t>*>(&word));
-}
-
-// The directories of this process's cgroup from the leaf to the root: any of them may set a limit.
-std::vector<std::string> cgroup_directories(const std::string& controller) {
-  std::vector<std::string> found;
-  std::ifstream membership("/proc/self/cgroup");
-  for (std::string line; std::getline(membership, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string root = "/sys/fs/cgroup";
-    if (!controllers.empty()) {
-      if (("," + controllers + ",").find("," + controller + ",") == std::string::npos) continue;
-      root += "/" + controllers;
-    }
-    for (std::string path = line.substr(second + 1); !path.empty();
-         path = path.substr(0, path.rfind('/'))) {
-      if (path != "/") found.push_back(root + path);
-    }
-    found.push_back(root);
-  }
-  return found;
-}
-
-// CPUs paid for by the tightest quota, or a huge number where there is none.
-double cgroup_cpus() {
-  double cpus = 1e9;
-  for (const std::string& directory : cgroup_directories("cpu")) {
-    std::string quota;
-    double period = 0;
-    std::ifstream v2(directory + "/cpu.max");
-    if (v2 >> quota >> period && quota != "max" && period > 0) {
-      cpus = std::min(cpus, std::stod(quota) / period);
-    }
-    std::ifstream v1_quota(directory + "/cpu.cfs_quota_us");
-    std::ifstream v1_period(directory + "/cpu.cfs_period_us");
-    double v1 = 0;
-    if (v1_quota >> v1 && v1_period >> period && v1 > 0 && period > 0) {
-      cpus = std::min(cpus, v1 / period);
-    }
-  }
-  return cpus;
 }
 
 }  // namespace
@@ -100,23 +54,17 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-int default_thread_count() {
-  const double quota = std::ceil(cgroup_cpus());
+int default_thread_count(const Cgroups& cgroups) {
+  const double quota = std::ceil(cgroups.cpus());
   const double cpus = static_cast<double>(allowed_cpus().size());
   return std::max(1, static_cast<int>(std::min(cpus, quota)));
 }
 
-size_t memory_limit() {
+size_t memory_limit(const Cgroups& cgroups) {
   struct sysinfo info{};
   size_t limit = SIZE_MAX;
   if (sysinfo(&info) == 0) limit = (info.totalram + info.totalswap) * info.mem_unit;
-  for (const std::string& directory : cgroup_directories("memory")) {
-    for (const char* name : {"/memory.max", "/memory.limit_in_bytes"}) {
-      std::ifstream file(directory + name);
-      if (size_t bytes = 0; file >> bytes && bytes > 0) limit = std::min(limit, bytes);
-    }
-  }
-  return limit;
+  return std::min(limit, cgroups.memory());
 }
 
 int64_t now_ns() {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cgroup.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -18,10 +20,10 @@ void futex_wake_all(std::atomic<uint32_t>& word);
 
 // The CPUs this process may run on, and how many of them its cgroup's quota pays for.
 std::vector<int> allowed_cpus();
-int default_thread_count();
+int default_thread_count(const Cgroups& cgroups = {});
 
 // Bytes this process can hope to use: the machine's memory and swap, or its cgroup's limit if less.
-size_t memory_limit();
+size_t memory_limit(const Cgroups& cgroups = {});
 
 int64_t now_ns();
 

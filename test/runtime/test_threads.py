@@ -124,6 +124,13 @@ def test_settings_from_the_environment_and_the_affinity():
     assert run_python(one_cpu) == ["1", "0"]
 
 
+@pytest.mark.parametrize("text", ["0", "-2", "two", "2.5", "4,2"])
+def test_a_count_that_is_none_is_refused(text):
+    done = subprocess.run([sys.executable, "-c", "import lamina"], capture_output=True, text=True,
+                          env={**os.environ, "LAMINA_NUM_THREADS": text}, timeout=60)  # fmt: skip
+    assert done.returncode and f"LAMINA_NUM_THREADS={text!r}: expected how many threads" in done.stderr
+
+
 FORK = """
 import ctypes, os, sys
 from lamina import runtime
@@ -151,6 +158,167 @@ print("ok")
 
 def test_a_forked_child_starts_threads_of_its_own():
     assert run_python(FORK, LAMINA_NUM_THREADS="3") == ["ok"]
+
+
+SERVED = """
+import os, sys, threading
+import numpy as np
+import lamina
+x = np.random.default_rng(0).normal(size=(700, 700)).astype(np.float32)
+double = lamina.jit(lambda x: x * 2 + x.sum())
+product = lamina.jit(lambda x: x @ x, compiler_options={"matrix_products": "library"})
+wanted = np.asarray(double(x)), np.asarray(product(x))
+def check():
+    for found, want in zip((double(x), product(x)), wanted):
+        np.testing.assert_allclose(found, want, rtol=1e-3, atol=1e-3)
+"""
+
+IN_THE_MIDDLE = (
+    SERVED
+    + """
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        check()
+others = [threading.Thread(target=work) for _ in range(2)]
+for thread in others: thread.start()
+for count in (2, 3, 1, 4):
+    lamina.set_num_threads(count)
+    for _ in range(3):
+        pending = double(x)  # queued maybe, when the child is made
+        child = os.fork()
+        if child == 0:
+            assert lamina.get_num_threads() == count
+            check()
+            lamina.set_num_threads(3 - count % 3)
+            check()
+            fresh = lamina.jit(lambda x: (x * 3).sum(0))(x)  # compiles
+            np.testing.assert_allclose(fresh, (x * 3).sum(0), rtol=1e-3, atol=1e-2)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        np.testing.assert_allclose(pending, wanted[0], rtol=1e-4)
+    check()
+stop.set()
+for thread in others: thread.join()
+print("ok")
+"""
+)
+
+
+def test_forks_in_the_middle_of_everything():
+    """Kernels, products by BLAS, calls under way and other threads: parent and child go on."""
+    assert run_python(IN_THE_MIDDLE, LAMINA_NUM_THREADS="3")[-1] == "ok"
+
+
+AMONG_WORKERS = (
+    SERVED
+    + """
+from lamina.backends import workers
+def large(seed):
+    def f(x):
+        for i in range(60):
+            x = lamina.numpy.sin(x * (seed + i)) + x.sum(i % 2, keepdims=True) / 700
+            x = lamina.numpy.cumsum(x, i % 2) / 700
+        return x
+    return f
+lamina.jit(large(1))(x[:40, :50])
+assert len(workers._workers) == 2, "no worker compiled"
+thread = threading.Thread(target=lambda: lamina.jit(large(2))(x[:40, :50]))
+thread.start()
+child = os.fork()
+if child == 0:
+    check()
+    found = lamina.jit(large(3))(x[:30, :20])
+    assert np.isfinite(np.asarray(found)).all()
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+thread.join()
+check()
+print("ok")
+"""
+)
+
+
+def test_a_fork_while_other_processes_compile():
+    """Their pipes stay the parent's: the child has workers of its own, or compiles itself."""
+    out = run_python(AMONG_WORKERS, LAMINA_COMPILE_WORKERS="2", LAMINA_CACHE="0")
+    assert out[-1] == "ok"
+
+
+NAMES = """
+import os
+def count():  # threads by name
+    return [open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/proc/self/task")]
+def workers():
+    return count().count("lamina-worker")
+"""
+
+FIRST_NEED = (
+    NAMES
+    + """
+import numpy as np
+before = len(count())
+import lamina, lamina.numpy as jnp
+assert len(count()) == before, count()
+add = lamina.jit(lambda x: x + 1)
+assert float(add(1.0)) == 2 and (np.asarray(add(np.ones(1000))) == 2).all()
+lamina.set_num_threads(5)
+assert lamina.get_num_threads() == 5 and workers() == 0, count()
+lamina.jit(lambda x: x @ x)(np.ones((30, 30), np.float32)).block_until_ready()
+assert workers() == 0, count()
+add(np.ones((2000, 2000), np.float32)).block_until_ready()
+assert workers() == 4, count()
+with lamina.num_threads(1):
+    assert workers() == 0, count()
+    add(np.ones((2000, 2000), np.float32)).block_until_ready()
+    assert workers() == 0, count()
+print("ok")
+"""
+)
+
+
+def test_no_thread_before_the_first_need():
+    assert run_python(FIRST_NEED, LAMINA_NUM_THREADS="3")[-1] == "ok"
+
+
+ONE_POOL = (
+    NAMES
+    + """
+import ctypes, sys
+import numpy as np
+import lamina
+from lamina.runtime import executable
+lamina.set_num_threads(3)
+x = np.random.default_rng(0).normal(size=(1200, 1200)).astype(np.float32)
+product = lamina.jit(lambda x: x @ x, compiler_options={"matrix_products": "library"})
+assert "openblas.gemm" in product.lower(x).compile().as_text("fused")
+product(x).block_until_ready()  # opens OpenBLAS
+def used():  # seconds of processor time by kind of thread
+    found = {}
+    for task in os.listdir("/proc/self/task"):
+        text = open(f"/proc/self/task/{task}/stat").read()
+        name, fields = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+        own = name.startswith("lamina") or int(task) == os.getpid()
+        found[own] = found.get(own, 0) + int(fields[11]) / os.sysconf("SC_CLK_TCK")
+    return found
+before = used()
+for _ in range(10): product(x).block_until_ready()
+after = used()
+assert after[True] - before[True] > 0.05, (before, after)
+assert after.get(False, 0) - before.get(False, 0) < 0.02, (before, after)  # OpenBLAS's have slept
+assert executable._openblas().scipy_openblas_get_num_threads() == 1
+assert workers() == 2, count()
+lamina.set_num_threads(1)
+product(x).block_until_ready()
+assert workers() == 0, count()
+print("ok")
+"""
+)
+
+
+def test_one_pool_rules():
+    """A product by OpenBLAS is done by our threads, as many as there may be, whatever its own count is."""
+    assert run_python(ONE_POOL, OPENBLAS_NUM_THREADS="6", OMP_NUM_THREADS="6")[-1] == "ok"
 
 
 def test_workers_compute_with_the_callers_rounding_and_flushing():
