@@ -10,18 +10,29 @@ from typing import Any
 
 def measure_limits() -> dict[str, float]:
     """`copy`: bytes per second read and written by a copy of 64 MB on all threads. `matmul`: flops
-    per second of the library's product of two 2048x2048 f32 matrices. The best of several."""
+    per second of OpenBLAS' product of two 2048x2048 f32 matrices. `matmul bfloat16` and `matmul int8`:
+    of our own kernels' of two 1024x1024 matrices, which no library does. The best of several."""
     import numpy as np
 
     import lamina
+    from lamina import lax
 
     x = lamina.numpy.asarray(np.ones(1 << 24, np.float32))
     copy = lamina.jit(lambda x: -x, donate_argnums=())
     a = lamina.numpy.asarray(np.ones((2048, 2048), np.float32))
-    product = lamina.jit(lambda a: a @ a)
+    product = lamina.jit(lambda a: a @ a, compiler_options={"matrix_products": "library"})
+
+    def narrow(dtype: str, result: str) -> float:
+        a = lamina.numpy.ones((1024, 1024), dtype)
+        numbers = (((1,), (0,)), ((), ()))
+        multiply = lamina.jit(lambda a: lax.dot_general(a, a, numbers, preferred_element_type=result))
+        return 2.0 * 1024**3 / _best(lambda: multiply(a).block_until_ready(), 10)
+
     return {
         "copy": 2.0 * x.nbytes / _best(lambda: copy(x).block_until_ready(), 10),
         "matmul": 2.0 * 2048**3 / _best(lambda: product(a).block_until_ready(), 5),
+        "matmul bfloat16": narrow("bfloat16", "float32"),
+        "matmul int8": narrow("int8", "int32"),
     }
 
 

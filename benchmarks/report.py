@@ -19,12 +19,15 @@ def heading() -> str:
 def line(row: Row, limits: dict[str, float]) -> str:
     """One row of the table; `!` marks a ratio below its bar, `~` one within the spread of it."""
     ours, theirs = row["lamina"], row.get("jax")
-    text = f"{row['name']:34s} {_time(ours)} {_time(theirs)} {_ratio(row)} "
+    failed = row.get("failed", {})
+    peer = f"{'failed':>11s}" if "jax" in failed else _time(theirs)
+    text = f"{row['name']:34s} {_time(ours)} {peer} {_ratio(row)} "
     bar = row.get("bar")
     text += f"{bar:6.2f}" if bar else "      "
     text += f" {_rate(row, limits):>16s}"
     text += "".join(f"  {name} {_time(row[name]).strip()}" for name in row.get("others", ()))
-    return text + verdict(row)
+    text += verdict(row)
+    return text + "".join(f"\n    {name} failed: {why}" for name, why in failed.items())
 
 
 def verdict(row: Row) -> str:
@@ -42,6 +45,8 @@ def summary(rows: list[Row]) -> str:
     mean = math.exp(sum(math.log(r["ratio"]) for r in timed) / len(timed))
     missed = [r["name"] for r in rows if verdict(r) == " !"]
     text = f"geometric mean of {len(timed)} run-time ratios: {mean:.2f}"
+    lost = [f"{name} for {r['name']}" for r in rows for name in r.get("failed", ())]
+    text += f"; peers that failed: {', '.join(lost)}" if lost else ""
     return text + (f"; below their bars: {', '.join(missed)}" if missed else "")
 
 
@@ -63,9 +68,7 @@ def compare(rows: list[Row], older: Path) -> str:
     return "\n".join(lines)
 
 
-def write(path: Path, rows: list[Row], machine: dict[str, Any], limits: dict[str, float]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine, "limits": limits, "rows": rows}
+def write(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -106,7 +109,8 @@ def _ratio(row: Row) -> str:
 def _rate(row: Row, limits: dict[str, float]) -> str:
     seconds = row["lamina"]["median"]
     if row.get("flops"):
-        rate, limit, unit = row["flops"] / seconds, limits["matmul"], "GFLOP/s"
+        limit = limits[row["limit"]]
+        rate, unit = row["flops"] / seconds, "GOP/s" if "int8" in row["limit"] else "GFLOP/s"
     elif row.get("bytes"):
         rate, limit, unit = row["bytes"] / seconds, limits["copy"], "GB/s"
     else:

@@ -50,7 +50,8 @@ class Workload:
     `make(library)` gives the function to compile; `inputs()` its arguments, NumPy arrays in any
     pytree. `flops` and `bytes` are the least that the result takes, for rates. `bar` is the ratio
     (JAX's time by ours) that the project holds itself to. `others` maps the name of another peer
-    ("torch", "numba") to what makes a call of it from the inputs.
+    ("torch", "numba") to what makes a call of it from the inputs. `limit` names the machine's rate
+    (limits.py) that one of flops is held against.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Workload:
     flops: float = 0.0
     bytes: float = 0.0
     others: dict[str, Callable[..., Callable[[], Any]]] = field(default_factory=dict)
+    limit: str = "matmul"
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from benchmarks.peers import by_torch
 from benchmarks.suite import Library, Workload, arrays
 
 
 def _matmul(n: int, bar: float) -> Workload:
     return Workload(
         f"matmul {n}", "products", lambda m: m.np.matmul, lambda: arrays((n, n), (n, n)), bar,
-        flops=2.0 * n**3,
+        flops=2.0 * n**3, others=by_torch(lambda torch, a, b: a @ b),
     )  # fmt: skip
 
 
@@ -26,7 +27,8 @@ def _narrow(n: int, dtype: str, result: str, bar: float | None) -> Workload:
         numbers = (((1,), (0,)), ((), ()))
         return lambda a, b: m.lax.dot_general(a, b, numbers, preferred_element_type=result)
 
-    return Workload(f"matmul {n}, {dtype}", "products", make, inputs, bar, flops=2.0 * n**3)
+    limit = "matmul bfloat16" if dtype == "bfloat16" else "matmul int8"
+    return Workload(f"matmul {n}, {dtype}", "products", make, inputs, bar, flops=2.0 * n**3, limit=limit)
 
 
 def _mlp(m: Library) -> Any:
@@ -77,7 +79,13 @@ def _attention(
     products = 6 if gradient else 2  # computing scores twice is none of the work
     flops = 2.0 * products * b * h * n * n * d
     make = _attention_gradient if gradient else attention
-    return Workload(name, "products", make, inputs, bar, flops=flops)
+    limit = "matmul" if dtype == "float32" else f"matmul {dtype}"
+    others = by_torch(_torch_attention) if make is attention and dtype == "float32" else {}
+    return Workload(name, "products", make, inputs, bar, flops=flops, limit=limit, others=others)
+
+
+def _torch_attention(torch: Any, *operands: Any) -> Any:
+    return torch.nn.functional.scaled_dot_product_attention(*operands)
 
 
 def _solves() -> tuple[Any, ...]:
@@ -86,6 +94,7 @@ def _solves() -> tuple[Any, ...]:
 
 
 _MLP_FLOPS = 2.0 * 128 * (784 * 512 + 512 * 512 + 512 * 10)
+_MLP_GRADIENT_FLOPS = 3 * _MLP_FLOPS - 2.0 * 128 * 784 * 512  # none with respect to the input
 
 WORKLOADS = [
     *(_matmul(n, bar) for n, bar in ((64, 4), (256, 1.5), (512, 1.05), (1024, 1.0), (2048, 1.0))),
@@ -94,9 +103,10 @@ WORKLOADS = [
     _narrow(512, "bfloat16", "float32", 1.0),
     Workload("matmul + bias + relu 1024", "products",
              lambda m: lambda a, b, c: m.nn.relu(a @ b + c),
-             lambda: arrays((1024, 1024), (1024, 1024), (1024,)), 1.03, flops=2.0 * 1024**3),
+             lambda: arrays((1024, 1024), (1024, 1024), (1024,)), 1.03, flops=2.0 * 1024**3,
+             others=by_torch(lambda torch, a, b, c: torch.relu(a @ b + c))),
     Workload("MLP 128x784-512-512-10", "products", _mlp, _mlp_inputs, 1.3, flops=_MLP_FLOPS),
-    Workload("MLP, gradient", "products", _mlp_gradient, _mlp_inputs, 1.2, flops=3 * _MLP_FLOPS),
+    Workload("MLP, gradient", "products", _mlp_gradient, _mlp_inputs, 1.2, flops=_MLP_GRADIENT_FLOPS),
     _attention((4, 8, 256, 64), 1.2),
     _attention((1, 8, 2048, 64), 1.5),
     _attention((4, 8, 256, 64), None, gradient=True),

@@ -31,9 +31,103 @@ def test_a_part_of_the_suite(tmp_path):
     assert "jax" not in json.loads(second.read_text())["rows"][0]
 
 
-def test_unknown_rows_are_listed():
-    done = run("--only", "no such row")
-    assert done.returncode == 2 and "softmax 1024^2" in done.stdout
+def test_unknown_rows_are_refused_with_those_near():
+    done = run("--only", "matmul 64", "softmaxx", "no such row")
+    assert done.returncode == 2 and not done.stdout
+    assert "no row has 'softmaxx' in its name or group; near it: softmax 1024^2, last axis" in done.stderr
+    assert "no row has 'no such row' in its name or group; groups: element-wise" in done.stderr
+    assert "\n  transpose 2048^2" in done.stderr  # nothing is near: all of them
+
+
+PEERS = """
+import json, sys
+import benchmarks.__main__ as suite
+from benchmarks import peers
+from benchmarks.suite import Workload, arrays
+from benchmarks.workloads import ALL
+
+def fails(m):
+    if m.name == "jax":
+        raise ValueError("no such thing\\nas this")
+    return lambda x: x + 1
+
+def broken(*inputs):
+    raise OSError("no compiler here")
+
+def own(wrong):
+    return {"json": lambda x: lambda: x + 1 + wrong}  # a module that is there stands for a peer
+
+def row(name, make, others={}):
+    return Workload(name, "made up", make, lambda: arrays((64,)), 1.0, bytes=512.0, others=others)
+
+plus = lambda m: lambda x: x + 1
+ALL[:] = [
+    row("fails in jax", fails), row("others", plus, own(0) | {"numbers": broken, "nobody": broken}),
+    row("differs", plus, own(0.5)), row("ours fails", lambda m: 1 / 0),
+]
+sys.exit(suite.main(["--quick", "--json", sys.argv[1]]))
+"""
+
+
+def test_peers_that_fail_say_why(tmp_path):
+    command = [sys.executable, "-c", PEERS, str(tmp_path / "a.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = json.loads((tmp_path / "a.json").read_text())
+    rows = {row["name"]: row for row in found["rows"]}
+    assert rows["fails in jax"]["failed"] == {"jax": "ValueError: no such thing"}
+    assert "jax" not in rows["fails in jax"] and rows["fails in jax"]["lamina"]["median"] > 0
+    assert rows["others"]["failed"] == {"numbers": "OSError: no compiler here"}
+    assert rows["others"]["others"] == ["json"] and rows["others"]["json"]["median"] > 0
+    assert "gives other values than lamina" in rows["differs"]["failed"]["json"]
+    assert found["failures"] == [
+        {"name": "ours fails", "group": "made up", "error": "ZeroDivisionError: division by zero"}
+    ]
+    assert found["peers"]["jax"]
+    said = done.stdout.splitlines()
+    at = next(i for i, line in enumerate(said) if line.startswith("fails in jax"))
+    assert " failed " in said[at] and said[at + 1] == "    jax failed: ValueError: no such thing"
+    assert "    numbers failed: OSError: no compiler here" in said
+    assert "peers that failed: jax for fails in jax, numbers for others, json for differs" in done.stdout
+    missing = [name for name, version in found["peers"].items() if version is None]
+    assert not missing or f"; not installed: {', '.join(missing)}" in done.stdout
+
+
+def test_files_are_looked_at_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").write_text("")
+    new = tmp_path / "new" / "a.json"
+    for option, name, why in (
+        ("--json", tmp_path, "Is a directory"), ("--json", tmp_path / "file" / "a.json", "file is no directory"),
+        ("--chart", tmp_path / "a.frog", "must end in one of"), ("--chart", "/proc/none/a.png", "can't write"),
+    ):  # fmt: skip
+        done = run("--only", "matmul 64", option, str(name))
+        assert done.returncode == 2 and not done.stdout and why in done.stderr, done.stderr
+    for seconds in ("0", "-1", "nan", "soon"):
+        done = run("--seconds", seconds, "--only", "matmul 64")
+        assert done.returncode == 2 and "no number of seconds above 0" in done.stderr
+    assert run("--list", "--json", str(new)).returncode == 0
+    assert new.parent.is_dir() and not new.exists()  # nothing is left of having looked
+
+
+def test_rates_are_against_what_does_the_work(monkeypatch):
+    """Every row of flops names a limit that is measured; int8 and bf16 their own."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import report
+    from benchmarks.suite import Workload
+    from benchmarks.workloads import ALL
+
+    limits = {"copy": 40e9, "matmul": 300e9, "matmul bfloat16": 2e12, "matmul int8": 4e12}
+    rows = [row for row in ALL if isinstance(row, Workload) and row.flops]
+    for row in rows:
+        assert row.limit in limits and not row.bytes, row.name
+        narrow = any(word in row.name for word in ("int8", "bfloat16"))
+        assert (row.limit != "matmul") == narrow, row.name
+
+    def rate(**row):
+        return report._rate({"lamina": {"median": 1e-3}, "limit": "matmul", **row}, limits).split()
+
+    assert rate(flops=3e8) == ["300", "GFLOP/s", "100%"] and rate(bytes=2e7) == ["20", "GB/s", "50%"]
+    assert rate(flops=1e9, limit="matmul int8") == ["1000", "GOP/s", "25%"] and rate() == []
 
 
 def test_an_older_result_is_read_before_anything_is_measured(tmp_path):
