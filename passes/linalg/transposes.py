@@ -5,8 +5,12 @@ cache line. A tile is loaded row by row from the one, transposed by shuffles, an
 to the other; the last tiles are shifted back to end where the array does, and done twice in part.
 Arithmetic on an element is done on the vectors on the way. Few rows are dealt instead (`interleaving`).
 
+A tile has 16 bytes of each row, the lanes that a processor shuffles within by one instruction: they
+are loaded to their places in whole vectors. Square tiles are no faster, and twice as much to compile.
+
 Lines of a large result go past the caches: a plain store first reads what it overwrites, line by line
 from far apart rows, which takes four fifths of the time where no cache holds the result any more.
+Its tiles are square, as of rows so far apart no cache would hold what is left of their lines.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from lamina.passes.loops import for_steps, if_else, index
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _LINE_BYTES = 64
+_LANE_BYTES = 16
 _MOST_ROWS = 16  # of a tile: each takes a register
 _LEAST_ROWS = 4
 _LEAST_PAST_CACHES = 4 << 20  # bytes of a result: the second-level caches of two cores
@@ -134,19 +139,20 @@ def _emit_block(
 ) -> None:
     outer, inner = dimensions
     side = _side(generic, dimensions)
+    tile = dict(zip(dimensions, (side, side) if past_caches else _tile(generic, dimensions)))
     begin = {d: position[d] for d in dimensions}
 
     def turn(o: ir.Value, i: ir.Value) -> None:
-        _turn(generic, position, (outer, o), (inner, i), indices, side, past_caches)
+        _turn(generic, position, (outer, o, tile[outer]), (inner, i, side), indices, past_caches)
 
     def tiles(dimension: int, body: Callable[[ir.Value], None]) -> None:
-        extent = generic.extents[dimension]
+        extent, size = generic.extents[dimension], tile[dimension]
 
-        def tile(at: ir.Value) -> None:
-            whole = extent % side == 0
-            body(at if whole else arith.MinSIOp(at, index(extent - side)).result)
+        def shifted(at: ir.Value) -> None:
+            whole = extent % size == 0
+            body(at if whole else arith.MinSIOp(at, index(extent - size)).result)
 
-        for_steps(begin[dimension], ends[dimension], side, tile)
+        for_steps(begin[dimension], ends[dimension], size, shifted)
 
     # Along the input's rows inside: a few rows are read on, while each line of the output is
     # written whole wherever it is. Past the caches, lines that are neighbours go together.
@@ -165,27 +171,33 @@ def _side(generic: Generic, dimensions: tuple[int, int]) -> int:
     return side
 
 
+def _tile(generic: Generic, dimensions: tuple[int, int]) -> tuple[int, int]:
+    """Elements of a tile along (outer, inner): a lane of each of the input's rows."""
+    side = _side(generic, dimensions)
+    return min(side, _LANE_BYTES // element_bytes(generic.inputs[0].type.element_type)), side
+
+
 def _turn(
     generic: Generic,
     position: dict[int, ir.Value],
-    outer: tuple[int, ir.Value],
-    inner: tuple[int, ir.Value],
+    outer: tuple[int, ir.Value, int],
+    inner: tuple[int, ir.Value, int],
     indices: Indices,
-    side: int,
     past_caches: bool,
 ) -> None:
-    element = generic.inputs[0].type.element_type
-    type_ = ir.VectorType.get([side], element)
+    """Copy the tile of (dimension, begin, size) each."""
+    (along, first, width), (across, top, height) = outer, inner
+    type_ = ir.VectorType.get([width], generic.inputs[0].type.element_type)
     rows = []
-    for number in range(side):
-        position[outer[0]] = outer[1]
-        position[inner[0]] = arith.AddIOp(inner[1], index(number)).result
+    for number in range(height):
+        position[along] = first
+        position[across] = arith.AddIOp(top, index(number)).result
         rows.append(
             vector.LoadOp(type_, generic.inputs[0], indices(generic.input_maps[0])).result
         )
-    for number, turned in enumerate(_turned(rows)):
-        position[outer[0]] = arith.AddIOp(outer[1], index(number)).result
-        position[inner[0]] = inner[1]
+    for number, turned in enumerate(_turned(rows, width)):
+        position[along] = arith.AddIOp(first, index(number)).result
+        position[across] = top
         vector.StoreOp(
             _computed(generic, turned),
             generic.outputs[0],
@@ -225,15 +237,27 @@ def _computed(generic: Generic, value: ir.Value) -> ir.Value:
     return given(end.operands[0])
 
 
-def _turned(rows: list[ir.Value]) -> list[ir.Value]:
-    """The columns of a square of 2^n rows: n times, each half of the rows is dealt into the other."""
+def _turned(rows: list[ir.Value], width: int) -> list[ir.Value]:
+    """The columns of 2^m rows of 2^n elements. Vectors of one row out of `width` each are made, and in
+    all of their lanes at once a square is turned: n times, each half of the rows is dealt into the other."""
     side = len(rows)
-    dealt = [lane for pair in zip(range(side), range(side, 2 * side)) for lane in pair]
-    halves = (dealt[:side], dealt[side:])
-    for _ in range(side.bit_length() - 1):
-        pairs = zip(rows[: side // 2], rows[side // 2 :], strict=True)
+    rows = [_joined(rows[number::width], width) for number in range(width)]
+    dealt = [
+        [at for lane in range(0, side, width) for low in half for at in (lane + low, side + lane + low)]
+        for half in (range(width // 2), range(width // 2, width))
+    ]
+    for _ in range(width.bit_length() - 1):
+        pairs = zip(rows[: width // 2], rows[width // 2 :], strict=True)
         rows = [
-            vector.ShuffleOp(upper, lower, half).result for upper, lower in pairs for half in halves
+            vector.ShuffleOp(upper, lower, half).result for upper, lower in pairs for half in dealt
         ]
     return rows
 
+
+def _joined(parts: list[ir.Value], width: int) -> ir.Value:
+    """One vector of 2^n."""
+    while len(parts) > 1:
+        width *= 2
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [vector.ShuffleOp(*pair, list(range(width))).result for pair in pairs]
+    return parts[0]
