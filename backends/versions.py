@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 # Everything that takes part in compiling; the frontend's part is in the StableHLO it hands over.
@@ -17,6 +16,8 @@ def versions() -> dict[str, str]:
 
     The digest makes a changed checkout, or another build of one version, a different compiler.
     """
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than all else here
+
     found = {"source": _source_digest()}
     for package in ("lamina", "torch-mlir", "llvmlite"):
         try:

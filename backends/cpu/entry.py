@@ -24,9 +24,10 @@ _FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results a
 def emit_entry(text: str, target: Target) -> bytes:
     """The object file of an entry function."""
     machine = Machine(target.triple, target.cpu, target.features)
-    # Calls and copies gain nothing from optimisation, and programs may have thousands.
-    options = CodegenOptions(level=0, passes=())
-    return emit(text, machine, options).object
+    # Calls and copies gain nothing from optimisation, and programs may have thousands. Scalars' products
+    # are fused with sums, as in kernels.
+    fuses = " contract " in text
+    return emit(text, machine, CodegenOptions(level=0, passes=(), select_fast=not fuses)).object
 
 
 def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
