@@ -34,6 +34,7 @@ from lamina.passes.loops import (
     replace_each,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.stablehlo.scatter_copies import ScatterCopies, combined, with_signed_elements
 
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
 _CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting
@@ -81,7 +82,10 @@ class Scatter:
         self.vector_dim = numbers.index_vector_dim
 
     def lower(self) -> list[ir.Value]:
-        self.indices = _with_signed_elements(self.indices)
+        copies = ScatterCopies.of(self._op)
+        if copies is not None:
+            return [copies.lower()]
+        self.indices = with_signed_elements(self.indices)
         results = [_own(operand, self._op) for operand in self.inputs]
         parts = self._parts()
         if parts is None:
@@ -242,15 +246,16 @@ class Scatter:
         ]
         current = [extract(result, target) for result in results]
         updates = [extract(update, source) for update in self.updates]
-        combined = inline_scalar_region(self._op.regions[0].blocks[0], [*current, *updates])
+        if len(results) == 1:
+            values = [combined(self._op, current[0], updates[0])]
+        else:
+            values = inline_scalar_region(self._op.regions[0].blocks[0], [*current, *updates])
         if wanted is not None:
-            combined = [
+            values = [
                 arith.SelectOp(wanted, new, old).result
-                for new, old in zip(combined, current, strict=True)
+                for new, old in zip(values, current, strict=True)
             ]
-        return [
-            insert(value, result, target) for value, result in zip(combined, results, strict=True)
-        ]
+        return [insert(value, result, target) for value, result in zip(values, results, strict=True)]
 
 
 def _slice(whole: ir.Value, part: _Part) -> ir.Value:
@@ -297,16 +302,6 @@ def _own(operand: ir.Value, op: ir.Operation) -> ir.Value:
     shape = ir.RankedTensorType(operand.type)
     empty = tensor.EmptyOp(list(shape.shape), shape.element_type).result
     return make_copy(operand, empty).result
-
-
-def _with_signed_elements(indices: ir.Value) -> ir.Value:
-    """Index vectors in a type whose sign extension is their value; those too big for i64 become
-    negative."""
-    type_ = ir.RankedTensorType(indices.type)
-    if not ir.IntegerType(type_.element_type).is_unsigned:
-        return indices
-    wide = ir.RankedTensorType.get(type_.shape, ir.IntegerType.get_signless(64))
-    return ir.Operation.create("stablehlo.convert", results=[wide], operands=[indices]).result
 
 
 def _shape(value: ir.Value) -> list[int]:

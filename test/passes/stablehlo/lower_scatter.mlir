@@ -83,3 +83,42 @@ func.func @rows(%x: tensor<800x64xf32> {lamina.inout = 0 : i32}, %i: tensor<600x
   }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<800x64xf32>, tensor<600x1xi32>, tensor<600x64xf32>) -> tensor<800x64xf32>
   return %0 : tensor<800x64xf32>
 }
+
+// Many updates of few elements: each task has four copies of these, that updates take in turn, and all
+// are combined in the end.
+// CHECK-LABEL: func.func @copies
+// CHECK: %[[NONE:.*]] = stablehlo.broadcast_in_dim {{.*}} -> tensor<8x4x100xf32>
+// CHECK: scf.forall (%[[TASK:.*]]) in (8) shared_outs(%[[ALL:.*]] = %[[NONE]])
+// CHECK: tensor.extract_slice %[[ALL]][%[[TASK]], 0, 0] [1, 4, 100]
+// CHECK: scf.for %[[N:.*]] = {{.*}} iter_args(%[[OWN:.*]] = {{.*}})
+// CHECK: %[[TURN:.*]] = arith.andi %[[N]]
+// CHECK: scf.if
+// CHECK: tensor.extract %[[OWN]][%[[TURN]], %
+// CHECK: arith.maximumf {{.*}} fastmath<nsz>
+// CHECK: %[[TOTAL:.*]] = stablehlo.reduce{{.*}} across dimensions = [0, 1]
+// CHECK: stablehlo.maximum %arg0, %[[TOTAL]]
+func.func @copies(%x: tensor<100xf32> {lamina.inout = 0 : i32}, %i: tensor<100000x1xi32>, %u: tensor<100000xf32>) -> tensor<100xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<100xf32>, tensor<100000x1xi32>, tensor<100000xf32>) -> tensor<100xf32>
+  return %0 : tensor<100xf32>
+}
+
+// What the last update decides, or more elements than copies pay for, has none.
+// CHECK-LABEL: func.func @no_copies
+// CHECK-NOT: scf.forall
+// CHECK: return
+func.func @no_copies(%x: tensor<100xf32> {lamina.inout = 0 : i32}, %y: tensor<20000xf32> {lamina.inout = 1 : i32}, %i: tensor<100000x1xi32>, %u: tensor<100000xf32>) -> (tensor<100xf32>, tensor<20000xf32>) {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<100xf32>, tensor<100000x1xi32>, tensor<100000xf32>) -> tensor<100xf32>
+  %1 = "stablehlo.scatter"(%y, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<20000xf32>, tensor<100000x1xi32>, tensor<100000xf32>) -> tensor<20000xf32>
+  return %0, %1 : tensor<100xf32>, tensor<20000xf32>
+}
