@@ -58,6 +58,7 @@ STABLEHLO_FUSE = (
     "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-in-chunks",
     "stablehlo-find-extremes-first",
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
@@ -82,6 +83,7 @@ CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[1:])
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-in-chunks",
     "stablehlo-find-extremes-first",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
