@@ -164,7 +164,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any
 
 def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, element_type: Any,
            correlation: bool = False) -> Array:  # fmt: skip
-    """A convolution as a product with the matrix of the shorter vector's neighbours."""
+    """A convolution of one channel, over the longer vector."""
     check_arraylike(name, a, v)
     x, kernel = (asarray(t) for t in promote_inexact(a, v))
     if len(x.shape) != 1 or len(kernel.shape) != 1:
@@ -178,19 +178,16 @@ def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, ele
     n, k = x.shape[0], kernel.shape[0]
     long, short = (x, kernel) if n >= k else (kernel, x)
     m, w = max(n, k), min(n, k)
-    padded = lax.pad(long, literal(long, 0), [(w - 1, w - 1, 0)])
-    total = m + w - 1
-    rows = [lax.slice(padded, (w - 1 - i,), (w - 1 - i + total,)) for i in range(w)]
-    out = products.dot(short, _stacked(rows), precision=precision,
-                       preferred_element_type=element_type)  # fmt: skip
-    if mode == "full":
-        return out
-    size = m if mode == "same" else m - w + 1
-    start = (w - 1) // 2 if mode == "same" else w - 1
-    if mode == "same" and correlation and n < k and w % 2 == 0:
-        start += 1
-    return lax.slice(out, (start,), (start + size,))
-
-
-def _stacked(rows: Sequence[Any]) -> Array:
-    return lax.concatenate([lax.expand_dims(r, (0,)) for r in rows], 0)
+    start, size = 0, m + w - 1
+    if mode == "same":
+        start, size = (w - 1) // 2, m
+        start += correlation and n < k and w % 2 == 0
+    elif mode == "valid":
+        start, size = w - 1, m - w + 1
+    # Windows begin w - 1 elements before the vector, and the result `start` windows after those.
+    padding = (w - 1 - start, start + size - m)
+    out = lax.conv_general_dilated(
+        lax.expand_dims(long, (0, 1)), lax.expand_dims(lax.rev(short, (0,)), (0, 1)), (1,),
+        [padding], precision=precision, preferred_element_type=element_type,
+    )  # fmt: skip
+    return lax.squeeze(out, (0, 1))

@@ -46,6 +46,18 @@ def matrix_vector(a, b):
     return a @ b
 
 
+# One channel: along the longer vector.
+# CHECK-LABEL: TEST: one_channel
+# CHECK-NEXT: kernel output
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[65566]", "f32[31]")
+def one_channel(x, w):
+    return jnp.correlate(x, w)
+
+
 # CHECK-LABEL: TEST: few_rows
 # CHECK-NEXT: kernel output
 # CHECK-NOT: kernel
