@@ -34,7 +34,7 @@ STABLEHLO_PREPARE = (
     ),
     # These become ops that fuse and that libraries do.
     (r"stablehlo\.rng ", "stablehlo-expand-rng"),
-    (r"stablehlo\.fft", "stablehlo-expand-fft"),
+    (r"stablehlo\.fft", "stablehlo-expand-fft{largest-prime=251 real=true}"),
     (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (
@@ -80,6 +80,10 @@ STABLEHLO_FUSE = (
 # The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,
 # and batches of matrices; loops of large steps are the driver's, which launches the kernels of each.
 CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[1:])
+CUDA_PREPARE = tuple(
+    (patterns, "stablehlo-expand-fft" if "expand-fft" in needed else needed)
+    for patterns, needed in STABLEHLO_PREPARE
+)
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
@@ -376,6 +380,7 @@ ALL_PIPELINES = {
     "product-vectors": CPU_PRODUCT_VECTORS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,
+    "cuda-inputs-prepare": CUDA_PREPARE,
     "cuda-fuse": CUDA_FUSE,
     "cuda-plan": CUDA_PLAN,
     "cuda-prepare": CUDA_KERNEL_PREPARE,

@@ -21,6 +21,7 @@ from lamina.backends.pipelines import (
     CUDA_FUSE,
     CUDA_INPUT,
     CUDA_PLAN,
+    CUDA_PREPARE,
     STABLEHLO_FUSE,
     STABLEHLO_INPUT,
     STABLEHLO_OPTIMIZE,
@@ -108,9 +109,12 @@ def run_optimize(
     _dump(watch, "stablehlo", module)
     if text is None:  # what is needed is seen before, since the first passes make nothing that is
         text = module.operation.get_asm(large_elements_limit=8)
+    first, prepare = (
+        (CUDA_INPUT, CUDA_PREPARE) if kind == "cuda" else (STABLEHLO_INPUT, STABLEHLO_PREPARE)
+    )
     passes = (
-        *(CUDA_INPUT if kind == "cuda" else STABLEHLO_INPUT),
-        *(needed for patterns, needed in STABLEHLO_PREPARE if _matches(patterns, text)),
+        *first,
+        *(needed for patterns, needed in prepare if _matches(patterns, text)),
         *STABLEHLO_OPTIMIZE,
     )
     _pipeline(passes).run(module)

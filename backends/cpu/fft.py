@@ -27,17 +27,27 @@ from lamina.backends.cpu.fft_lanes import (
     LaneTransform,
     Numbers,
     constant,
-    load_pairs,
-    load_row,
+    pairs,
     roots_of_unity,
-    store_pairs,
-    store_row,
+)
+from lamina.backends.cpu.fft_real import RealTask
+from lamina.backends.cpu.fft_rows import (
+    complex_in,
+    complex_out,
+    masked_declarations,
+    row_addresses,
 )
 from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.fourier import LONGEST_LANE, is_generated, two_factors
+from lamina.passes.stablehlo.fourier import (
+    LARGEST_PRIME,
+    LONGEST_LANE,
+    is_generated,
+    is_short,
+    two_factors,
+)
 
 _TASK_POINTS = 8192  # the least work worth a task of its own
 _CACHED_LANE = 2048  # longer transforms in lanes leave the first caches
@@ -66,28 +76,36 @@ class _Step:
     scale: float = 1.0
 
 
-def fft_kernel(op: ir.Operation, symbol: str, vector_bits: int) -> str:
-    """LLVM IR of `void @symbol(ptr operand, ptr result, ptr scratch)` for a stablehlo.fft; it needs
-    no scratch. Raises CompileError for what stablehlo-expand-fft would expand."""
-    of = op.operands[0].type
+def fft_kernel(op: ir.Operation, symbol: str, vector_bits: int) -> tuple[str, int]:
+    """LLVM IR of `void @symbol(ptr operand, ptr result, ptr scratch)` for a stablehlo.fft, and the
+    bytes of scratch it needs. Raises CompileError for what stablehlo-expand-fft would expand."""
     kind = str(op.attributes["fft_type"])
+    of = op.operands[0].type if "IRFFT" in kind else op.results[0].type
     lengths = list(ir.DenseI64ArrayAttr(op.attributes["fft_length"]))
-    if "FFT" not in kind or "RFFT" in kind or not all(map(is_generated, lengths)):
+    is_real = "RFFT" in kind
+    fits = all(is_generated(n, LARGEST_PRIME) for n in lengths)
+    if not fits or (is_real and not is_short(lengths[-1])):
         raise CompileError.at(op, f"no generated transform of lengths {lengths}")
-    inverse = "IFFT" in kind
+    inverse = "IFFT" in kind or "IRFFT" in kind
     element = "float" if "f32" in str(of.element_type) else "double"
     bytes_ = 4 if element == "float" else 8
     numbers = Numbers(element, max(2, vector_bits // 8 // bytes_))
-    shape = list(of.shape)
-    chain: list[list[_Step]] = []
-    for axis in range(len(shape) - 1, len(shape) - 1 - len(lengths), -1):
-        if shape[axis] > 1:
-            chain.append(_steps(shape, axis, numbers.lanes, inverse))
+    shape = list(of.shape)  # of the complex numbers
+    last = len(shape) - 1
+    chain: list[_Step | RealTask] = []
+    axes = range(last, last - len(lengths), -1)
+    for axis in reversed(axes) if is_real and inverse else axes:
+        if is_real and axis == last:
+            chain.append(RealTask("real", lengths[-1], prod(shape[:-1]), numbers, inverse))
+        elif shape[axis] > 1:
+            chain += _steps(shape, axis, numbers.lanes, inverse, in_place=bool(chain))
     return _kernel(chain, symbol, numbers, inverse, prod(shape), vector_bits)
 
 
 # ---- which steps -------------------------------------------------------------------------------
-def _steps(shape: list[int], axis: int, lanes: int, inverse: bool) -> list[_Step]:
+def _steps(
+    shape: list[int], axis: int, lanes: int, inverse: bool, *, in_place: bool
+) -> list[_Step]:
     length, outer, inner = shape[axis], prod(shape[:axis]), prod(shape[axis + 1 :])
     scale = 1.0 / length if inverse else 1.0
     factors = two_factors(length)
@@ -99,7 +117,7 @@ def _steps(shape: list[int], axis: int, lanes: int, inverse: bool) -> list[_Step
         columns = _Layout(length * inner, inner, 1)
         return _Step(length, outer, inner, columns, columns, scale=scale)
 
-    if factors is None or (inner > 1 and length <= LONGEST_LANE):
+    if factors is None or ((inner > 1 or in_place) and length <= LONGEST_LANE):
         return [in_lanes()]
     a, b = factors
     # What a step costs is how many lanes it keeps busy, idle ones counted.
@@ -121,28 +139,36 @@ def _padded(count: int, lanes: int) -> int:
 
 # ---- the kernel --------------------------------------------------------------------------------
 def _kernel(
-    chain: list[list[_Step]],
+    chain: list[_Step | RealTask],
     symbol: str,
     numbers: Numbers,
     inverse: bool,
     size: int,
     vector_bits: int,
-) -> str:
+) -> tuple[str, int]:
     total = size * 2 * numbers.bytes
+    tasks = [
+        step if isinstance(step, RealTask) else _Task(f"step{number}", step, numbers, inverse)
+        for number, step in enumerate(chain)
+    ]
+    # What comes before transforms to real numbers does not fit into their result.
+    in_scratch = inverse and len(chain) > 1 and isinstance(tasks[-1], RealTask)
+    between = "%scratch" if in_scratch else "%result"
     parts = [
         DECLARATION,
         "declare i64 @llvm.smin.i64(i64, i64)",
+        *masked_declarations(Text(numbers.element, numbers.lanes)),
+        *(task.text() for task in tasks),
     ]
-    calls = pack(("%operand", "%result"))
-    for number, steps in enumerate(chain):
-        for position, step in enumerate(steps):
-            task = _Task(f"step{number}_{position}", step, numbers, inverse)
-            parts.append(task.text())
-            grain = max(1, _TASK_POINTS // (step.length * numbers.lanes))
-            calls += [
-                run(task.name, task.blocks * step.outer, grain),
-                "  store ptr %result, ptr %ctx",
-            ]
+    calls: list[str] = []
+    for number, task in enumerate(tasks):
+        places = (
+            "%operand" if number == 0 else between,
+            "%result" if number == len(tasks) - 1 else between,
+        )
+        grain = max(1, _TASK_POINTS // (task.length * numbers.lanes))
+        array = f"%ctx{number}"
+        calls += [*pack(places, array), run(task.name, task.blocks, grain, array)]
     if not chain:
         parts.append("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         calls.append(
@@ -154,7 +180,7 @@ def _kernel(
         f"{body}\n  ret void\n}}"
     )
     parts.append(f'attributes #0 = {{ "prefer-vector-width"="{vector_bits}" }}')
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n", total * in_scratch
 
 
 @dataclass(frozen=True)
@@ -168,8 +194,18 @@ class _Task:
     inverse: bool
 
     @property
+    def length(self) -> int:
+        """Of a transform."""
+        return self.step.length
+
+    @property
     def blocks(self) -> int:
-        """Of each outer position."""
+        """How many there are."""
+        return self._side_by_side * self.step.outer
+
+    @property
+    def _side_by_side(self) -> int:
+        """How many of each outer position."""
         return -(-self.step.lanes // self.numbers.lanes)
 
     @property
@@ -196,7 +232,7 @@ class _Task:
             t.do(f"%turn = alloca [{(lane.stride + radix) * row} x i8], align 64")
         t.lines += unpack(("%source", "%target"))
         with t.loop("%high", "%low") as block:
-            outer, number = t.divmod(block, self.blocks)
+            outer, number = t.divmod(block, self._side_by_side)
             first = t.mul(number, numbers.lanes)
             source = t.at("%source", t.mul(outer, step.source.outer * self._complex))
             target = t.at("%target", t.mul(outer, step.target.outer * self._complex))
@@ -204,10 +240,10 @@ class _Task:
                 self._turns(t, lane.stride, radix, first)
             if not partial:
                 self._block(t, lane, source, target, first)
-            elif self.blocks == 1:
+            elif self._side_by_side == 1:
                 self._block(t, lane, source, target, first, valid=partial)
             else:
-                full = t.emit(f"icmp slt i64 {number}, {self.blocks - 1}")
+                full = t.emit(f"icmp slt i64 {number}, {self._side_by_side - 1}")
                 with t.branches(full) as (then, other, after):
                     t.begin(then)
                     self._block(t, lane, source, target, first)
@@ -244,7 +280,8 @@ class _Task:
                 self._copy(t, read, read_apart, "%tile", self.numbers.row_bytes, used, fill=True)
                 read, read_apart = "%tile", self.numbers.row_bytes
         else:
-            self._transpose_in(t, self._rows(t, source, step.source, first), "%a")
+            rows = self._rows(t, source, step.source, first)
+            complex_in(t, self.numbers, rows, step.length, "%a", swapped=self.inverse)
         if lane.writes:
             write = place = t.at(target, t.mul(first, size))
             write_apart = step.target.along * size
@@ -256,7 +293,9 @@ class _Task:
             f"ptr %a, ptr %b, ptr {turn})"
         )
         if not lane.writes:
-            self._transpose_out(t, self._rows(t, target, step.target, first), f"%{lane.result}")
+            rows = self._rows(t, target, step.target, first)
+            result = f"%{lane.result}"
+            complex_out(t, self.numbers, rows, step.length, result, swapped=self.inverse)
         elif valid:
             apart = step.target.along * size
             self._copy(t, "%tile", self.numbers.row_bytes, place, apart, used, fill=False)
@@ -276,61 +315,8 @@ class _Task:
 
     def _rows(self, t: Text, base: str, layout: _Layout, first: Integer) -> list[str]:
         """The address of each lane's transform."""
-        places = []
-        for lane in range(self.numbers.lanes):
-            number = t.minimum(t.add(first, lane), self.step.lanes - 1)
-            places.append(t.at(base, t.mul(number, layout.lane * self._complex)))
-        return places
-
-    def _transpose_in(self, t: Text, rows: list[str], buffer: str) -> None:
-        n, lanes, row_bytes = self.step.length, self.numbers.lanes, self.numbers.row_bytes
-        full = n // lanes * lanes
-        if full:
-            with t.loop(full, step=lanes) as column:
-                offset = t.mul(column, self._complex)
-                parts = [load_pairs(t, t.at(row, offset), self.inverse) for row in rows]
-                real = t.transpose([re for re, _ in parts])
-                imag = t.transpose([im for _, im in parts])
-                place = t.at(buffer, t.mul(column, row_bytes))
-                for i, pair in enumerate(zip(real, imag)):
-                    store_row(t, pair, t.at(place, i * row_bytes))
-        if full < n:
-            with t.loop(n, full) as column:
-                for lane, row in enumerate(rows):
-                    self._move_one(t, row, buffer, column, lane, inwards=True)
-
-    def _transpose_out(self, t: Text, rows: list[str], buffer: str) -> None:
-        n, lanes, row_bytes = self.step.length, self.numbers.lanes, self.numbers.row_bytes
-        full = n // lanes * lanes
-        if full:
-            with t.loop(full, step=lanes) as column:
-                place = t.at(buffer, t.mul(column, row_bytes))
-                parts = [load_row(t, t.at(place, i * row_bytes)) for i in range(lanes)]
-                real = t.transpose([re for re, _ in parts])
-                imag = t.transpose([im for _, im in parts])
-                offset = t.mul(column, self._complex)
-                for row, pair in zip(rows, zip(real, imag)):
-                    store_pairs(t, pair, t.at(row, offset), self.inverse)
-        if full < n:
-            with t.loop(n, full) as column:
-                for lane, row in enumerate(rows):
-                    self._move_one(t, row, buffer, column, lane, inwards=False)
-
-    def _move_one(
-        self, t: Text, row: str, buffer: str, column: Integer, lane: int, *, inwards: bool
-    ) -> None:
-        """A number of a row to its place in the buffer, or back."""
-        size = self.numbers.bytes
-        outside = t.at(row, t.mul(column, self._complex))
-        inside = t.at(buffer, t.mul(column, self.numbers.row_bytes))
-        for part in (0, 1):
-            vector = (1 - part) if self.inverse else part
-            places = (
-                t.at(outside, part * size),
-                t.at(inside, (vector * self.numbers.lanes + lane) * size),
-            )
-            read, write = places if inwards else places[::-1]
-            t.store(t.element, t.load(t.element, read), write)
+        apart = layout.lane * self._complex
+        return row_addresses(t, base, first, self.numbers, self.step.lanes - 1, apart)
 
     # ---- roots of unity between the two steps of a long transform
     #
@@ -342,8 +328,6 @@ class _Task:
     def _turn_tables(self) -> str:
         bits, order = self._fine_bits(), self.step.turn
         doubles = Numbers("double", 1)
-        from lamina.backends.cpu.fft_lanes import pairs
-
         fine = pairs(roots_of_unity(order, np.arange(1 << bits)), doubles)
         coarse = pairs(roots_of_unity(order, np.arange(0, order, 1 << bits)), doubles)
         return (

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from lamina.backends.cpu import fft_butterflies as butterflies
 from lamina.backends.cpu.fft_butterflies import Complex
+from lamina.backends.cpu.fft_primes import prime_scratch, prime_table, prime_transform
 from lamina.backends.cpu.llvm_text import Integer, Text, byte_string
+from lamina.passes.stablehlo.fourier import SMALL_PRIME, prime_factors
 
 _RADICES = (13, 11, 7, 9, 5, 3, 8, 4, 2)
 
@@ -96,9 +99,14 @@ class LaneTransform:
             if not last:
                 table = f"@{self.name}_roots{number}"
                 tables.append(self._roots(table, radix, rest))
-            self._pass(t, radix, rest, stride, source, sink, table)
+            if radix > SMALL_PRIME:
+                factors = prime_table(radix).astype(self.numbers.dtype)
+                tables.append(constant(f"@{self.name}_prime{number}", factors.tobytes()))
+                self._prime_pass(t, number, radix, rest, stride, source, sink, table)
+            else:
+                self._pass(t, radix, rest, stride, source, sink, table)
             stride *= radix
-        body = "\n".join(t.lines)
+        body = "\n".join([*t.stack, *t.lines])
         return (
             "\n".join(tables)
             + f"\ndefine internal void @{self.name}(ptr %source, i64 %source_apart, ptr %target, "
@@ -113,7 +121,7 @@ class LaneTransform:
         rest: int,
         stride: int,
         source: Callable[[Integer], Complex],
-        sink: Callable[[Integer, Integer, int, Complex], None],
+        sink: Callable[[Integer, Integer, Integer, Complex], None],
         table: str | None,
     ) -> None:
         """Rows q + stride * (p + rest * j), j < radix -> rows q + stride * (radix * p + k)."""
@@ -136,6 +144,38 @@ class LaneTransform:
                         value = butterflies.multiply(t, value, roots[k - 1])
                     sink(t.add(q, t.add(t.mul(p, stride * radix), stride * k)), q, k, value)
 
+    def _prime_pass(
+        self,
+        t: Text,
+        number: int,
+        prime: int,
+        rest: int,
+        stride: int,
+        source: Callable[[Integer], Complex],
+        sink: Callable[[Integer, Integer, Integer, Complex], None],
+        table: str | None,
+    ) -> None:
+        """The same for a large prime, by loops."""
+        scratch = t.allocate(prime_scratch(prime, self.numbers.row_bytes))
+        with t.loop(rest) as p, t.loop(stride) as q:
+            before = t.add(q, t.mul(p, stride))
+            after = t.add(q, t.mul(p, stride * prime))
+
+            def read(j: Integer, before: Integer = before) -> Complex:
+                return source(t.add(before, t.mul(j, stride * rest)))
+
+            def write(
+                k: Integer, value: Complex, p: Integer = p, q: Integer = q, after: Integer = after
+            ) -> None:
+                if table and k:
+                    root = t.add(t.mul(p, prime - 1), t.add(k, -1))
+                    at = t.at(table, t.mul(root, 2 * t.bytes))
+                    factor = t.broadcast(at), t.broadcast(t.at(at, t.bytes))
+                    value = butterflies.multiply(t, value, factor)
+                sink(t.add(after, t.mul(k, stride)), q, k, value)
+
+            prime_transform(t, prime, f"@{self.name}_prime{number}", scratch, read, write)
+
     def _source(self, t: Text, number: int) -> Callable[[Integer], Complex]:
         if number == 0 and self.reads:
             return lambda row: load_pairs(
@@ -146,14 +186,14 @@ class LaneTransform:
 
     def _sink(
         self, t: Text, number: int, last: bool
-    ) -> Callable[[Integer, Integer, int, Complex], None]:
+    ) -> Callable[[Integer, Integer, Integer, Complex], None]:
         buffer = "ab"[(number + 1) % 2 if not self.reads else number % 2]
         row_bytes = self.numbers.row_bytes
 
-        def sink(row: Integer, q: Integer, k: int, value: Complex) -> None:
+        def sink(row: Integer, q: Integer, k: Integer, value: Complex) -> None:
             if last and self.turns:
                 fine = load_row(t, t.at("%turn", t.mul(q, row_bytes)))
-                coarse = load_row(t, t.at("%turn", (self.stride + k) * row_bytes))
+                coarse = load_row(t, t.at("%turn", t.mul(t.add(k, self.stride), row_bytes)))
                 value = butterflies.multiply(t, value, butterflies.multiply(t, fine, coarse))
             if last and self.scale != 1:
                 value = tuple(t.fmul(part, t.splat(self.scale)) for part in value)  # type: ignore[assignment]
@@ -172,7 +212,8 @@ class LaneTransform:
 
 def radices(length: int) -> list[int]:
     """Of the passes of a transform: few of them, each small enough for the registers."""
-    found = []
+    found = [prime for prime in prime_factors(length)[::-1] if prime > SMALL_PRIME]
+    length //= prod(found)
     for radix in _RADICES:
         while length % radix == 0:
             found.append(radix)

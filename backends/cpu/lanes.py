@@ -49,7 +49,6 @@ class Lanes(Text):
         super().__init__(element, lanes)
         self.parts, self.unroll = parts, unroll
         self.mask, self.ints = f"<{lanes} x i1>", f"<{lanes} x i32>"
-        self.stack: list[str] = []
 
     @property
     def row_bytes(self) -> int:
@@ -57,32 +56,9 @@ class Lanes(Text):
         return self.parts * self.lanes * self.bytes
 
     # ---- places
-    def allocate(self, bytes_: int) -> str:
-        """Stack memory of the function."""
-        self._names += 1
-        name = f"%s{self._names}"
-        self.stack.append(f"  {name} = alloca [{max(bytes_, 1)} x i8], align 64")
-        return name
-
     def matrix(self, rows: int, columns: int) -> Matrix:
         """A new one, row by row."""
         return Matrix(self.allocate(rows * columns * self.row_bytes), rows, columns, columns, 1)
-
-    def variable(self, of: str, value: str) -> str:
-        """A place for a value that changes, by `now` and `set`."""
-        self._names += 1
-        name = f"%s{self._names}"
-        self.stack.append(f"  {name} = alloca {of}")
-        self.set(of, value, name)
-        return name
-
-    def now(self, of: str, variable: str) -> str:
-        """A variable's value."""
-        return self.emit(f"load {of}, ptr {variable}")
-
-    def set(self, of: str, value: str, variable: str) -> None:
-        """Give a variable another value."""
-        self.do(f"store {of} {value}, ptr {variable}")
 
     def each(self, start: Integer, stop: Integer, body: Callable[[Integer], None]) -> None:
         """body(start), body(start + 1), ... below stop."""

@@ -79,7 +79,7 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
 
 
 def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
-    return fft_kernel(fft, symbol, target.vector_bits), 0
+    return fft_kernel(fft, symbol, target.vector_bits)
 
 
 def _scan(

@@ -15,13 +15,15 @@ Integer: TypeAlias = int | str
 
 class Text:
     """The body of one function, being written. Values are names; integers are folded where they are
-    known. `element` is "float" or "double" and `lanes` the length of every vector."""
+    known. `element` is "float" or "double" and `lanes` the length of every vector. `stack` is what a
+    function begins with."""
 
     def __init__(self, element: str, lanes: int) -> None:
         self.element, self.lanes = element, lanes
         self.bytes = 4 if element == "float" else 8
         self.vector = f"<{lanes} x {element}>"
         self.lines: list[str] = []
+        self.stack: list[str] = []
         self._names = 0
         self._block = "entry"
 
@@ -96,6 +98,12 @@ class Text:
             return b if a == 0 else a
         return self.emit(f"add nsw i64 {a}, {b}")
 
+    def difference(self, a: Integer, b: Integer) -> Integer:
+        """a - b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self.emit(f"sub nsw i64 {a}, {b}")
+
     def mul(self, a: Integer, b: Integer) -> Integer:
         """a * b."""
         if isinstance(a, int) and isinstance(b, int):
@@ -117,6 +125,30 @@ class Text:
         if b == 1:
             return a, 0
         return self.emit(f"udiv i64 {a}, {b}"), self.emit(f"urem i64 {a}, {b}")
+
+    # ---- places on the stack
+    def allocate(self, bytes_: int) -> str:
+        """Stack memory of the function."""
+        self._names += 1
+        name = f"%s{self._names}"
+        self.stack.append(f"  {name} = alloca [{max(bytes_, 1)} x i8], align 64")
+        return name
+
+    def variable(self, of: str, value: str) -> str:
+        """A place for a value that changes, by `now` and `set`."""
+        self._names += 1
+        name = f"%s{self._names}"
+        self.stack.append(f"  {name} = alloca {of}")
+        self.set(of, value, name)
+        return name
+
+    def now(self, of: str, variable: str) -> str:
+        """A variable's value."""
+        return self.emit(f"load {of}, ptr {variable}")
+
+    def set(self, of: str, value: str, variable: str) -> None:
+        """Give a variable another value."""
+        self.do(f"store {of} {value}, ptr {variable}")
 
     # ---- memory
     def at(self, base: str, offset: Integer) -> str:

@@ -5,8 +5,9 @@
     fft %x, FFT [p]   ->  multiply, pad, fft [m], multiply, ifft [m], slice, multiply
                           for a length p with large prime factors (Bluestein's convolution)
 
-A transform over several axes stays one op where all lengths are such. Roots of unity are computed
-to the last bit that f64 gives, whatever the element type.
+Backends that do larger prime factors, or several rows of real numbers, by themselves say so by
+options. A transform over several axes stays one op where all lengths are such. Roots of unity are
+computed to the last bit that f64 gives, whatever the element type.
 
 example: test/passes/stablehlo/expand_fft.mlir
 """
@@ -14,6 +15,7 @@ example: test/passes/stablehlo/expand_fft.mlir
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -22,35 +24,70 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.loops import replace_each
-from lamina.passes.stablehlo.fourier import LONGEST_LANE, is_generated, next_length
+from lamina.passes.stablehlo.fourier import (
+    LONGEST_LANE,
+    SMALL_PRIME,
+    is_generated,
+    is_short,
+    next_length,
+)
+
+_LEAST_ROWS = 6  # fewer leave most lanes idle
 
 
 @dataclass(frozen=True)
 class ExpandFft(Pass):
     """See the module's docstring."""
 
+    largest_prime: int = SMALL_PRIME
+    """The largest prime factor of lengths that a backend generates code for."""
+    real: bool = False
+    """Whether it does so for several short rows of real numbers, too."""
+
     def run(self, module: ir.Module) -> None:
-        self.count("expanded", replace_each(module, "stablehlo.fft", _expand))
+        def expand(op: ir.Operation) -> list[ir.Value]:
+            return _expand(op, self)
+
+        self.count("expanded", replace_each(module, "stablehlo.fft", expand))
+
+    def does(self, length: int) -> bool:
+        """Whether code for complex numbers is generated."""
+        return is_generated(length, self.largest_prime)
+
+    def does_real(self, lengths: list[int], rows: int) -> bool:
+        """Whether code for so many rows of real numbers is."""
+        return (
+            self.real
+            and rows >= _LEAST_ROWS
+            and all(map(self.does, lengths))
+            and is_short(lengths[-1])
+            and max(lengths[:-1], default=1) <= LONGEST_LANE
+        )
 
 
-def _expand(op: ir.Operation) -> list[ir.Value]:
+def _expand(op: ir.Operation, able: ExpandFft) -> list[ir.Value]:
     x = op.operands[0]
     kind = str(op.attributes["fft_type"])
     lengths = list(ir.DenseI64ArrayAttr(op.attributes["fft_length"]))
     result = op.results[0].type
     if 0 in [*lengths, *result.shape]:
         return [hlo.full(0, list(result.shape), dtype_of(result))]
+    if "RFFT" in kind and able.does_real(lengths, prod(result.shape[:-1])):
+        if "IRFFT" in kind:
+            x = _part(x, len(result.shape) - 1, 0, lengths[-1] // 2 + 1)
+        return [hlo.fft(x, "IRFFT" if "IRFFT" in kind else "RFFT", lengths)]
     if "IRFFT" in kind:
-        x = _transform(x, lengths[:-1], op, inverse=True, last=len(lengths) > 1)
-        return [_to_real(x, lengths[-1], op)]
+        x = _transform(x, lengths[:-1], op, able, inverse=True, last=len(lengths) > 1)
+        return [_to_real(x, lengths[-1], op, able)]
     if "RFFT" in kind:
-        x = _from_real(x, lengths[-1], op)
-        return [_transform(x, lengths[:-1], op, inverse=False, last=len(lengths) > 1)]
-    return [_transform(x, lengths, op, inverse="IFFT" in kind)]
+        x = _from_real(x, lengths[-1], op, able)
+        return [_transform(x, lengths[:-1], op, able, inverse=False, last=len(lengths) > 1)]
+    return [_transform(x, lengths, op, able, inverse="IFFT" in kind)]
 
 
 def _transform(
-    x: ir.Value, lengths: list[int], op: ir.Operation, *, inverse: bool, last: bool = False
+    x: ir.Value, lengths: list[int], op: ir.Operation, able: ExpandFft, *, inverse: bool,
+    last: bool = False,
 ) -> ir.Value:
     """Complex transforms over the trailing axes, or with `last` over those before the last."""
     rank = len(x.type.shape)
@@ -59,7 +96,7 @@ def _transform(
         return x
     if (
         not last
-        and all(map(is_generated, lengths))
+        and all(map(able.does, lengths))
         and max(lengths[:-1], default=1) <= LONGEST_LANE
     ):
         return hlo.fft(x, _name(inverse), lengths)
@@ -67,7 +104,7 @@ def _transform(
         order = [d for d in range(rank) if d != axis] + [axis]
         moved = axis != rank - 1
         y = hlo.transpose(x, order) if moved else x
-        y = _along_last(y, op, inverse=inverse)
+        y = _along_last(y, op, able, inverse=inverse)
         x = hlo.transpose(y, [int(i) for i in np.argsort(order)]) if moved else y
     return x
 
@@ -76,11 +113,11 @@ def _name(inverse: bool) -> str:
     return "IFFT" if inverse else "FFT"
 
 
-def _along_last(x: ir.Value, op: ir.Operation, *, inverse: bool) -> ir.Value:
+def _along_last(x: ir.Value, op: ir.Operation, able: ExpandFft, *, inverse: bool) -> ir.Value:
     size = x.type.shape[-1]
     if size == 1:
         return x
-    if is_generated(size):
+    if able.does(size):
         return hlo.fft(x, _name(inverse), [size])
     padded = next_length(2 * size - 1)
     if not is_generated(padded):
@@ -117,16 +154,16 @@ def _bluestein(x: ir.Value, size: int, padded: int, sign: float) -> ir.Value:
 #
 # The transform z of even + i odd elements holds both of theirs: that of even elements is Hermitian,
 # that of i times the odd ones anti-Hermitian (Press et al., Numerical Recipes, section 12.3).
-def _from_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
+def _from_real(x: ir.Value, size: int, op: ir.Operation, able: ExpandFft) -> ir.Value:
     """The first size // 2 + 1 numbers of the transform over the last axis."""
     shape = list(x.type.shape)
     last = len(shape) - 1
     if size % 2:
         z = hlo.complex(x, hlo.full(0, shape, dtype_of(x.type)))
-        return _part(_along_last(z, op, inverse=False), last, 0, size // 2 + 1)
+        return _part(_along_last(z, op, able, inverse=False), last, 0, size // 2 + 1)
     half = size // 2
     z = hlo.complex(*(_every_second(x, last, start) for start in (0, 1)))
-    z = _along_last(z, op, inverse=False)
+    z = _along_last(z, op, able, inverse=False)
     # one number more: the last is the first again
     z = hlo.concatenate([z, _part(z, last, 0, 1)], last)
     shape[last] = half + 1
@@ -144,12 +181,12 @@ def _from_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
     )
 
 
-def _to_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
+def _to_real(x: ir.Value, size: int, op: ir.Operation, able: ExpandFft) -> ir.Value:
     """The inverse: `size` real numbers from the first half of a Hermitian transform."""
     last = len(x.type.shape) - 1
     x = _part(x, last, 0, size // 2 + 1)
     if size % 2:
-        return hlo.real(_along_last(_hermitian(x, size), op, inverse=True))
+        return hlo.real(_along_last(_hermitian(x, size), op, able, inverse=True))
     half = size // 2
     x = _real_ends(x, last)
     back = hlo.reverse(_part(x, last, 1, half + 1), [last])
@@ -169,7 +206,7 @@ def _to_real(x: ir.Value, size: int, op: ir.Operation) -> ir.Value:
         hlo.multiply(hlo.subtract(even_re, turned_im), halves),
         hlo.multiply(hlo.add(even_im, turned_re), halves),
     )
-    z = _along_last(z, op, inverse=True)
+    z = _along_last(z, op, able, inverse=True)
     places = list(range(len(shape)))
     parts = [hlo.broadcast_in_dim(part, [*shape, 1], places) for part in (hlo.real(z), hlo.imag(z))]
     return hlo.reshape(hlo.concatenate(parts, len(shape)), [*shape[:-1], size])

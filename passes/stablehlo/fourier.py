@@ -10,22 +10,41 @@ LONGEST_LANE = 8192
 LONGEST = 1 << 24
 """The longest transform that is done in two rounds of shorter ones."""
 
-_PRIMES = (2, 3, 5, 7, 11, 13)
+SMALL_PRIME = 13
+"""The largest prime factor whose transform is straight-line code."""
+
+LARGEST_PRIME = 251
+"""The largest that is done by its definition; of larger ones a convolution is less work."""
+
+_LONGEST_SHORT = 4096
 
 
-def is_generated(length: int) -> bool:
+def is_generated(length: int, largest: int = SMALL_PRIME) -> bool:
     """Whether the generators do a complex transform of this length."""
-    if length < 1 or length > LONGEST or not is_smooth(length):
+    if length < 1 or length > LONGEST or not is_smooth(length, largest):
         return False
     return length <= LONGEST_LANE or two_factors(length) is not None
 
 
-def is_smooth(length: int) -> bool:
-    """Whether all prime factors are small."""
-    for prime in _PRIMES:
-        while length % prime == 0:
-            length //= prime
-    return length == 1
+def is_short(length: int) -> bool:
+    """Whether transforms of so many real numbers are done in lanes."""
+    return length <= _LONGEST_SHORT
+
+
+def is_smooth(length: int, largest: int = SMALL_PRIME) -> bool:
+    """Whether all prime factors are so small."""
+    return max(prime_factors(length), default=1) <= largest
+
+
+def prime_factors(number: int) -> list[int]:
+    """The prime factors, the least first."""
+    found, divisor = [], 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*found, number] if number > 1 else found
 
 
 def next_length(least: int) -> int:

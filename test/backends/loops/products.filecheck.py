@@ -258,3 +258,28 @@ def random_bits(k):
 @print_loops("c64[65536]")
 def fourier(x):
     return jnp.fft.fft(x)
+
+
+# A prime length by its definition, in two rows each.
+# CHECK-LABEL: TEST: fourier_of_real_rows
+# CHECK-NEXT: kernel library lamina.fft
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[64,17]")
+def fourier_of_real_rows(x):
+    return jnp.fft.rfft(x)
+
+
+# CHECK-LABEL: TEST: fourier_to_real_rows
+# CHECK-NEXT: kernel library lamina.fft
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("c64[64,129]")
+def fourier_to_real_rows(x):
+    return jnp.fft.irfft(x)

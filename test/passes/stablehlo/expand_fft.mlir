@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-fft | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-expand-fft{largest-prime=251 real=true}' | FileCheck %s --check-prefix=ABLE
 
 // Complex transforms of composite lengths are what backends generate code for.
 // CHECK-LABEL: func.func @composite
@@ -16,6 +17,8 @@ func.func @composite(%x: tensor<12x1000xcomplex<f32>>) -> tensor<12x1000xcomplex
 // CHECK: stablehlo.multiply
 // CHECK: stablehlo.fft {{.*}}, type = IFFT, length = [224]
 // CHECK: stablehlo.slice
+// ABLE-LABEL: func.func @prime
+// ABLE-NEXT: stablehlo.fft %arg0, type = FFT, length = [101]
 func.func @prime(%x: tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>> {
   %0 = stablehlo.fft %x, type = FFT, length = [101] : (tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>>
   return %0 : tensor<3x101xcomplex<f32>>
@@ -30,6 +33,23 @@ func.func @prime(%x: tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>> {
 func.func @real(%x: tensor<8xf64>) -> tensor<5xcomplex<f64>> {
   %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<8xf64>) -> tensor<5xcomplex<f64>>
   return %0 : tensor<5xcomplex<f64>>
+}
+
+// Several rows of real numbers: what a backend does.
+// CHECK-LABEL: func.func @rows
+// CHECK: stablehlo.fft {{.*}}, type = FFT, length = [4]
+// ABLE-LABEL: func.func @rows
+// ABLE-NEXT: stablehlo.fft %arg0, type = RFFT, length = [8]
+func.func @rows(%x: tensor<9x8xf64>) -> tensor<9x5xcomplex<f64>> {
+  %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<9x8xf64>) -> tensor<9x5xcomplex<f64>>
+  return %0 : tensor<9x5xcomplex<f64>>
+}
+
+// ABLE-LABEL: func.func @back
+// ABLE: stablehlo.fft {{.*}}, type = IRFFT, length = [9, 8]
+func.func @back(%x: tensor<9x5xcomplex<f64>>) -> tensor<9x8xf64> {
+  %0 = stablehlo.fft %x, type = IRFFT, length = [9, 8] : (tensor<9x5xcomplex<f64>>) -> tensor<9x8xf64>
+  return %0 : tensor<9x8xf64>
 }
 
 // CHECK-LABEL: func.func @empty
