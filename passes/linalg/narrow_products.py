@@ -71,7 +71,7 @@ def read_narrow_product(generic: Generic) -> NarrowProduct | None:
     factors = []
     for value, map_, widening in zip(generic.inputs, generic.input_maps, widenings, strict=True):
         found = (
-            _widened_before(generic, Factor(value, map_))
+            widened_before(generic, Factor(value, map_), generic.op)
             if widening is None
             else NarrowFactor(Factor(value, map_), WIDENINGS[widening], None)
         )
@@ -98,15 +98,17 @@ def _is_worth_it(product: NarrowProduct) -> bool:
     )
 
 
-def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
+def widened_before(product: Generic, factor: Factor, last: ir.Operation) -> NarrowFactor | None:
     """What a factor is a widened copy of, if a generic in front wrote it as that and what that
-    reads has not changed since."""
+    reads has not changed up to `last`."""
     buffer = factor.buffer
     if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
         return None
     users = {use.owner.operation for use in buffer.uses}
     writers = [op for op in users - {product.op} if _writes(op, buffer)]
-    if len(writers) != 1 or writers[0].block != product.op.operation.block:
+    if len(writers) != 1 or not is_generic_on_buffers(writers[0]):
+        return None
+    if writers[0].block != product.op.operation.block:
         return None
     widening = read_generic(writers[0])
     body = [op.operation for op in widening.body.operations]
@@ -117,7 +119,7 @@ def _widened_before(product: Generic, factor: Factor) -> NarrowFactor | None:
     source, identity = widening.inputs[0], ir.AffineMap.get_identity(widening.rank)
     if widening.output_maps[0] != identity or not isinstance(source.type, ir.MemRefType):
         return None
-    if _is_written_between(source, writers[0], product.op):
+    if _is_written_between(source, writers[0], last):
         return None
     map_ = ir.AffineMap.get(
         product.rank, 0, [e.compose(factor.map) for e in widening.input_maps[0].results]

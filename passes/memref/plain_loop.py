@@ -217,11 +217,16 @@ def _is_plain(
         return False
     if _is_linear(step, found):
         kinds[step.results[0]] = "linear"
-    elif name in _MATH or (name.startswith("arith.") and name not in _NOT_IN_LANES):
+    elif has_vectors(name):
         kinds[step.results[0]] = "vector"
     else:
         return False
     return True
+
+
+def has_vectors(name: str) -> bool:
+    """Whether an element-wise op does each lane of vectors alone, and fast."""
+    return name in _MATH or (name.startswith("arith.") and name not in _NOT_IN_LANES)
 
 
 def _is_contiguous(type_: ir.MemRefType, which: Sequence[Kind | None]) -> bool:

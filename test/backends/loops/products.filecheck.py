@@ -200,6 +200,82 @@ def products(a, b):
     return a @ b
 
 
+# Vectors across matrices and vectors of three and four elements.
+# CHECK-LABEL: TEST: small_products
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[1001,3,3]", "f32[1001,3,3]")
+def small_products(a, b):
+    return a @ b
+
+
+# CHECK-LABEL: TEST: small_products_with_vectors
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[1001,4,4]", "f32[1001,4]", "f32[1001,4]")
+def small_products_with_vectors(a, x, t):
+    return jnp.einsum("bij,bj->bi", a, x) + t
+
+
+# CHECK-LABEL: TEST: small_outer_products
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[1001,3]", "f32[1001,3]")
+def small_outer_products(x, y):
+    return jnp.einsum("bi,bj->bij", x, y)
+
+
+# CHECK-LABEL: TEST: small_gradients
+# CHECK: kernel output
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[1001,3,3]", "f32[1001,3,3]", "f32[1001,3,3]")
+def small_gradients(a, b, c):
+    return lamina.vjp(jnp.matmul, a, b)[1](c)
+
+
+# CHECK-LABEL: TEST: small_products_in_loops
+# CHECK-NEXT: kernel control
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[101,4,4]", "f32[101,4]")
+def small_products_in_loops(a, x):
+    def power(a, x):
+        return lax.fori_loop(0, 10, lambda _, x: a @ x * 0.5, x)
+
+    return lamina.vmap(power)(a, x)
+
+
 # CHECK-LABEL: TEST: rnn
 # CHECK-NEXT: kernel control
 # CHECK-NOT: kernel

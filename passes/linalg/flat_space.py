@@ -1,0 +1,331 @@
+"""A generic's iteration space as its result lies in memory, in blocks of whole vectors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lamina.dialects.vendors import ir
+from lamina.passes.linalg.contraction import read_contraction
+from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
+from lamina.passes.linalg.lane_windows import Window, window
+from lamina.passes.linalg.narrow_products import widened_before
+from lamina.passes.linalg.register_blocks import Factor
+from lamina.passes.linalg.structure import (
+    Generic,
+    has_constant,
+    is_buffer,
+    is_linear,
+    root_buffer,
+    sole_fill,
+    stride_along,
+)
+from lamina.passes.linalg.vector_body import can_be_on_vectors
+
+_FAR = 32  # elements of an operand for each of the result that shuffles may reach over
+_LONG_ROWS = 64  # elements, which loops over rows do as well
+_MOST_STEPS = 512  # operations on vectors in a block
+_SHUFFLE, _LOAD = 1.0, 0.5  # of a processor's steps, of which an operation takes a half
+_MOST_COST = 6.0  # steps of an element of a sum, where it takes as many to do it one by one
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A buffer as a block sees it: where it begins, how far it is to the next block along each loop
+    around blocks, and the window of each vector and term of a sum."""
+
+    buffer: ir.Value
+    offset: int
+    around: tuple[int, ...]
+    windows: dict[tuple[int, int], Window]
+    varies: bool
+    """Whether terms of a sum differ in it."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@dataclass(frozen=True)
+class FlatSpace:
+    """How an op is done in blocks of `members` along one dimension, inside loops over `outer`."""
+
+    generic: Generic
+    fill: ir.Operation | None
+    epilogue: Epilogue | None
+    widened: dict[int, ir.Operation]
+    """What makes the inputs of these numbers of what is read instead."""
+    outer: tuple[int, ...]
+    batch: int
+    members: int
+    vectors: int
+    lanes: int
+    terms: int
+    inputs: tuple[Operand | None, ...]
+    epilogue_inputs: tuple[Operand | None, ...]
+    output: Operand
+    instructions: float
+
+    @property
+    def operands(self) -> list[Operand]:
+        """Of all ops."""
+        given = (*self.inputs, *self.epilogue_inputs, self.output)
+        return [operand for operand in given if operand is not None]
+
+    @property
+    def buffers(self) -> list[ir.Value]:
+        """Those of the operands, each once."""
+        return list(dict.fromkeys(operand.buffer for operand in self.operands))
+
+    @property
+    def last(self) -> ir.Operation:
+        """The op in whose place all is done."""
+        return self.generic.op if self.epilogue is None else self.epilogue.generic.op
+
+    @property
+    def ops(self) -> list[ir.Operation]:
+        """The ops that are done so, users before what they use."""
+        after = None if self.epilogue is None else self.epilogue.generic.op
+        return [op for op in (after, self.generic.op, self.fill) if op is not None]
+
+
+@dataclass(frozen=True)
+class _Access:
+    """A dense buffer, and the distance of elements along each dimension of the op."""
+
+    buffer: ir.Value
+    offset: int
+    strides: tuple[int, ...]
+    size: int
+
+
+def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
+    """How to do an op so; None where it can't be or doesn't pay."""
+    if len(generic.outputs) != 1 or 0 in generic.extents or not can_be_on_vectors(generic.body):
+        return None
+    fill = epilogue = None
+    if any(generic.reductions):
+        if read_contraction(generic) is not None:
+            return None  # rows that blocks in registers do
+        fill = sole_fill(generic, generic.outputs[0])
+        if fill is None:
+            return None
+        epilogue = find_epilogue(generic, fill)
+        if epilogue is not None and not can_be_on_vectors(epilogue.generic.body):
+            return None
+    elif list(generic.body.arguments[-1].uses):
+        return None
+    last = generic.op if epilogue is None else epilogue.generic.op
+    read = [Factor(*given) for given in zip(generic.inputs, generic.input_maps, strict=True)]
+    widened: dict[int, ir.Operation] = {}
+    for number, factor in enumerate(read):
+        before = widened_before(generic, factor, last)
+        if before is not None and before.widening is not None:
+            read[number], widened[number] = before.factor, before.widening
+    inputs = [_access(f.buffer, _strides(generic.rank, f.buffer, f.map), f.map) for f in read]
+    value, map_ = generic.outputs[0], generic.output_maps[0]
+    output = _access(value, _strides(generic.rank, value, map_), map_)
+    after: list[_Access | None] = []
+    if epilogue is not None:
+        *after, output = _accesses_after(generic, epilogue)
+        if len(epilogue.generic.outputs) != 1 or list(epilogue.generic.body.arguments[-1].uses):
+            return None
+        after[epilogue.operand] = None
+    values = [*generic.inputs, *(epilogue.generic.inputs if epilogue else ())]
+    done = epilogue.operand + len(generic.inputs) if epilogue else -1
+    given = [*inputs, *after]
+    for number, (access, value) in enumerate(zip(given, values, strict=True)):
+        if access is None and is_buffer(value) and number != done:
+            return None
+    if output is None or any(a is not None and a.buffer == output.buffer for a in given):
+        return None
+    found = _Blocks(generic, inputs, after, output, vector_bits).best()
+    if found is None:
+        return None
+    return FlatSpace(generic, fill, epilogue, widened, *found)
+
+
+def _strides(rank: int, value: ir.Value, map_: ir.AffineMap) -> list[int]:
+    return [stride_along(value, map_, d) for d in range(rank)] if is_buffer(value) else []
+
+
+def _accesses_after(generic: Generic, epilogue: Epilogue) -> list[_Access | None]:
+    """Those of an epilogue, by the dimensions of what is in front of it."""
+    after = epilogue.generic
+    found = []
+    for value, map_ in zip(
+        (*after.inputs, *after.outputs), (*after.input_maps, *after.output_maps), strict=True
+    ):
+        own = epilogue.dimensions
+        strides = [
+            stride_along(value, map_, own[d]) if d in own and is_buffer(value) else 0
+            for d in range(generic.rank)
+        ]
+        found.append(_access(value, strides, map_))
+    return found
+
+
+def _access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) -> _Access | None:
+    """None for a scalar, or for what is not part of a dense buffer at a known place."""
+    if not is_buffer(value):
+        return None
+    root = root_buffer(value)
+    whole, part = ir.MemRefType(root.type), ir.MemRefType(value.type)
+    element = whole.element_type
+    width = getattr(element, "width", 0)
+    if isinstance(element, ir.ComplexType) or width < 8 or element != part.element_type:
+        return None
+    steps, start = whole.get_strides_and_offset()
+    dense = [math.prod(whole.shape[n + 1 :]) for n in range(len(whole.shape))]
+    part_steps, offset = part.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    if list(steps) != dense or start != 0 or dynamic in (offset, *part_steps):
+        return None
+    for expression, step in zip(map_.results, part_steps, strict=True):
+        if isinstance(expression, ir.AffineConstantExpr):
+            offset += ir.AffineConstantExpr(expression).value * step
+        elif has_constant(expression) or not is_linear(expression):
+            return None
+    return _Access(root, offset, tuple(strides), math.prod(whole.shape))
+
+
+class _Blocks:
+    """Looks for the cheapest blocks."""
+
+    def __init__(
+        self,
+        generic: Generic,
+        inputs: Sequence[_Access | None],
+        after: Sequence[_Access | None],
+        output: _Access,
+        vector_bits: int,
+    ) -> None:
+        self._generic = generic
+        self._inputs, self._after, self._output = inputs, after, output
+        self._all = [a for a in (*inputs, *after, output) if a is not None]
+        widths = [_width(ir.MemRefType(access.buffer.type).element_type) for access in self._all]
+        widths += [_width(a.type) for a in generic.body.arguments]
+        self._lanes = vector_bits // max(widths)
+        self._reduced = [d for d in range(generic.rank) if generic.reductions[d]]
+        self._operations = len(list(generic.body.operations)) - 1
+
+    def best(self) -> tuple | None:
+        """The fields of a FlatSpace from `outer` on."""
+        groups = self._groups()
+        if groups is None:
+            return None
+        extents = self._generic.extents
+        row = math.prod(extents[d] for d in groups[-1])
+        steps = {a.strides[groups[-1][-1]] for a in self._all}
+        if steps <= {0, 1} and (row >= _LONG_ROWS or (len(groups) == 1 and not self._reduced)):
+            return None
+        found = [
+            blocks
+            for count in reversed(range(len(groups)))  # of equals, that of fewest loops
+            if (blocks := self._blocks(groups, count)) is not None
+        ]
+        return min(found, key=lambda blocks: blocks[0], default=(0, None))[1]
+
+    def _groups(self) -> list[list[int]] | None:
+        """The parallel dimensions in the order of the result, together where they are one to all; None
+        where the result has gaps."""
+        extents, output = self._generic.extents, self._output
+        parallel = [
+            d for d in range(self._generic.rank)
+            if not self._generic.reductions[d] and extents[d] != 1
+        ]  # fmt: skip
+        parallel.sort(key=lambda d: -output.strides[d])
+        step = 1
+        for d in reversed(parallel):
+            if output.strides[d] != step:
+                return None
+            step *= extents[d]
+        groups: list[list[int]] = []
+        for d in parallel:
+            if groups and all(
+                a.strides[groups[-1][-1]] == a.strides[d] * extents[d] for a in self._all
+            ):
+                groups[-1].append(d)
+            else:
+                groups.append([d])
+        return groups or None
+
+    def _blocks(self, groups: list[list[int]], count: int) -> tuple[float, tuple] | None:
+        """What blocks of which the last so many groups are whole cost for an element, and their
+        fields."""
+        extents, lanes = self._generic.extents, self._lanes
+        inner = [d for group in groups[len(groups) - count :] for d in group]
+        *outer, batch = groups[: len(groups) - count]
+        size = math.prod(extents[d] for d in inner)
+        members = lanes // math.gcd(size, lanes)
+        vectors = members * size // lanes
+        terms = math.prod(extents[d] for d in self._reduced)
+        batch_extent = math.prod(extents[d] for d in batch)
+        steps = vectors * terms * (self._operations + len(self._all) - 1)
+        if batch_extent < members or steps > _MOST_STEPS:
+            return None
+        # Positions of all lanes of a block, by dimension; the batch's last one counts its members.
+        flat = np.arange(vectors * lanes)
+        position = {}
+        for d in reversed(inner):
+            flat, position[d] = np.divmod(flat, extents[d])
+        position[batch[-1]] = flat
+        lane_of = {a: sum(a.strides[d] * at for d, at in position.items()) for a in self._all}
+        if any(np.ptp(lane) > _FAR * vectors * lanes for lane in lane_of.values()):
+            return None
+        reduced = list(itertools.product(*(range(extents[d]) for d in self._reduced)))
+        around = [group[-1] for group in outer] + [batch[-1]]
+
+        def operand(access: _Access | None, is_after: bool = False) -> Operand | None:
+            if access is None:
+                return None
+            lane = lane_of[access]
+            term = [
+                sum(access.strides[d] * n for d, n in zip(self._reduced, at, strict=True))
+                for at in (reduced[:1] if is_after else reduced)
+            ]
+            varies = any(term)
+            rows = np.reshape(lane, (vectors, lanes))
+            limits = (0, int(rows.max() + max(term)) + 1)
+            found = {
+                (v, t): window([int(o) for o in row + term[t]], limits)
+                for v, row in enumerate(rows)
+                for t in range(terms if varies else 1)
+            }
+            steps = tuple(access.strides[d] for d in around)
+            return Operand(access.buffer, access.offset, steps, found, varies)
+
+        inputs = tuple(operand(access) for access in self._inputs)
+        after = tuple(operand(access, True) for access in self._after)
+        output = operand(self._output)
+        assert output is not None
+        cost = 0.5 * self._operations * vectors * terms
+        for found in (*inputs, *after):
+            cost += 0.0 if found is None else _cost(found.windows.values())
+        if cost > _MOST_COST * vectors * terms + vectors:
+            return None
+        outer_extents = tuple(math.prod(extents[d] for d in group) for group in outer)
+        fields = (
+            outer_extents, batch_extent, members, vectors, lanes, terms, inputs, after, output, cost,
+        )  # fmt: skip
+        return cost / (vectors * lanes), fields
+
+
+def _cost(windows: Iterable[Window]) -> float:
+    """Steps to make vectors of windows, which share loads."""
+    loads: set[tuple[int, int]] = set()
+    shuffles = 0
+    for one in set(windows):
+        loads.update((start, one.width) for start in one.starts)
+        if one.width == len(one.steps[0]) if one.steps else False:
+            shuffles += one.shuffles
+    return _LOAD * len(loads) + _SHUFFLE * shuffles
+
+
+def _width(element: ir.Type) -> int:
+    return getattr(element, "width", 64)
+
+
