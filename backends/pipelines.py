@@ -201,6 +201,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-pad-in-parts",  # after what packs its factors anyway
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
     "linalg-take-rows-together",
+    "linalg-merge-reductions",
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",

@@ -16,7 +16,7 @@ import lamina.numpy as jnp
 SPECS = (
     "bij,bjk->bik", "bij,bkj->bik", "bji,bjk->bik", "bij,bj->bi", "bji,bj->bi", "ij,bj->bi",
     "ij,bjk->bik", "bij,jk->bik", "bij,bij->b", "bi,bi->b", "bi,bj->bij", "abi,abij->abj",
-    "bi,bj,bk->bijk",
+    "bi,bj,bk->bijk", "bijk->b", "bij,bijk->b",
 )  # fmt: skip
 DTYPES = ("float32", "float64", "bfloat16", "float16", "complex64", "int32", "int8", "uint8")
 ROUGH = {"float32": 2e-5, "float64": 1e-12, "bfloat16": 0.02, "float16": 3e-3, "complex64": 2e-5}

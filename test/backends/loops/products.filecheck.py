@@ -246,6 +246,21 @@ def small_outer_products(x, y):
     return jnp.einsum("bi,bj->bij", x, y)
 
 
+# The rows of both dimensions fill vectors.
+# CHECK-LABEL: TEST: small_traces
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+# CHECK-NOT: some vectors:
+@print_loops("f32[1001,16,16]", "f32[1001,16,16]")
+def small_traces(a, b):
+    return jnp.einsum("bij,bij->b", a, b)
+
+
 # CHECK-LABEL: TEST: small_gradients
 # CHECK: kernel output
 # CHECK-NOT: no vectors:
