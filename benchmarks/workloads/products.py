@@ -93,6 +93,17 @@ def _solves() -> tuple[Any, ...]:
     return a + 3 * np.eye(3, dtype=np.float32), b
 
 
+def _small(count: int, n: int, *, vectors: bool = False) -> Workload:
+    """So many products of n x n matrices, with one another or with a vector each."""
+    shape = (count, n) if vectors else (count, n, n)
+    what = "matrices by vectors" if vectors else "products"
+    return Workload(
+        f"{count:,} {n}x{n} {what}", "products",
+        lambda m: lambda a, b: m.np.einsum("bij,bj->bi" if vectors else "bij,bjk->bik", a, b),
+        lambda: arrays((count, n, n), shape), 1.0, flops=2.0 * count * n ** (2 if vectors else 3),
+    )  # fmt: skip
+
+
 _MLP_FLOPS = 2.0 * 128 * (784 * 512 + 512 * 512 + 512 * 10)
 _MLP_GRADIENT_FLOPS = 3 * _MLP_FLOPS - 2.0 * 128 * 784 * 512  # none with respect to the input
 
@@ -116,4 +127,11 @@ WORKLOADS = [
     Workload("dot of 100K", "products", lambda m: m.np.dot,
              lambda: arrays((100_000,), (100_000,)), bytes=8e5),
     Workload("86,000 3x3 solves", "products", lambda m: m.np.linalg.solve, _solves, 2.5),
+    _small(86_000, 3),
+    _small(86_000, 4),
+    _small(10_000, 16),
+    _small(86_000, 4, vectors=True),
+    _small(10_000, 16, vectors=True),
+    Workload("86,000 cross products", "products", lambda m: m.np.cross,
+             lambda: arrays((86_000, 3), (86_000, 3)), 1.0),
 ]  # fmt: skip
