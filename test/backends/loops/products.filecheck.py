@@ -374,3 +374,35 @@ def fourier_of_real_rows(x):
 @print_loops("c64[64,129]")
 def fourier_to_real_rows(x):
     return jnp.fft.irfft(x)
+
+
+# Rows and columns are counted one by one around vectors of matrices.
+# CHECK-LABEL: TEST: inverses
+# CHECK-NEXT: kernel loop : iota
+# CHECK-NEXT: kernel library lamina.small_matrices
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+@print_loops("f32[1000,8,8]")
+def inverses(a):
+    return jnp.linalg.inv(a)
+
+
+# CHECK-LABEL: TEST: factors
+# CHECK-NEXT: kernel library lamina.small_matrices
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+@print_loops("f32[1000,8,8]")
+def factors(a):
+    return lax.linalg.lu(a)
+
+
+# CHECK-LABEL: TEST: fourier_of_matrices
+# CHECK-NEXT: kernel library lamina.fft
+# CHECK-NOT: kernel
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+@print_loops("c64[256,256]")
+def fourier_of_matrices(x):
+    return jnp.fft.fft2(x)

@@ -5,6 +5,7 @@ Each class of kernel over vectors as wide as the machine's: none falls to single
 
 from print_loops import print_loops
 
+import lamina
 import lamina.numpy as jnp
 from lamina import lax, nn
 from lamina.scipy.special import logsumexp
@@ -256,3 +257,28 @@ def scan_rows(x):
 @print_loops("f32[512,512]")
 def scan_columns(x):
     return jnp.cumsum(x, 0)
+
+
+# CHECK-LABEL: TEST: softmax_gradient
+# CHECK-NEXT: kernel rows
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fadd {{.*}}<{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]")
+def softmax_gradient(x):
+    return lamina.grad(lambda x: (nn.softmax(x) ** 2).sum())(x)
+
+
+# CHECK-LABEL: TEST: layernorm_gradient
+# CHECK-NEXT: kernel rows
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fadd {{.*}}<{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]", "f32[512]")
+def layernorm_gradient(x, g):
+    return lamina.grad(lambda *args: (layernorm(*args) ** 2).sum(), (0, 1))(x, g)

@@ -1,0 +1,50 @@
+"""docs/vector-code.md names every program of test/backends/loops, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_FOLDER = _ROOT / "test" / "backends" / "loops"
+_SCALAR = {"sort", "top_k"}
+"""What the runtime does, in C++."""
+
+
+def _programs() -> dict[str, set[str]]:
+    """The names in each file that are printed."""
+    return {
+        file.name.partition(".")[0]: set(
+            re.findall(r"^@print_loops\(.*\)\ndef (\w+)\(", file.read_text(), re.MULTILINE)
+        )
+        for file in _FOLDER.glob("*.filecheck.py")
+    }
+
+
+def _rows() -> list[tuple[list[str], list[str]]]:
+    text = (_ROOT / "docs" / "vector-code.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][1:]
+    return [(row[1].split(", "), row[2].split(", ")) for row in rows]
+
+
+def test_every_program_is_in_the_table():
+    programs = _programs()
+    for files, names in _rows():
+        there = {name for file in files for name in programs[file]}
+        assert set(names) <= there, (set(names) - there, files)
+    listed = [(file, name) for files, names in _rows() for file in files for name in names]
+    for file, names in programs.items():
+        assert len(names) > 3
+        missing = {name for name in names if (file, name) not in listed}
+        assert not missing, f"{file}: {missing} are not in docs/vector-code.md"
+
+
+def test_every_program_asks_for_vectors():
+    for file in _FOLDER.glob("*.filecheck.py"):
+        text = file.read_text()
+        for checks, name in re.findall(
+            r"# CHECK-LABEL: TEST: \w+\n((?:#.*\n)+)@print_loops\(.*\)\ndef (\w+)\(", text
+        ):
+            asked = re.search(r"# CHECK: (((full|some) vectors|tiles):|.*<\{\{\[0-9\]\+\}\} x )", checks)
+            assert asked or name in _SCALAR, f"{file.name}: {name} passes with scalar code"
+            assert f"# CHECK-LABEL: TEST: {name}\n" in text
