@@ -103,6 +103,7 @@ def _measured(
     found: report.Row = {"name": row.name, "group": row.group, "bar": row.bar}
     failed: dict[str, str] = {}
     if isinstance(row, Timing):
+        found |= {"most": row.most} if row.most else {}
         samples = row.measure(ours, theirs)
         times = [Times.of(part) if part else None for part in samples]
     else:

@@ -17,7 +17,8 @@ def heading() -> str:
 
 
 def line(row: Row, limits: dict[str, float]) -> str:
-    """One row of the table; `!` marks a ratio below its bar, `~` one within the spread of it."""
+    """One row of the table; `!` marks a ratio below its bar or a time above its own, `~` one within the
+    spread of it."""
     ours, theirs = row["lamina"], row.get("jax")
     failed = row.get("failed", {})
     peer = f"{'failed':>11s}" if "jax" in failed else _time(theirs)
@@ -32,6 +33,8 @@ def line(row: Row, limits: dict[str, float]) -> str:
 
 def verdict(row: Row) -> str:
     bar, ratio = row.get("bar"), row.get("ratio")
+    if "most" in row and row["lamina"]["median"] > row["most"]:
+        return " ~" if row["lamina"]["low"] <= row["most"] else " !"
     if not bar or ratio is None or ratio >= bar:
         return ""
     return " ~" if row.get("ratio_high", ratio) >= bar else " !"
@@ -95,7 +98,10 @@ def chart(path: Path, rows: list[Row]) -> None:
 def _time(times: dict[str, Any] | None) -> str:
     if times is None:
         return f"{'-':>11s}"
-    seconds = times["median"]
+    return _seconds(times["median"])
+
+
+def _seconds(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:8.2f} {unit:2s}"
@@ -113,6 +119,8 @@ def _rate(row: Row, limits: dict[str, float]) -> str:
         rate, unit = row["flops"] / seconds, "GOP/s" if "int8" in row["limit"] else "GFLOP/s"
     elif row.get("bytes"):
         rate, limit, unit = row["bytes"] / seconds, limits["copy"], "GB/s"
+    elif row.get("most"):
+        return f"of {_seconds(row['most']).strip()} {seconds / row['most']:4.0%}"
     else:
         return ""
     return f"{rate / 1e9:.0f} {unit} {rate / limit:4.0%}"

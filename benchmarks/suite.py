@@ -74,6 +74,8 @@ class Timing:
     measure: Callable[[Library | None, Library | None], tuple[list[float], list[float]]]
     """(lamina, jax) -> seconds of each, interleaved; an absent library gives an empty list."""
     bar: float | None = None
+    most: float | None = None
+    """Seconds that ours may take, whatever another library does."""
 
 
 def arrays(*shapes: tuple[int, ...], seed: int = 0, dtype: Any = np.float32) -> tuple[Any, ...]:

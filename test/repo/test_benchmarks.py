@@ -21,6 +21,7 @@ def test_a_part_of_the_suite(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(first.read_text())
     assert [row["name"] for row in result["rows"]] == ["matmul 64", "jit(x + 1) of a scalar"]
+    assert result["rows"][1]["most"] == 2e-6 and " of 2.00 us " in done.stdout
     row = result["rows"][0]
     assert row["ratio"] == row["jax"]["median"] / row["lamina"]["median"]
     assert row["lamina"]["low"] <= row["lamina"]["median"] <= row["lamina"]["high"]
