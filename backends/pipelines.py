@@ -268,7 +268,7 @@ CPU_KERNEL_LLVM = (
 # look at the names.
 _SMALL_FLOATS = ("f16", "f8E", "f6E", "f4E")
 _CONVERSIONS = ("arith.fptosi", "arith.fptoui")
-_FUNCTIONS = ("math.", "complex<", *_CONVERSIONS, *_SMALL_FLOATS)  # conversions use some, too
+_FUNCTIONS = ("math.", "arith.remf", "complex<", *_CONVERSIONS, *_SMALL_FLOATS)  # conversions use some, too
 _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
 _METADATA = ("memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index")
 _AFFINE = ("affine.apply", "affine.min", "affine.max")

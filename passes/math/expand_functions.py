@@ -1,11 +1,11 @@
 """Replace elementary functions by arithmetic that vectorises.
 
-Each `math` op that has a formula becomes a call of a private function, one per operation and type,
-that LLVM inlines before it vectorises. A scalar loop around it then becomes vector code; a call of
-libm would keep it scalar. f16 and bf16 are computed in f32 and rounded once. A sine and a cosine of
-the same operand share their work. Where `vector_bits` are 512, some formulas of f32 use what AVX-512
-has: tables in registers (`lookups`), guesses, limits in one instruction. Leaves alone what has no
-formula: libm computes it.
+Each `math` op that has a formula, and each remainder of floats, becomes a call of a private
+function, one per operation and type, that LLVM inlines before it vectorises. A scalar loop around it
+then becomes vector code; a call of libm would keep it scalar. f16 and bf16 are computed in f32 and
+rounded once. A sine and a cosine of the same operand share their work. Where `vector_bits` are 512,
+some formulas of f32 use what AVX-512 has: tables in registers (`lookups`), guesses, limits in one
+instruction. Leaves alone what has no formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
@@ -24,6 +24,7 @@ from lamina.passes.math.formulas import (
     hyperbolic_pieces,
     logarithm,
     power,
+    remainder,
     root,
     rounding,
     trigonometric,
@@ -46,6 +47,7 @@ def _near_and_far(formula: Callable[..., Term]) -> NearAndFar:
 
 
 _FORMULAS: dict[str, dict[int, Formula]] = {
+    "arith.remf": {32: remainder.remainder},
     "math.atan2": {32: trigonometric.atan2, 64: trigonometric_64.atan2},
     "math.cbrt": _in_both(root.cbrt),
     "math.ceil": _in_both(rounding.ceil),
@@ -137,7 +139,7 @@ class ExpandFunctions(Pass):
         self, module: ir.Module, op_name: str, type_: ir.Type, formula: Formula, arity: int
     ) -> str:
         suffix = "".join(c if c.isalnum() else "_" for c in str(type_)).strip("_")
-        name = f"lamina_{op_name.removeprefix('math.')}_{suffix}"
+        name = f"lamina_{op_name.partition('.')[2]}_{suffix}"
         with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
             if isinstance(formula, NearAndFar):
                 if self.vector_bits:

@@ -219,6 +219,8 @@ def _is_plain(
         kinds[step.results[0]] = "linear"
     elif has_vectors(name):
         kinds[step.results[0]] = "vector"
+    elif name == "arith.remf" and step.results[0].type.width <= 32:  # wider ones have no formula
+        kinds[step.results[0]] = "vector"
     else:
         return False
     return True

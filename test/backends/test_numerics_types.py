@@ -229,6 +229,23 @@ def test_remainder_of_floats(element: str) -> None:
     assert_same(binary("remainder", element, x, y), expected.astype(FLOATS[element]))
 
 
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32"])
+def test_remainder_of_any_floats(element: str) -> None:
+    """All magnitudes, denormals too, to the last bit: vectors, and what is left of them."""
+    of = FLOATS[element]
+    integer = np.dtype(f"u{np.dtype(of).itemsize}")
+    rng = np.random.default_rng(0)
+    last = np.iinfo(integer).max
+    x, y = (rng.integers(0, last, 20011, dtype=integer, endpoint=True).view(of) for _ in range(2))
+    edges = np.array([0, 1, 2, 3]).astype(integer).view(of)  # the least denormals
+    greatest = np.array([6e4, 7.0, INF]).astype(of)
+    edges = np.concatenate([edges, -edges, greatest, -greatest])
+    for a, b in ((x, y), (x[:7], y[:7]), pairs(edges)):
+        with np.errstate(invalid="ignore"):
+            expected = np.fmod(a.astype(np.float64), b.astype(np.float64))
+        assert_same(binary("remainder", element, a, b), expected.astype(of))
+
+
 @pytest.mark.parametrize("element", FLOATS)
 def test_sign_and_rounding(element: str) -> None:
     x = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.25, INF, -INF, NAN])

@@ -213,3 +213,16 @@ def channels_first(x):
 @print_loops("f32[64,500]")
 def repeated(x):
     return jnp.repeat(x, 2, 1)
+
+
+# Once calls of libm.
+# CHECK-LABEL: TEST: remainder_of_floats
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fma.v{{[0-9]+}}f64
+# CHECK-NOT: no vectors:
+@print_loops("f32[65536]", "f32[65536]")
+def remainder_of_floats(x, y):
+    return x % y

@@ -16,6 +16,13 @@ func.func @main(%x: f32, %h: f16) -> (f32, f16) {
   return %0, %1 : f32, f16
 }
 
+// CHECK-LABEL: func.func @remainder
+// CHECK-NEXT: call @lamina_remf_f32(%arg0, %arg1)
+func.func @remainder(%x: f32, %y: f32) -> f32 {
+  %0 = arith.remf %x, %y : f32
+  return %0 : f32
+}
+
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NEXT: math.sqrt
 // CHECK-NEXT: math.erf
