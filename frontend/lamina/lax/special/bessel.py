@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from lamina import lax
 from lamina.core import Primitive
 from lamina.lax.checks import FLOAT, scalar_like
@@ -46,9 +44,9 @@ def bessel_i1e(x: Any) -> Any:
 
 
 def _i0e(x: Any) -> Any:
-    size = lax.abs(x)
-    near = chebyshev(lax.min(size, np.float64(8)) * 0.25 - 1.0, _I0_NEAR)
-    large = lax.max(size, np.float64(8))
+    size, middle = lax.abs(x), scalar_like(x, 8)
+    near = chebyshev(lax.min(size, middle) * 0.25 - 1.0, _I0_NEAR)
+    large = lax.max(size, middle)
     far = chebyshev(16.0 / large - 1.0, _I0_FAR) * lax.rsqrt(large)
     return where(size <= 8.0, near, far)
 
@@ -63,7 +61,7 @@ def _i1e_derivative(ans: Any, x: Any) -> Any:
 
 
 bessel_i0e_p: Primitive = elementwise(
-    "bessel_i0e", program(_i0e), FLOAT,
+    "bessel_i0e", program(_i0e, stable=True), FLOAT,
     derivatives=[
         lambda g, ans, x: lax.mul(g, lax.sub(bessel_i1e(x), lax.mul(lax.sign(x), ans))),
     ],

@@ -17,18 +17,23 @@ from lamina.lax.elementwise_rules import spread_values
 _DOUBLE = np.dtype(np.float64)
 
 
-def program(fun: Callable[..., Any], **static: Any) -> Callable[..., Any]:
+def program(
+    fun: Callable[..., Any], *, stable: bool = False, **static: Any
+) -> Callable[..., Any]:
     """Lowers a primitive through fun(*operands), all float64 and of the result's shape.
 
     Whatever the dtype of the operands: what a series loses of its digits, narrow results never see.
-    The program is a private function of the module, one for each shape. It is traced on scalars: each
-    element is a lane, whose series ends on its own.
+    A `stable` one loses none, and is computed in float32 where the result has no more. The program
+    is a private function of the module, one for each shape. It is traced on scalars: each element is
+    a lane, whose series ends on its own.
     """
 
     def rule(ctx: Any, *values: Any, **_: Any) -> Any:
         operands = spread_values(ctx, values)
         dtype = ctx.aval_out.dtype
-        traced = _traced(fun, tuple(static.items()), len(operands), ctx.aval_out.shape, dtype)
+        wide = np.dtype(np.float32) if stable and dtype.itemsize <= 4 else _DOUBLE
+        rest = tuple(static.items())
+        traced = _traced(fun, rest, len(operands), ctx.aval_out.shape, dtype, wide)
         with config.enable_x64(True):  # lanes are traced again where they are lowered
             return ctx.call(traced, fun.__name__.strip("_"), operands)[0]
 
@@ -36,15 +41,17 @@ def program(fun: Callable[..., Any], **static: Any) -> Callable[..., Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def _traced(fun: Any, static: Any, arity: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def _traced(
+    fun: Any, static: Any, arity: int, shape: tuple[int, ...], dtype: np.dtype, wide: np.dtype
+) -> Any:
     from lamina.interpreters.batching import batch_flat
     from lamina.interpreters.staging import trace_to_jaxpr
 
     size = math.prod(shape)
 
     def of_scalars(*operands: Any) -> list[Any]:
-        wide = [lax.convert_element_type(x, _DOUBLE) for x in operands]
-        return [lax.convert_element_type(fun(*wide, **dict(static)), dtype)]
+        values = [lax.convert_element_type(x, wide) for x in operands]
+        return [lax.convert_element_type(fun(*values, **dict(static)), dtype)]
 
     def flat(*operands: Any) -> list[Any]:
         lanes = [lax.reshape(x, (size,)) for x in operands]
@@ -108,7 +115,11 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
-    """c0 + c1 T1(t) + c2 T2(t) + ... for -1 <= t <= 1, by Clenshaw's recurrence."""
+    """c0 + c1 T1(t) + c2 T2(t) + ... for -1 <= t <= 1, by Clenshaw's recurrence, without the terms
+    that t has no digits for. The series is nowhere much smaller than c0."""
+    least = abs(coefficients[0]) * float(np.finfo(t.dtype).eps) / 32
+    if t.dtype != _DOUBLE:
+        coefficients = [c for c in coefficients if abs(c) >= least]
     twice = t + t
     last: Any = lax.full_like(t, 0)
     before: Any = last
