@@ -24,6 +24,7 @@ _WIDTHS = {
     "f32": 4, "i64": 8, "ui64": 8, "f64": 8, "complex<f32>": 8, "complex<f64>": 16,
 }  # fmt: skip
 _LEAST_LENGTH = 32  # of a row: shorter ones cost less to sort than to hand over
+_LEAST_OF_MANY, _MANY = 4, 256  # but for so many rows, which are sorted together
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class SortOrder:
             ir.IntegerAttr(sort.attributes["dimension"]).value if "dimension" in sort.attributes
             else -1
         ) % max(len(shape), 1)  # fmt: skip
-        if not shape or not _LEAST_LENGTH <= shape[dimension] < 1 << 31 or 0 in shape:
+        if not shape or 0 in shape:
+            return None
+        is_many = prod(shape) // shape[dimension] >= _MANY
+        if not (_LEAST_OF_MANY if is_many else _LEAST_LENGTH) <= shape[dimension] < 1 << 31:
             return None
         widths = [_WIDTHS.get(str(type_.element_type)) for type_ in types]
         keys = _keys(sort.regions[0].blocks[0])

@@ -3,14 +3,16 @@
 // Keys become unsigned integers of the same order. One array alone is sorted by value; zeros and
 // NaNs, whose bits the keys do not keep, are put back from the input. Else (key, position) pairs
 // are sorted and all operands are gathered. Long rows are sorted by several threads, short ones
-// each by one.
+// each by one, many short ones side by side.
 #include "sort.h"
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "radix.h"
+#include "sort_together.h"
 #include "threads.h"
 
 namespace lamina {
@@ -61,6 +63,26 @@ Key key_of(const Pair<Key>& pair) {
   return pair.key;
 }
 
+// Puts the zeros and the NaNs of a row where its sorted keys have theirs.
+template <class Bits>
+void put_back(const Order<Bits>& order, Row<const Bits> in, Row<Bits> out, int64_t n) {
+  // Where they begin, by bisection of what was written.
+  const auto range = [&](Bits key) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      (order(out[middle]) < key ? low : high) = order(out[middle]) < key ? middle + 1 : middle;
+    }
+    return low;
+  };
+  int64_t zero = range(order(Bits{0}));
+  int64_t nan = range(Bits(~Bits{0}) ^ order.flip);
+  for (int64_t j = 0; j < n; ++j) {
+    if (order.is_zero(in[j])) out[zero++] = in[j];
+    if (order.is_nan(in[j])) out[nan++] = in[j];
+  }
+}
+
 template <class Bits>
 void sort_values(const Plan& plan, int64_t row) {
   const int64_t n = plan.length;
@@ -81,22 +103,7 @@ void sort_values(const Plan& plan, int64_t row) {
             if (found) special.fetch_add(found, std::memory_order_relaxed);
           },
           [order, out](int64_t place, Bits key) { out[place] = order.inverse(key); });
-  if (!special.load()) return;
-  // Where the zeros and the NaNs begin, by bisection of what was written.
-  const auto range = [&](Bits key) {
-    int64_t low = 0, high = n;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      (order(out[middle]) < key ? low : high) = order(out[middle]) < key ? middle + 1 : middle;
-    }
-    return low;
-  };
-  int64_t zero = range(order(Bits{0}));
-  int64_t nan = range(Bits(~Bits{0}) ^ order.flip);
-  for (int64_t j = 0; j < n; ++j) {
-    if (order.is_zero(in[j])) out[zero++] = in[j];
-    if (order.is_nan(in[j])) out[nan++] = in[j];
-  }
+  if (special.load()) put_back(order, in, out, n);
 }
 
 template <class Bits, class Key>
@@ -188,24 +195,134 @@ void sort_row(const Plan& plan, int64_t row) {
   wide ? sort_pairs<uint64_t>(plan, row) : sort_pairs<uint32_t>(plan, row);
 }
 
+// Rows from `first` on, as many as fit, by value.
+template <class Bits>
+void sort_values_together(const Plan& plan, int64_t first, int64_t rows) {
+  constexpr int64_t columns = kTogether<Bits>;
+  const int64_t n = plan.length;
+  const Order<Bits> order(plan.keys[0].kind, plan.keys[0].descending);
+  const std::unique_ptr<Bits[]> keys(new Bits[n * columns]());
+  for (int64_t c = 0; c < rows; ++c) {
+    const auto in = row_of(plan, static_cast<const Bits*>(plan.inputs[0]), first + c);
+    for (int64_t j = 0; j < n; ++j) keys[j * columns + c] = order(in[j]);
+  }
+  sort_columns(keys.get(), n);
+  for (int64_t c = 0; c < rows; ++c) {
+    const auto in = row_of(plan, static_cast<const Bits*>(plan.inputs[0]), first + c);
+    const auto out = row_of(plan, static_cast<Bits*>(plan.outputs[0]), first + c);
+    bool special = false;
+    for (int64_t j = 0; j < n; ++j) {
+      out[j] = order.inverse(keys[j * columns + c]);
+      special |= order.is_zero(in[j]) | order.is_nan(in[j]);
+    }
+    if (special) put_back(order, in, out, n);
+  }
+}
+
+template <class Bits>
+void gather_together(const Plan& plan, int64_t operand, int64_t first, int64_t rows,
+                     const uint64_t* pairs) {
+  for (int64_t c = 0; c < rows; ++c) {
+    const auto in = row_of(plan, static_cast<const Bits*>(plan.inputs[operand]), first + c);
+    const auto out = row_of(plan, static_cast<Bits*>(plan.outputs[operand]), first + c);
+    for (int64_t j = 0; j < plan.length; ++j) {
+      out[j] = in[uint32_t(pairs[j * kTogether<uint64_t> + c])];
+    }
+  }
+}
+
+// The same by one key of up to four bytes, with other operands beside it: the position of each
+// element is the lower half of what is sorted.
+template <class Bits>
+void sort_pairs_together(const Plan& plan, int64_t first, int64_t rows) {
+  constexpr int64_t columns = kTogether<uint64_t>;
+  const int64_t n = plan.length;
+  const auto& [operand, kind, descending] = plan.keys[0];
+  const Order<Bits> order(kind, descending);
+  const std::unique_ptr<uint64_t[]> pairs(new uint64_t[n * columns]());
+  for (int64_t c = 0; c < rows; ++c) {
+    const auto in = row_of(plan, static_cast<const Bits*>(plan.inputs[operand]), first + c);
+    for (int64_t j = 0; j < n; ++j) pairs[j * columns + c] = uint64_t(order(in[j])) << 32 | j;
+  }
+  sort_columns(pairs.get(), n);
+  for (size_t k = 0; k < plan.widths.size(); ++k) {
+    if (!plan.outputs[k]) continue;
+    switch (plan.widths[k]) {
+      case 1:
+        gather_together<uint8_t>(plan, k, first, rows, pairs.get());
+        break;
+      case 2:
+        gather_together<uint16_t>(plan, k, first, rows, pairs.get());
+        break;
+      case 4:
+        gather_together<uint32_t>(plan, k, first, rows, pairs.get());
+        break;
+      case 8:
+        gather_together<uint64_t>(plan, k, first, rows, pairs.get());
+        break;
+      default:
+        gather_together<Wide>(plan, k, first, rows, pairs.get());
+    }
+  }
+}
+
+// How many rows are sorted together; 1 where they are better sorted alone.
+int64_t rows_together(const Plan& plan) {
+  const int64_t width = plan.widths[plan.keys[0].operand];
+  const bool alone = plan.widths.size() == 1;
+  if (plan.length > kMostTogether || plan.keys.size() > 1 || (!alone && width > 4)) return 1;
+  const int64_t columns = alone && width < 8 ? kTogether<uint32_t> : kTogether<uint64_t>;
+  return 2 * plan.outer * plan.inner >= columns ? columns : 1;
+}
+
+template <class Bits>
+void sort_together_as(const Plan& plan, int64_t first, int64_t rows) {
+  if (plan.widths.size() == 1) return sort_values_together<Bits>(plan, first, rows);
+  if constexpr (sizeof(Bits) <= 4) sort_pairs_together<Bits>(plan, first, rows);
+}
+
+void sort_together(const Plan& plan, int64_t first, int64_t rows) {
+  switch (plan.widths[plan.keys[0].operand]) {
+    case 1:
+      return sort_together_as<uint8_t>(plan, first, rows);
+    case 2:
+      return sort_together_as<uint16_t>(plan, first, rows);
+    case 4:
+      return sort_together_as<uint32_t>(plan, first, rows);
+    default:
+      return sort_together_as<uint64_t>(plan, first, rows);
+  }
+}
+
 }  // namespace
 }  // namespace lamina
 
 extern "C" void lamina_sort(const int64_t* words, const void* const* inputs, void* const* outputs) {
   using lamina::Plan;
   Plan plan(words, inputs, outputs);
-  const int64_t rows = plan.outer * plan.inner;
-  const int64_t grain =
-      plan.length >= lamina::kParallelRow ? rows : std::max<int64_t>(1, 4096 / (plan.length + 1));
+  const int64_t rows = plan.outer * plan.inner, together = lamina::rows_together(plan);
+  struct Work {
+    const Plan& plan;
+    int64_t rows, together;
+  } work{plan, rows, together};
+  const int64_t grain = plan.length >= lamina::kParallelRow
+                            ? rows
+                            : std::max<int64_t>(1, 4096 / ((plan.length + 1) * together));
   lamina_parallel_for(
       [](void* context, int64_t lo, int64_t hi) {
+        const auto& [plan, rows, together] = *static_cast<const Work*>(context);
         try {
-          for (int64_t row = lo; row < hi; ++row) {
-            lamina::sort_row(*static_cast<const Plan*>(context), row);
+          for (int64_t group = lo; group < hi; ++group) {
+            const int64_t first = group * together;
+            if (together > 1) {
+              lamina::sort_together(plan, first, std::min(together, rows - first));
+            } else {
+              lamina::sort_row(plan, first);
+            }
           }
         } catch (const std::exception&) {
           lamina_fail("out of memory: the scratch space of a sort could not be allocated");
         }
       },
-      &plan, rows, grain);
+      &work, (rows + together - 1) / together, grain);
 }

@@ -69,6 +69,42 @@ def test_lengths_and_threads(n, threads):
     np.testing.assert_array_equal(value, np.sort(x))
 
 
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
+@pytest.mark.parametrize("shape", [(301, 7), (7, 300), (45, 4, 6), (61, 33), (20, 512), (17, 100)], ids=str)
+def test_many_short_rows_together(dtype, shape):
+    """Rows beside each other, the last of them fewer than fit, along every axis."""
+    with lamina.enable_x64(True), jax.enable_x64(True):
+        x = drawn(dtype, shape)
+
+        def program(m):
+            def sorts(x):
+                orders = [(m.sort(x, a), m.argsort(x, a)) for a in range(len(shape))]
+                return *orders, m.argsort(x, -1, descending=True), m.sort(x, 0, descending=True)
+
+            return sorts
+
+        got = lamina.jit(program(jnp))(x)
+        want = jax.jit(program(jax.numpy))(x)
+        for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+            g, w = np.asarray(g), np.asarray(w)
+            assert g.dtype == w.dtype
+            bits = np.dtype(f"u{g.itemsize}")
+            is_nan = g != g
+            np.testing.assert_array_equal(is_nan, w != w)
+            np.testing.assert_array_equal(g.view(bits)[~is_nan], w.view(bits)[~is_nan])
+
+
+def test_many_short_rows_with_operands_of_all_widths():
+    a = RNG.integers(0, 4, (500, 9)).astype(np.int16)
+    carried = [
+        np.broadcast_to(np.arange(9), a.shape).astype(t) for t in (np.int8, np.float16, np.int32, np.complex64)
+    ]
+    got = lamina.jit(lambda *xs: lamina.lax.sort(xs, num_keys=1))(a, *carried)
+    order = np.argsort(a, 1, kind="stable")
+    for g, x in zip(got, (a, *carried), strict=True):
+        np.testing.assert_array_equal(np.asarray(g), np.take_along_axis(x, order, 1))
+
+
 def test_several_keys_and_operands_of_all_widths():
     n = 500
     a = RNG.integers(0, 4, n).astype(np.int32)
