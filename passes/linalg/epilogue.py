@@ -29,6 +29,15 @@ class Epilogue:
     dimensions: Mapping[int, int]
     """Its dimensions by the contraction's."""
 
+    def overwrites_inputs(self) -> bool:
+        """Whether the op reads what it overwrites, so that it must be done once."""
+        generic = self.generic
+        reads = {root_buffer(value) for value in generic.inputs if is_buffer(value)}
+        olds = generic.body.arguments[len(generic.inputs) :]
+        return any(list(old.uses) for old in olds) or not reads.isdisjoint(
+            map(root_buffer, generic.outputs)
+        )
+
     def emit(
         self,
         tile: ir.Value,

@@ -206,3 +206,56 @@ func.func @narrow(%a: memref<18x64xbf16>, %b: memref<64x32xbf16>, %c: memref<18x
   }
   return
 }
+
+// Where a task's rows are no multiple of a block's, by a few, the last block begins earlier: 5 of 13 for 64.
+// CHECK-LABEL: func.func @twice
+// CHECK: scf.forall
+// CHECK: %[[ROW:.*]] = arith.minsi
+// CHECK: vector.load %arg1
+// CHECK-COUNT-26: vector.fma
+// CHECK-NOT: vector.fma
+func.func @twice(%a: memref<4x64x512xf32>, %b: memref<4x64x32xf32>, %w: memref<512x32xf32>, %new: memref<512x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<512x32xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<512x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(m, n, i, k) -> (i, k, m)>, affine_map<(m, n, i, k) -> (i, k, n)>, affine_map<(m, n, i, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%a, %b : memref<4x64x512xf32>, memref<4x64x32xf32>) outs(%c : memref<512x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c, %w : memref<512x32xf32>, memref<512x32xf32>) outs(%new : memref<512x32xf32>) {
+  ^bb0(%x: f32, %old: f32, %unused: f32):
+    %0 = arith.subf %old, %x : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// But for rows that are overwritten where they were read, as those of weights are: 4 blocks of 13 and one of 12.
+// CHECK-LABEL: func.func @in_place
+// CHECK-COUNT-26: vector.fma
+// CHECK-COUNT-24: vector.fma
+func.func @in_place(%a: memref<4x64x512xf32>, %b: memref<4x64x32xf32>, %w: memref<512x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<512x32xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<512x32xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(m, n, i, k) -> (i, k, m)>, affine_map<(m, n, i, k) -> (i, k, n)>, affine_map<(m, n, i, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%a, %b : memref<4x64x512xf32>, memref<4x64x32xf32>) outs(%c : memref<512x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c : memref<512x32xf32>) outs(%w : memref<512x32xf32>) {
+  ^bb0(%x: f32, %old: f32):
+    %0 = arith.subf %old, %x : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
