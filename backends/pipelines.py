@@ -70,6 +70,7 @@ STABLEHLO_FUSE = (
     "stablehlo-raise-views",
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins
+    "stablehlo-recompute-products",
     "stablehlo-stack-in-place",
     "stablehlo-chunk-products",
     "stablehlo-outline-control",

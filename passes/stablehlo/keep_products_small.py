@@ -3,19 +3,24 @@
     d[i, j] = sum over k < 3 of (x[i, k] - y[j, k])^2;  r[i] = sum over j of exp(-d[i, j]) * w[j]
 
 has a space of i by j by k that is much larger than x, y, w and r. As written, the sum over k and
-the product with w each need d in memory. Two rewrites let one kernel do it all:
+the product with w each need d in memory. Some rewrites let one kernel do it all:
 
 - a reduction over a dimension of a few elements becomes that many element-wise terms;
 - the product of a matrix, made element by element, with a vector becomes a sum of products, which
-  fuses with what makes the matrix.
+  fuses with what makes the matrix;
+- a reduction that keeps a dimension of a few elements, over which it spreads a smaller space, becomes
+  one for each of them, s[i, k] = sum over j of f[i, j] * (x[i, k] - y[j, k]): the smaller space is
+  computed once, and for all of them by one kernel;
+- the product of all elements of a vector with all of another is element by element.
 
-Both only where the arrays read are much smaller than the space.
+All only where the arrays read are much smaller than the space.
 
 example: test/passes/stablehlo/keep_products_small.mlir
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
@@ -26,14 +31,14 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
-    COSTLY,
     DotNumbers,
     computes_elements,
     defining,
-    has_one_use,
     ints,
     size_of,
+    splat_of,
 )
+from lamina.passes.stablehlo.rewriting import replace
 
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _REDUCE, _PRODUCT = "stablehlo.reduce", "stablehlo.dot_general"
@@ -54,56 +59,55 @@ class KeepProductsSmall(Pass):
     min_growth: int = 8
 
     def run(self, module: ir.Module) -> None:
-        sums: list[ir.Operation] = []
-        products: list[ir.Operation] = []
-        for op in find_ops(module, _REDUCE, _PRODUCT):
-            (sums if op.name == _REDUCE else products).append(op)
-        for op in sums:
-            if self._is_short_sum(op):
-                with ir.InsertionPoint(op), op.location:
-                    result = self._unrolled(op)
-                op.results[0].replace_all_uses_with(result)
-                op.erase()
-                self.count("unrolled")
-        for op in products:
-            sides = self._matrix_and_vector(op)
-            if sides is not None:
-                with ir.InsertionPoint(op), op.location:
-                    result = _sum_of_products(op, *sides)
-                op.results[0].replace_all_uses_with(result)
-                op.erase()
-                self.count("products")
+        ops = find_ops(module, _REDUCE, _PRODUCT)
+        places = {op: place for place, op in enumerate(ops)}
+        names = [op.name for op in ops]
+        gone: set[int] = set()
+
+        def forget(op: ir.Operation) -> None:
+            if op in places:
+                gone.add(places[op])
+
+        for name, what, rule in (
+            (_PRODUCT, "outer products", _outer),
+            (_REDUCE, "reductions", self._of_few),  # in order: one is of what is made of another
+            (_PRODUCT, "sums of products", self._sum_of_products),
+        ):
+            for place, op in enumerate(ops):
+                if names[place] == name and place not in gone:
+                    with ir.InsertionPoint(op), op.location:
+                        result = rule(op)
+                    if result is not None:
+                        replace(op, [result], forget)
+                        self.count(what)
 
     def _is_product_space(self, value: ir.Value) -> bool:
         """Whether a value is much larger than the arrays that it is made from, element by element."""
         if not value.type.has_static_shape or size_of(value.type) < self.min_size:
             return False
-        leaves: dict[ir.Value, int] = {}
+        most, read = size_of(value.type) // self.min_growth, 0
+        seen = {value}
         work = [value]
         while work:
             at = work.pop()
             op = defining(at)
-            if at in leaves or (op is not None and op.name == CONSTANT and is_splat(op)):
+            if op is not None and op.name == CONSTANT and is_splat(op):
                 continue
             if op is None or not (computes_elements(op) or op.name == _BROADCAST):
-                leaves[at] = size_of(at.type)
-            else:
-                if op.name in COSTLY and not has_one_use(at):
+                read += size_of(at.type)
+                if read > most:
                     return False
-                work += op.operands
-        return value not in leaves and sum(leaves.values()) * self.min_growth <= size_of(value.type)
+            else:
+                work += [operand for operand in op.operands if operand not in seen]
+                seen.update(op.operands)
+        return True
 
     # Sums of few terms
 
     def _is_short_sum(self, op: ir.Operation) -> bool:
-        if len(op.results) != 1 or len(ints(op, "dimensions")) != 1:
-            return False
-        body = [inner.operation for inner in op.regions[0].blocks[0].operations]
-        if len(body) != 2 or body[0].name not in _FOLDS:
+        if len(ints(op, "dimensions")) != 1:
             return False
         value = op.operands[0]
-        if body[0].results[0].type.element_type != value.type.element_type:
-            return False
         (dimension,) = ints(op, "dimensions")
         return (
             value.type.has_static_shape
@@ -111,16 +115,82 @@ class KeepProductsSmall(Pass):
             and self._is_product_space(value)
         )
 
-    def _unrolled(self, op: ir.Operation) -> ir.Value:
+    def _of_few(self, op: ir.Operation) -> ir.Value | None:
+        """A reduction over or beside a dimension of few elements without that dimension."""
+        unrolled = self._unrolled(op)
+        return self._one_by_one(op) if unrolled is None else unrolled
+
+    def _one_by_one(self, op: ir.Operation) -> ir.Value | None:
+        """A reduction for each element of a short dimension that it keeps."""
+        fold = _fold_of(op)
+        kept = self._kept_dimension(op) if fold is not None else None
+        if fold is None or kept is None:
+            return None
+        value, initial = op.operands
+        reduced = ints(op, "dimensions")
+        rest = [d - (d > kept) for d in reduced]
+        place = kept - sum(d < kept for d in reduced)
+        parts = []
+        for index in range(value.type.shape[kept]):
+            (part,) = hlo.reduce(
+                [_slice(value, kept, index, {})], [initial], rest, lambda a, b: [fold(a, b)]
+            )
+            shape = list(part.type.shape)
+            parts.append(hlo.reshape(part, [*shape[:place], 1, *shape[place:]]))
+        return hlo.concatenate(parts, place)
+
+    def _kept_dimension(self, op: ir.Operation) -> int | None:
+        """A short dimension that a reduction keeps, and over which it spreads a smaller space."""
+        if not self._is_product_space(op.operands[0]):
+            return None
+        shape, reduced = op.operands[0].type.shape, ints(op, "dimensions")
+        for dimension in range(len(shape)):
+            if dimension not in reduced and 1 < shape[dimension] <= self.max_terms:
+                if self._spreads_space(op.operands[0], dimension):
+                    return dimension
+        return None
+
+    def _spreads_space(self, value: ir.Value, dimension: int) -> bool:
+        """Whether what makes a value reads a smaller space, the same for all of a dimension."""
+        work, seen = [value], {value}
+        while work:
+            op = defining(work.pop())
+            if op is None:
+                continue
+            if op.name == _BROADCAST:
+                (source,) = op.operands
+                if dimension not in ints(op, "broadcast_dimensions") and self._is_product_space(source):
+                    return True
+            elif computes_elements(op):
+                work += [v for v in op.operands if v not in seen and v.type.shape]
+                seen.update(op.operands)
+        return False
+
+    def _unrolled(self, op: ir.Operation) -> ir.Value | None:
+        fold = _fold_of(op)
+        if fold is None or not self._is_short_sum(op):
+            return None
         value, initial = op.operands
         (dimension,) = ints(op, "dimensions")
-        fold = _FOLDS[op.regions[0].blocks[0].operations[0].operation.name]
         total = hlo.broadcast_in_dim(initial, list(op.results[0].type.shape), ())
         for index in range(value.type.shape[dimension]):
             total = fold(total, _slice(value, dimension, index, {}))
         return total
 
     # Products with a vector
+
+    def _sum_of_products(self, dot: ir.Operation) -> ir.Value | None:
+        sides = self._matrix_and_vector(dot)
+        if sides is None:
+            return None
+        matrix, vector = sides
+        numbers = DotNumbers.of(dot)
+        contracting = (numbers.lhs_contracting, numbers.rhs_contracting)[matrix]
+        left, right = dot.operands[matrix], dot.operands[vector]
+        zero = hlo.full(0.0, (), dtype_of(left.type))
+        terms = _times(left, right, contracting)
+        (total,) = hlo.reduce([terms], [zero], contracting, lambda a, b: [hlo.add(a, b)])
+        return total
 
     def _matrix_and_vector(self, dot: ir.Operation) -> tuple[int, int] | None:
         """The operands of a product of a matrix, made element by element, with a vector."""
@@ -138,6 +208,45 @@ class KeepProductsSmall(Pass):
             ) > 1 and self._is_product_space(dot.operands[matrix]):  # fmt: skip
                 return matrix, vector
         return None
+
+
+def _fold_of(op: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value] | None:
+    """What a reduction of one array does with two elements, if that is one op on its own type."""
+    if len(op.results) != 1:
+        return None
+    body = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    if len(body) != 2 or body[0].name not in _FOLDS:
+        return None
+    if body[0].results[0].type.element_type != op.operands[0].type.element_type:
+        return None
+    return _FOLDS[body[0].name]
+
+
+def _is_outer(dot: ir.Operation) -> bool:
+    """Whether no dimension is summed over, or common to both factors, and no conversion is done."""
+    numbers = DotNumbers.of(dot)
+    if numbers.lhs_batch or numbers.lhs_contracting:
+        return False
+    types = {value.type.element_type for value in (*dot.operands, dot.results[0])}
+    return len(types) == 1 and all(v.type.has_static_shape for v in dot.operands)
+
+
+def _outer(dot: ir.Operation) -> ir.Value | None:
+    if not _is_outer(dot):
+        return None
+    left, right = dot.operands
+    shape, rank = list(dot.results[0].type.shape), len(left.type.shape)
+    first, last = list(range(rank)), list(range(rank, len(shape)))
+    if splat_of(left) == 1:
+        return hlo.broadcast_in_dim(right, shape, last)
+    return _times(hlo.broadcast_in_dim(left, shape, first), right, last)
+
+
+def _times(value: ir.Value, factor: ir.Value, dims: Sequence[int]) -> ir.Value:
+    """A value times a factor that is spread along its other dimensions; or by a factor of ones."""
+    if splat_of(factor) == 1:
+        return value
+    return hlo.multiply(value, hlo.broadcast_in_dim(factor, list(value.type.shape), dims))
 
 
 def _slice(
@@ -176,20 +285,9 @@ def _make_slice(
             at = index if source.type.shape[place] > 1 else 0
             source = _slice(source, place, at, {})
             dims.remove(dimension)
+        if list(source.type.shape) == rest:
+            return source
         return hlo.broadcast_in_dim(source, rest, [d - (d > dimension) for d in dims])
     starts = [index if d == dimension else 0 for d in range(len(shape))]
     limits = [index + 1 if d == dimension else n for d, n in enumerate(shape)]
     return hlo.reshape(hlo.slice(value, starts, limits, [1] * len(shape)), rest)
-
-
-def _sum_of_products(dot: ir.Operation, matrix: int, vector: int) -> ir.Value:
-    numbers = DotNumbers.of(dot)
-    contracting = (numbers.lhs_contracting, numbers.rhs_contracting)[matrix]
-    left, right = dot.operands[matrix], dot.operands[vector]
-    spread = hlo.broadcast_in_dim(right, list(left.type.shape), contracting)
-    dtype = dtype_of(left.type)
-    zero = hlo.full(0.0, (), dtype)
-    (total,) = hlo.reduce(
-        [hlo.multiply(left, spread)], [zero], contracting, lambda a, b: [hlo.add(a, b)]
-    )
-    return total

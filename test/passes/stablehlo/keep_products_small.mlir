@@ -35,3 +35,38 @@ func.func @in_memory(%a: tensor<256x256x3xf32>, %w: tensor<256xf32>) -> tensor<2
   %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256xf32>) -> tensor<256xf32>
   return %2 : tensor<256xf32>
 }
+
+// A sum that keeps three elements, for each of which it needs the same exponential: three sums over the
+// smaller space. The product of vectors is element by element, and ones are no factor.
+// CHECK-LABEL: func.func @directions
+// CHECK-NOT: stablehlo.dot_general
+// CHECK-COUNT-1: stablehlo.exponential {{.*}} : tensor<256x128xf32>
+// CHECK-NOT: stablehlo.exponential
+// CHECK-NOT: tensor<256x128x3xf32>
+// CHECK-COUNT-3: applies stablehlo.add across dimensions = [1] : (tensor<256x128xf32>, tensor<f32>) -> tensor<256xf32>
+// CHECK: stablehlo.concatenate {{.*}} dim = 1 : (tensor<256x1xf32>, tensor<256x1xf32>, tensor<256x1xf32>) -> tensor<256x3xf32>
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [0] : (tensor<256x128xf32>, tensor<f32>) -> tensor<128xf32>
+func.func @directions(%x: tensor<256x3xf32>, %y: tensor<128xf32>) -> (tensor<256x3xf32>, tensor<128xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %ones = stablehlo.constant dense<1.0> : tensor<256xf32>
+  %0 = stablehlo.dot_general %ones, %y, contracting_dims = [] x [] : (tensor<256xf32>, tensor<128xf32>) -> tensor<256x128xf32>
+  %1 = stablehlo.exponential %0 : tensor<256x128xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<256x128xf32>) -> tensor<256x128x3xf32>
+  %3 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<256x3xf32>) -> tensor<256x128x3xf32>
+  %4 = stablehlo.multiply %2, %3 : tensor<256x128x3xf32>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<256x128x3xf32>, tensor<f32>) -> tensor<256x3xf32>
+  %6 = stablehlo.dot_general %ones, %1, contracting_dims = [0] x [0] : (tensor<256xf32>, tensor<256x128xf32>) -> tensor<128xf32>
+  return %5, %6 : tensor<256x3xf32>, tensor<128xf32>
+}
+
+// Nothing smaller is spread over the three: they stay together.
+// CHECK-LABEL: func.func @together
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [1] : (tensor<256x128x3xf32>, tensor<f32>) -> tensor<256x3xf32>
+func.func @together(%x: tensor<256x3xf32>, %y: tensor<128x3xf32>) -> tensor<256x3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<256x3xf32>) -> tensor<256x128x3xf32>
+  %1 = stablehlo.broadcast_in_dim %y, dims = [1, 2] : (tensor<128x3xf32>) -> tensor<256x128x3xf32>
+  %2 = stablehlo.subtract %0, %1 : tensor<256x128x3xf32>
+  %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<256x128x3xf32>, tensor<f32>) -> tensor<256x3xf32>
+  return %3 : tensor<256x3xf32>
+}
