@@ -75,8 +75,8 @@ class RecomputeProducts(Pass):
         blocks: dict[ir.Block, list[_Class]] = defaultdict(list)
         for (*_, block), found in classes.items():
             blocks[block].append(found)
-        for found in blocks.values():
-            self._separate(found)
+        for together in blocks.values():
+            self._separate(together)
 
     def _is_large(self, of: ir.Type) -> bool:
         return byte_size(of) >= self.least_bytes
