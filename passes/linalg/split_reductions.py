@@ -7,7 +7,10 @@ becomes
 For bufferised `linalg.generic`s with one output whose combiner is a known associative operation,
 when there is work for several cores (`parallel_cost`) and the results are too few to share it out.
 The number of chunks depends on the shape alone, so results don't depend on the number of threads. A
-dimension whose extent has no divisor between 4 and `chunks` is not split.
+dimension whose extent has no divisor between 4 and the number wanted is not split.
+
+What adds up the chunks' results moves to where the sum is read: several reductions of an array stand side
+by side then, and share the loop over the chunks (`linalg-share-loops`), each of which is in cache for all of them.
 
 example: test/passes/linalg/split_reductions.mlir
 """
@@ -41,16 +44,24 @@ class SplitReductions(Pass):
 
     parallel_cost: float = 30_000.0
     chunks: int = 64
+    chunk_elements: int = 16384
+    """What a chunk has at most where that makes more of them, which `most-chunks` bounds."""
+    most_chunks: int = 1024
 
     def run(self, module: ir.Module) -> None:
+        last_steps: list[ir.Operation] = []
         for op in generics_on_buffers(module):
             generic = read_generic(op)
             if op.parent.name != "func.func" or not self._wants_splitting(generic):
                 continue
             for dimension in range(generic.rank):
-                if generic.reductions[dimension] and self._split(generic, dimension):
+                last = self._split(generic, dimension) if generic.reductions[dimension] else None
+                if last is not None:
+                    last_steps.append(last)
                     self.count("split")
                     break
+        for last in last_steps:
+            _move_to_reader(last)
 
     def _wants_splitting(self, generic: Generic) -> bool:
         results = math.prod(
@@ -66,21 +77,37 @@ class SplitReductions(Pass):
             and not any(op.operation.name == "linalg.index" for op in generic.body.operations)
         )
 
-    def _split(self, generic: Generic, dimension: int) -> bool:
+    def _split(self, generic: Generic, dimension: int) -> ir.Operation | None:
+        """Split a reduction, if that is possible, and return what adds up the chunks' results."""
         extent = generic.extents[dimension]
-        chunks = next((n for n in range(self.chunks, 3, -1) if extent % n == 0), None)
+        wanted = math.prod(generic.extents) // self.chunk_elements
+        wanted = max(self.chunks, min(wanted, self.most_chunks))
+        chunks = next((n for n in range(wanted, 3, -1) if extent % n == 0), None)
         maps = (*generic.input_maps, *generic.output_maps)
         if chunks is None or not all(_is_plain(map_, dimension) for map_ in maps):
-            return False
+            return None
         if not all(_is_dense(value) for value in generic.inputs):
-            return False
+            return None
         with ir.InsertionPoint(generic.op), generic.op.location:
-            _rewrite(generic, dimension, chunks)
+            last = _rewrite(generic, dimension, chunks)
         generic.op.erase()
-        return True
+        return last
 
 
-def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
+def _move_to_reader(last: ir.Operation) -> None:
+    """Put the step that completes a result in front of the next op that touches it."""
+    result = last.operands[1]
+    first = None
+    for use in result.uses:
+        user = use.owner.operation
+        while user.block != last.block:
+            user = user.parent.operation
+        if last.is_before_in_block(user) and (first is None or user.is_before_in_block(first)):
+            first = user
+    last.move_before(first or last.block.operations[len(last.block.operations) - 1].operation)
+
+
+def _rewrite(generic: Generic, dimension: int, chunks: int) -> ir.Operation:
     combiner = _combiner(generic)
     assert combiner is not None
     output = generic.outputs[0]
@@ -120,6 +147,7 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> None:
             combiner.name, results=[element], operands=[accumulator, value], attributes=attributes
         ).result
         ir.Operation.create("linalg.yield", operands=[total])
+    return second
 
 
 def _move_body(body: ir.Block, into: ir.Operation) -> None:

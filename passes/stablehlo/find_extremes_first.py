@@ -11,6 +11,8 @@ dimensions than the last, which go by columns, over vectors already, those of in
 more than positions, and those of floats that are computed on the way: they are computed in both loops,
 and need not be rounded alike, by which none would be found again.
 
+Rows that no cache holds are done in chunks, of whose extremes the reduction picks: memory is walked once.
+
 example: test/passes/stablehlo/find_extremes_first.mlir
 """
 
@@ -27,8 +29,10 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.chunks import Chunks
 from lamina.passes.stablehlo.facts import defining, ints, made_by, splat_of
 
+_LONG_ROW = 1 << 16  # elements, which are no longer in cache when they are read again
 _FLOATS = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
 _NUMBERS = {"b": (0, 1), "i": (0, 1, 2), "u": (0, 1, 2)}
 _FLOAT_TYPES = ("bfloat16", "float16", "float32", "float64")
@@ -55,7 +59,7 @@ class FindExtremesFirst(Pass):
             for largest in (True, False):
                 if _starts_neutral(op, largest) and _picks(op, largest):
                     with ir.InsertionPoint(op), op.location:
-                        most, where = _two_reductions(op, largest)
+                        most, where = _found(op, largest)
                     op.results[0].replace_all_uses_with(most)
                     op.results[1].replace_all_uses_with(where)
                     op.erase()
@@ -162,7 +166,7 @@ def _tried(block: ir.Block, known: dict[ir.Value, Any]) -> list[Any] | None:
         if op.name == "stablehlo.return":
             return operands
         if op.name == "stablehlo.compare":
-            if "TOTALORDER" in str(op.attributes["compare_type"]):
+            if "TOTALORDER" in str(op.attributes):
                 return None
             direction = stablehlo_ext.ComparisonDirectionAttr(op.attributes["comparison_direction"])
             known[op.result] = _COMPARISONS[direction.value](*operands)
@@ -173,8 +177,31 @@ def _tried(block: ir.Block, known: dict[ir.Value, Any]) -> list[Any] | None:
     return None
 
 
-def _two_reductions(op: ir.Operation, largest: bool) -> tuple[ir.Value, ir.Value]:
-    values, positions, start = list(op.operands)[:3]
+def _found(op: ir.Operation, largest: bool) -> tuple[ir.Value, ir.Value]:
+    """The extremes of rows and where they are: of long rows first those of chunks, of which the body picks."""
+    values, positions, *inits = op.operands
+    *rows, row = shape_of(values.type)
+    chunks = Chunks.of_rows(values, row) if row > _LONG_ROW else None
+    if chunks is None:
+        return _two_reductions(values, positions, inits[0], largest)
+    dtype, shape = dtype_of(positions.type), shape_of(chunks.view.type)
+    places = hlo.iota(shape, dtype, len(shape) - 1)
+    most, where = _two_reductions(chunks.view, places, inits[0], largest)
+    starts = hlo.iota(shape[:-1], dtype, len(rows))
+    starts = hlo.multiply(starts, hlo.full(chunks.length, shape[:-1], dtype))
+    again = op.clone().operation
+    picks = ir.Operation.create(
+        op.name, [value.type for value in op.results], [most, hlo.add(where, starts), *inits],
+        {"dimensions": ir.DenseI64ArrayAttr.get([len(rows)])}, regions=1,
+    )  # fmt: skip
+    again.regions[0].blocks[0].append_to(picks.regions[0])
+    again.erase()
+    return picks.results[0], picks.results[1]
+
+
+def _two_reductions(
+    values: ir.Value, positions: ir.Value, start: ir.Value, largest: bool
+) -> tuple[ir.Value, ir.Value]:
     shape, dtype, of = shape_of(values.type), dtype_of(positions.type), dtype_of(values.type)
     dimension = len(shape) - 1
     if of == np.bool_:  # bits have no vectors to compare

@@ -64,3 +64,33 @@ def test_what_is_computed_twice_is_found() -> None:
     got = lamina.jit(lamina.vmap(nearest))(sets)
     distances = ((points[None, :, None] - sets[:, None]) ** 2).sum(-1)
     np.testing.assert_array_equal(got, distances.argmin(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("shape", [(1 << 17,), (400, 400), (2, 70000), (131071,)], ids=str)
+def test_rows_in_chunks(dtype, shape):
+    x = rows(dtype, shape)
+    wide = x if np.dtype(dtype).kind in "iub" else x.astype(np.float32)
+    for axis in (None, -1):
+        for name in ("argmax", "argmin"):
+            want = getattr(np, name)(wide, axis)
+            np.testing.assert_array_equal(found(name, x, axis), want, f"{name} {axis}")
+
+
+@pytest.mark.parametrize("places", [(5,), (70000, 70001, 140001), (262143,)])
+def test_no_number_in_chunks(places):
+    x = RNG.standard_normal(1 << 18).astype(np.float32)
+    x[list(places)] = np.nan
+    assert found("argmax", x, None) == found("argmin", x, None) == places[0]
+    x[:] = -np.inf
+    assert found("argmax", x, None) == found("argmin", x, None) == 0
+    x[list(places)] = 1
+    assert found("argmax", x, None) == places[0]
+
+
+def test_computed_elements_in_chunks():
+    x = RNG.standard_normal((512, 512)).astype(np.float32)
+    for function in (lambda x: x * 3, lambda x: -x, lambda x: jnp.exp(x) * x, lambda x: x.T, lambda x: x[::2]):
+        made = np.asarray(lamina.jit(function)(x))
+        at = lamina.jit(lambda x, function=function: jnp.argmax(function(x)))(x)
+        assert made.ravel()[at] == pytest.approx(made.max(), rel=1e-6)

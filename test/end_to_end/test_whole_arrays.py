@@ -94,3 +94,15 @@ def test_walks(name, large):
         arguments = [line.split("->")[0] for line in heads]
         sizes = ["tensor<" + "x".join(map(str, of)) for of in (shape, (128, 8192), (1024, 1024))]
         assert sum(any(size in line for size in sizes) for line in arguments) == large, fused
+
+
+@pytest.mark.parametrize("shape", [(1 << 20,), (1000, 700), (131073,), (3, 100003)], ids=str)
+def test_siblings(shape):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    x.flat[77] = 50
+    got = lamina.jit(lambda x: (x.sum(), x.max(), (x * x).sum(), jnp.mean(x) + x.min()))(x)
+    w = wide(x)
+    for value, want in zip(got, (w.sum(), w.max(), (w * w).sum(), w.mean() + w.min()), strict=True):
+        np.testing.assert_allclose(value, want, rtol=2e-5, atol=2e-2)
+    x.flat[99] = np.nan
+    assert np.isnan(lamina.jit(lambda x: (x.sum(), x.max(), x.min()))(x)).all()

@@ -44,3 +44,33 @@ func.func @last(%x: memref<1000000xf32>, %y: memref<f32>) {
   }
   return
 }
+
+// Siblings stand side by side: what completes the first goes to where its result is read.
+// CHECK-LABEL: func.func @siblings
+// CHECK: linalg.generic {{.*}}ins(%{{.*}} : memref<64x16384xf32>)
+// CHECK-NOT: outs(%arg1
+// CHECK: linalg.generic {{.*}}ins(%{{.*}} : memref<64x16384xf32>)
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%{{.*}} : memref<64xf32>) outs(%arg1
+// CHECK: memref.load %arg1
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%{{.*}} : memref<64xf32>) outs(%arg2
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.maximumf
+// CHECK-NEXT: linalg.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @siblings(%x: memref<1048576xf32>, %s: memref<f32>, %m: memref<f32>, %d: memref<f32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%x : memref<1048576xf32>) outs(%s : memref<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %b, %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%x : memref<1048576xf32>) outs(%m : memref<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.maximumf %b, %a : f32
+    linalg.yield %0 : f32
+  }
+  %v = memref.load %s[] : memref<f32>
+  %w = arith.negf %v : f32
+  memref.store %w, %d[] : memref<f32>
+  return
+}

@@ -128,3 +128,34 @@ func.func @scores(%x: tensor<4x8xf32>, %w: tensor<8x64xf32>, %y: tensor<4x64xf32
   }
   return %1#1 : tensor<4xi32>
 }
+
+// -----
+
+// A row that no cache holds: of each chunk first, and of those the reduction picks.
+// CHECK-LABEL: func.func @long
+// CHECK: %[[X:.*]] = stablehlo.reshape %arg0 : (tensor<131072xf32>) -> tensor<16x8192xf32>
+// CHECK: %[[M:.*]] = stablehlo.reduce(%[[X]] init: %{{.*}}) applies stablehlo.maximum across dimensions = [1]
+// CHECK: %[[W:.*]] = stablehlo.reduce({{.*}}) applies stablehlo.minimum across dimensions = [1] : (tensor<16x8192xi32>
+// CHECK: %[[C:.*]] = stablehlo.iota dim = 0 : tensor<16xi32>
+// CHECK: %[[B:.*]] = stablehlo.multiply %[[C]]
+// CHECK: %[[P:.*]] = stablehlo.add %[[W]], %[[B]]
+// CHECK: stablehlo.reduce(%[[M]] init: %{{.*}}), (%[[P]] init: %{{.*}}) across dimensions = [0] : (tensor<16xf32>, tensor<16xi32>
+func.func @long(%x: tensor<131072xf32>) -> tensor<i32> {
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %i = stablehlo.iota dim = 0 : tensor<131072xi32>
+  %r:2 = stablehlo.reduce(%x init: %lowest), (%i init: %zero) across dimensions = [0] : (tensor<131072xf32>, tensor<131072xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {
+    %0 = stablehlo.compare GT, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %1 = stablehlo.compare NE, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = stablehlo.or %0, %1 : tensor<i1>
+    %3 = stablehlo.compare EQ, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.compare LT, %b, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %5 = stablehlo.and %3, %4 : tensor<i1>
+    %6 = stablehlo.or %2, %5 : tensor<i1>
+    %7 = stablehlo.select %2, %a, %c : tensor<i1>, tensor<f32>
+    %8 = stablehlo.select %6, %b, %d : tensor<i1>, tensor<i32>
+    stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+  }
+  return %r#1 : tensor<i32>
+}
