@@ -44,6 +44,7 @@ _LEAST_UPDATES = 1 << 15
 _MOST_TASKS = 8
 _COPIES = (4, 2, 1)  # of a task: as many updates of one element wait for nobody
 _CACHE_BYTES = 1 << 15  # of these
+_MOST_BYTES = 1 << 17  # of all tasks' copies: memory that only they need
 _LEAST_RATIO = 4  # updates to elements of all copies
 
 
@@ -78,8 +79,8 @@ class ScatterCopies:
             return None
         for copies in _COPIES:
             tasks = min(_MOST_TASKS, count // (_LEAST_RATIO * copies * elements))
-            is_small = copies * elements * element_bytes(operand.element_type) <= _CACHE_BYTES
-            if tasks > 1 and (is_small or copies == 1):
+            size = copies * elements * element_bytes(operand.element_type)
+            if tasks > 1 and size <= _CACHE_BYTES and tasks * size < _MOST_BYTES:
                 return cls(op, str(reducer_of(op)), targets, tasks, copies)
         return None
 
