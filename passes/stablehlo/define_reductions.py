@@ -3,8 +3,9 @@
 StableHLO lets a body compute, and the results be, in a wider type than the operands' elements:
 `reduce`, `reduce_window`. The operands are converted first. What adds, multiplies or compares floats
 of up to 16 bits does so in f32 and rounds once: a sum of ones in bf16 would stay at 256, and there
-are no vector instructions for them. Optimisation barriers go: within one kernel nothing is left to
-keep apart. Leaves all other ops alone.
+are no vector instructions for them. Sums of complex numbers that lie side by side are sums of their
+parts: LLVM makes no vectors of pairs that are carried along. Optimisation barriers go: within one
+kernel nothing is left to keep apart. Leaves all other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
 """
@@ -45,6 +46,9 @@ class DefineReductions(Pass):
             if _is_narrow(op):
                 _widen(op)
                 self.count("in f32")
+            elif _is_complex_sum(op):
+                _sum_parts(op)
+                self.count("in parts")
         for op in find_ops(module, "stablehlo.optimization_barrier"):
             for result, operand in zip(op.results, op.operands, strict=True):
                 result.replace_all_uses_with(operand)
@@ -79,4 +83,29 @@ def _widen(op: ir.Operation) -> None:
             total = ir.Operation.create(combiner.name, [scalar], list(body.arguments)).result
             ir.Operation.create("stablehlo.return", operands=[total])
         op.results[0].replace_all_uses_with(hlo.convert(widened.result, narrow))
+    op.erase()
+
+
+def _is_complex_sum(op: ir.Operation) -> bool:
+    """Whether a reduction adds complex numbers of the last dimension."""
+    if op.name != "stablehlo.reduce" or len(op.results) != 1:
+        return False
+    of = ir.RankedTensorType(op.operands[0].type)
+    return (
+        isinstance(of.element_type, ir.ComplexType)
+        and of.rank - 1 in list(ir.DenseI64ArrayAttr(op.attributes["dimensions"]))
+        and reducer_of(op) == "stablehlo.add"
+    )
+
+
+def _sum_parts(op: ir.Operation) -> None:
+    dimensions = list(ir.DenseI64ArrayAttr(op.attributes["dimensions"]))
+
+    with ir.InsertionPoint(op), op.location:
+        x, init = op.operands
+        parts = [
+            hlo.reduce([part(x)], [part(init)], dimensions, lambda a, b: [hlo.add(a, b)])[0]
+            for part in (hlo.real, hlo.imag)
+        ]
+        op.results[0].replace_all_uses_with(hlo.complex(*parts))
     op.erase()

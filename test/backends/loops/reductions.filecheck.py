@@ -282,3 +282,15 @@ def softmax_gradient(x):
 @print_loops("f32[512,512]", "f32[512]")
 def layernorm_gradient(x, g):
     return lamina.grad(lambda *args: (layernorm(*args) ** 2).sum(), (0, 1))(x, g)
+
+
+# LLVM leaves the last of pairs to single elements, lest it read behind them.
+# CHECK-LABEL: TEST: complex_row_sum
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+@print_loops("c64[512,512]")
+def complex_row_sum(x):
+    return x.sum(1)

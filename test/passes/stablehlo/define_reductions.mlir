@@ -49,3 +49,21 @@ func.func @narrow_windows(%x: tensor<8xf16>, %init: tensor<f16>) -> tensor<7xf16
   }) : (tensor<8xf16>, tensor<f16>) -> tensor<7xf16>
   return %0 : tensor<7xf16>
 }
+
+// Pairs that lie side by side: a sum of each part.
+// CHECK-LABEL: func.func @complex_rows
+// CHECK: %[[RE:.*]] = stablehlo.real %arg0
+// CHECK: stablehlo.reduce(%[[RE]] init: {{.*}} across dimensions = [1] : (tensor<4x8xf32>
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [1] : (tensor<4x8xf32>
+// CHECK: stablehlo.complex
+func.func @complex_rows(%x: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [1] : (tensor<4x8xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+
+// CHECK-LABEL: func.func @complex_columns
+// CHECK-NEXT: stablehlo.reduce(%arg0
+func.func @complex_columns(%x: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<8xcomplex<f32>> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [0] : (tensor<4x8xcomplex<f32>>, tensor<complex<f32>>) -> tensor<8xcomplex<f32>>
+  return %0 : tensor<8xcomplex<f32>>
+}
