@@ -23,6 +23,7 @@ from contextlib import suppress
 from typing import IO
 
 from lamina.backends.target import Target
+from lamina.runtime import machine_limits
 
 LEAST_KERNELS = 8
 """Fewer are compiled before a worker has started, if none is there."""
@@ -110,7 +111,13 @@ def prepare() -> None:
 def _wanted() -> int:
     text = os.environ.get("LAMINA_COMPILE_WORKERS")
     if text is None:
-        return min(len(os.sched_getaffinity(0)) - 1, _MOST_WORKERS) if sys.executable else 0
+        threads, _ = machine_limits()  # what a cgroup pays for, where that is less than the CPUs
+        return min(threads - 1, _MOST_WORKERS) if sys.executable else 0
+    if not text.strip().isdecimal():
+        raise ValueError(
+            f"environment variable LAMINA_COMPILE_WORKERS={text!r}: expected how many processes may "
+            "compile beside this one, 0 for none"
+        )
     return int(text)
 
 

@@ -131,3 +131,16 @@ def test_workers_start_when_a_large_program_is_to_come(monkeypatch) -> None:
     assert not started
     expect(workers.LEAST_OPERATIONS)
     assert started
+
+
+def test_how_many_workers_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAMINA_COMPILE_WORKERS", raising=False)
+    for threads, count in ((1, 0), (3, 2), (64, 8)):  # a cgroup may pay for less than there are CPUs
+        monkeypatch.setattr(workers, "machine_limits", lambda threads=threads: (threads, 1 << 30))
+        assert workers._wanted() == count
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "5")
+    assert workers._wanted() == 5
+    for wrong in ("-1", "two", "", "1.5"):
+        monkeypatch.setenv("LAMINA_COMPILE_WORKERS", wrong)
+        with pytest.raises(ValueError, match="LAMINA_COMPILE_WORKERS=.*: expected how many processes"):
+            workers._wanted()
