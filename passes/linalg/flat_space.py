@@ -28,7 +28,8 @@ from lamina.passes.linalg.vector_body import can_be_on_vectors
 
 _FAR = 32  # elements of an operand for each of the result that shuffles may reach over
 _LONG_ROWS = 64  # elements, which loops over rows do as well
-_MOST_STEPS = 512  # operations on vectors in a block
+_MOST_STEPS, _MOST_OF_MUCH = 512, 1400  # operations on vectors in a block: little code, or
+_MUCH = 1 << 20  # from so many elements on what is worth a tenth of a second of compiling
 _SHUFFLE, _LOAD = 1.0, 0.5  # of a processor's steps, of which an operation takes a half
 _MOST_COST = 6.0  # steps of an element of a sum, where it takes as many to do it one by one
 
@@ -265,7 +266,8 @@ class _Blocks:
         terms = math.prod(extents[d] for d in self._reduced)
         batch_extent = math.prod(extents[d] for d in batch)
         steps = vectors * terms * (self._operations + len(self._all) - 1)
-        if batch_extent < members or steps > _MOST_STEPS:
+        most = _MOST_OF_MUCH if math.prod(extents) >= _MUCH else _MOST_STEPS
+        if batch_extent < members or steps > most:
             return None
         # Positions of all lanes of a block, by dimension; the batch's last one counts its members.
         flat = np.arange(vectors * lanes)

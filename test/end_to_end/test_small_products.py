@@ -75,6 +75,12 @@ def test_numbers_that_are_none_stay_in_their_matrix(spec: str, n: int) -> None:
     agree(spec, [a, b], "float32")
 
 
+@pytest.mark.parametrize("spec", ["bij,bjk->bik", "bij,bkj->bik"])
+def test_much_work_is_worth_much_code(spec: str) -> None:
+    rng = np.random.default_rng(7)
+    agree(spec, [drawn(rng, (3103, 7, 7), "float32") for _ in range(2)], "float32")
+
+
 def test_outer_product_keeps_the_sign_of_zero() -> None:
     x, y = np.float32([-0.0, 1.0, np.inf]), np.float32([2.0, -3.0])
     got = np.asarray(lamina.jit(jnp.outer)(x, y))
