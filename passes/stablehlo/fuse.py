@@ -61,6 +61,9 @@ class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
     max_ops: int = 64
+    """Of a kernel. Longer chains wait for themselves: of ops that each need the one before, a processor finds
+    others to do in the next vectors only while these are near. 300 in a row over 16M numbers take 183 ms of a
+    core in kernels of 64, 242 in kernels of 128, 358 in one, which compiles in 0.6 of the time."""
     max_chain: int = 192
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
