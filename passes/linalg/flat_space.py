@@ -221,8 +221,9 @@ class _Blocks:
         extents = self._generic.extents
         row = math.prod(extents[d] for d in groups[-1])
         steps = {a.strides[groups[-1][-1]] for a in self._all}
-        if steps <= {0, 1} and (row >= _LONG_ROWS or (len(groups) == 1 and not self._reduced)):
-            return None
+        is_copied = not self._reduced and (len(groups) == 1 or row % self._lanes == 0)
+        if steps <= {0, 1} and (row >= _LONG_ROWS or is_copied):
+            return None  # rows are vectors as they are
         found = [
             blocks
             for count in reversed(range(len(groups)))  # of equals, that of fewest loops

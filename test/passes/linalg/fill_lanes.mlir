@@ -75,3 +75,14 @@ func.func @left_alone(%x: memref<100x128xf32>, %y: memref<100xf32>, %z: memref<1
   }
   return
 }
+
+// Rows that are whole vectors are copied as they are.
+// CHECK-LABEL: func.func @rows_of_vectors
+// CHECK-NOT: vector.
+func.func @rows_of_vectors(%x: memref<4x4x64x32xf32>, %y: memref<4x64x4x32xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(b, s, h, d) -> (b, h, s, d)>, affine_map<(b, s, h, d) -> (b, s, h, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x : memref<4x4x64x32xf32>) outs(%y : memref<4x64x4x32xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
