@@ -257,6 +257,7 @@ _LLVM_TEXT = (
 
 # Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
 CPU_KERNEL_LLVM = (
+    "math-divide-by-floats",  # while there are loops to be seen
     *_SCALARS,
     *_LLVM_FUNCTIONS,
     "memref-bare-arguments",
@@ -283,6 +284,7 @@ ONLY_WITH = {
     "math-expand-small-floats": _SMALL_FLOATS,
     "math-saturate-conversions": (*_CONVERSIONS, *_SMALL_FLOATS),
     "math-expand-functions{vector-bits=VECTOR_BITS}": _FUNCTIONS,
+    "math-divide-by-floats": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
 }

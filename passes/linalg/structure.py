@@ -296,7 +296,7 @@ def sole_fill(
             return fills[0] if seen_fill else None
         if op.operation == fills[0]:
             seen_fill = True
-        elif seen_fill and any(_inside(user, op.operation) for user in users):
+        elif seen_fill and any(is_inside(user, op.operation) for user in users):
             return None
     return None
 
@@ -386,7 +386,8 @@ def is_linear(expression: ir.AffineExpr) -> bool:
     return isinstance(expression, ir.AffineDimExpr)
 
 
-def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
+def is_inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
+    """Whether an op is another or in its regions."""
     while op is not None:
         if op == ancestor:
             return True

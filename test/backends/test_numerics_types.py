@@ -174,6 +174,35 @@ def test_integer_division_is_total(element: str) -> None:
     np.testing.assert_array_equal(binary("remainder", element, x, y), expected)
 
 
+def dividends(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs to divide: all of 8 bits; of wider ones edges, any, and those next to multiples."""
+    limits = np.iinfo(dtype)
+    if dtype.itemsize == 1:
+        return pairs(np.arange(limits.min, limits.max + 1).astype(dtype))
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(limits.min, limits.max, 60_007, dtype, endpoint=True) for _ in range(2))
+    few = np.right_shift(y, rng.integers(0, 8 * dtype.itemsize, y.size, np.uint8).astype(dtype))
+    near = few * (x // np.where(few == 0, dtype.type(1), few))
+    rest = rng.integers(0, 3, x.size).astype(dtype) - dtype.type(1)  # -1, 0 or 1, modulo the width
+    a, b = pairs(edges(dtype))
+    return np.concatenate([x, x, near + rest, a]), np.concatenate([y, few, few, b])
+
+
+@pytest.mark.parametrize("element", [e for e, dtype in INTEGERS.items() if dtype.itemsize < 8])
+def test_integer_division_by_floats(element: str) -> None:
+    """Vectors, and what is left of them, have the integers' results to the last one."""
+    dtype = INTEGERS[element]
+    with np.errstate(all="ignore"):
+        x, y = dividends(dtype)
+    a, b = x.astype(np.int64), y.astype(np.int64)
+    safe = np.where(b == 0, 1, b)
+    rest = np.where(b == 0, a, np.fmod(a, safe))
+    quotient = np.where(b == 0, -1, (a - np.fmod(a, safe)) // safe).astype(dtype)
+    np.testing.assert_array_equal(binary("divide", element, x, y), quotient)
+    np.testing.assert_array_equal(binary("remainder", element, x, y), rest.astype(dtype))
+    np.testing.assert_array_equal(binary("remainder", element, x[:7], y[:7]), rest[:7].astype(dtype))
+
+
 @pytest.mark.parametrize("element", INTEGERS)
 def test_shifts_beyond_the_width(element: str) -> None:
     dtype = INTEGERS[element]

@@ -155,6 +155,18 @@ def test_divmod_of_what_numpy_leaves_undefined():
         jnp.floor_divide(1j, 2)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_all_divisions_of_bytes(dtype):
+    limits = np.iinfo(dtype)
+    each = np.arange(limits.min, limits.max + 1).astype(dtype)
+    x, y = np.repeat(each, each.size), np.tile(each, each.size)
+    defined = (y != 0) & ~((x == limits.min) & (y.astype(int) == -1))
+    x, y = x[defined], y[defined]
+    for name in ("remainder", "floor_divide", "fmod", "divmod"):
+        got = lamina.jit(getattr(jnp, name))(x, y)
+        assert_same(got, getattr(np, name)(x, y))
+
+
 @pytest.mark.parametrize(
     "exponent", [0, 1, 2, 3, 5, -1, -3, 2.0, 0.5, True, np.int32(3), np.float32(2)]
 )

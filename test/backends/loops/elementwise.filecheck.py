@@ -226,3 +226,28 @@ def repeated(x):
 @print_loops("f32[65536]", "f32[65536]")
 def remainder_of_floats(x, y):
     return x % y
+
+
+# No machine divides vectors of integers: floats do it, also for the few elements left at the end.
+# CHECK-LABEL: TEST: remainder_of_integers
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fdiv <{{[0-9]+}} x float>
+# CHECK-NOT: {{[su]rem|[su]div}}
+@print_loops("i8[65536]", "i8[65536]")
+def remainder_of_integers(x, y):
+    return x % y
+
+
+# CHECK-LABEL: TEST: quotient_of_words
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fdiv <{{[0-9]+}} x double>
+# CHECK-NOT: {{[su]rem|[su]div}}
+@print_loops("u32[65536]", "u32[65536]")
+def quotient_of_words(x, y):
+    return x // y

@@ -1,0 +1,130 @@
+"""Divide integers of up to 32 bits as floats in loops: vectors divide those, and no integers.
+
+    %r = arith.remsi %a, %b : i8   ->   %x, %y = sitofp of %a and %b : f32
+                                        %q = fptosi(%x / %y)
+                                        %r = fptosi(%x - sitofp(%q) * %y)
+
+By f32 for up to 16 bits, by f64 for 32. Exact: of n bits, 0 <= a < 2^n, 0 < b < 2^n and the quotient q
+towards zero, a / b <= q + 1 - 1 / b. Rounded to p bits that stays below q + 1 unless 1 / b is at most
+half of a unit there, (q + 1) / 2^p; but (q + 1) b <= a + b < 2^(n+1). Rounding keeps order and q is
+a float, so it isn't below q either. The product q b is at most a. Signs change nothing.
+
+Leaves alone divisions by constants, which LLVM makes products; of indices; outside of loops and where
+one iteration waits for the one before, since a float's takes twice as long until it is there.
+Divisions by zero, and of the least number by -1, are as undefined as before: StableHLO's select
+another divisor there.
+
+example: test/passes/math/divide_by_floats.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
+from lamina.passes.linalg.structure import is_inside
+from lamina.passes.math.terms import Lane, Term
+
+_SIGNED = ("arith.divsi", "arith.remsi")
+_UNSIGNED = ("arith.divui", "arith.remui")
+_REMAINDERS = ("arith.remsi", "arith.remui")
+
+
+@dataclass(frozen=True)
+class DivideByFloats(Pass):
+    """See the module's docstring."""
+
+    def run(self, module: ir.Module) -> None:
+        found = find_ops(module, *_SIGNED, *_UNSIGNED)
+        chosen = [op for op in found if _is_for_floats(op)]  # before any is replaced
+        for op in chosen:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(_divided(op))
+            op.erase()
+        self.count("divisions", len(chosen))
+
+
+def _is_for_floats(op: ir.Operation) -> bool:
+    by = op.operands[1]
+    made_by = None if isinstance(by.owner, ir.Block) else by.owner.operation.name
+    if made_by == "arith.constant" or not 8 <= _width(by.type) <= 32:
+        return False
+    loop = op.parent
+    while loop.name in ("scf.if", "scf.execute_region"):
+        loop = loop.parent
+    return loop.name == "scf.for" and not _waits(op, loop)
+
+
+def _width(type_: ir.Type) -> int:
+    """Bits of an integer or of the elements of a vector; 0 of an index."""
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    return element.width if isinstance(element, ir.IntegerType) else 0
+
+
+def _waits(op: ir.Operation, loop: ir.Operation) -> bool:
+    """Whether what is divided comes from what the iteration before has left."""
+    body = loop.regions[0].blocks[0]
+    stores = find_ops(loop, "memref.store")
+    seen: set[ir.Value] = set()
+    left = list(op.operands)
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value.owner, ir.Block):
+            if value.owner == body and value != body.arguments[0]:
+                return True
+            continue
+        maker = value.owner.operation
+        if not is_inside(maker, loop):
+            continue
+        if maker.name == "memref.load":
+            into = [store for store in stores if store.operands[1] == maker.operands[0]]
+            if any(list(store.operands[1:]) != list(maker.operands) for store in into):
+                return True
+            before = [s for s in into if s.block == maker.block and s.is_before_in_block(maker)]
+            left += [store.operands[0] for store in before]
+            if into and not before and not any(_differs(at, loop) for at in maker.operands[1:]):
+                return True
+        left += maker.operands
+    return False
+
+
+def _differs(value: ir.Value, loop: ir.Operation) -> bool:
+    """Whether a value is made anew in each iteration of a loop."""
+    if isinstance(value.owner, ir.Block):
+        return value.owner == loop.regions[0].blocks[0]
+    return is_inside(value.owner.operation, loop)
+
+
+def _divided(op: ir.Operation) -> ir.Value:
+    of = op.results[0].type
+    shape = tuple(of.shape) if isinstance(of, ir.VectorType) else None
+    word = Lane.make(32, shape)
+    narrow = _width(of) <= 16
+    lane = word if narrow else word.resized(64)
+    signed = op.name in _SIGNED
+    kind = "si" if narrow or signed else "ui"  # a word holds what is narrower, of any sign
+
+    def to_float(value: ir.Value) -> Term:
+        made = ir.Operation.create(f"arith.{kind}tofp", [lane.float], [value])
+        return Term(made.result, lane, "float")
+
+    def to_word(number: Term) -> ir.Value:
+        # LLVM's own: `math-saturate-conversions` need not look after what is in range.
+        return ir.Operation.create(f"llvm.fpto{kind}", [word.int], [number.value]).result
+
+    extend = "arith.extsi" if signed else "arith.extui"
+    x, y = (to_float(_resized(extend, operand, word.int)) for operand in op.operands)
+    result = to_word(x / y)
+    if op.name in _REMAINDERS:
+        result = to_word(x - to_float(result) * y)
+    return _resized("arith.trunci", result, of)
+
+
+def _resized(name: str, value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The value, by this op where its type is another."""
+    return value if value.type == type_ else ir.Operation.create(name, [type_], [value]).result
