@@ -8,14 +8,15 @@ is element-wise and whose result is dense; an element-wise op that follows, and 
 is done on the same vectors. What does not fill a block at the end is done together with what is in
 front of it, once more.
 
-Left alone are rows that are long enough for vectors of their own, and what would take more shuffles
-than it saves.
+Left alone are rows that are long enough for vectors of their own, what would take more shuffles
+than it saves, and element-wise ops with a temporary of another: `linalg-share-loops` does without it.
 
 example: test/passes/linalg/fill_lanes.mlir
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.builders.buffers import reshaped
@@ -26,8 +27,10 @@ from lamina.passes.linalg.lane_windows import Window, Windows
 from lamina.passes.linalg.narrow_products import erase_unread
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.structure import (
+    Generic,
     generics_on_buffers,
     read_generic,
+    root_buffer,
 )
 from lamina.passes.linalg.vector_body import on_vectors
 from lamina.passes.loops import add, for_tasks, index
@@ -49,22 +52,37 @@ class FillLanes(Pass):
         left = [
             read_generic(op) for op in generics_on_buffers(module) if op.parent.name == "func.func"
         ]
+        everything = left.copy()
         left.sort(key=lambda generic: any(generic.reductions))  # last: they take their fills
         while left:
             generic = left.pop()
+            if not any(generic.reductions) and _shares_temporary(generic, everything):
+                continue
             space = read_space(generic, self.vector_bits)
             if space is None:
                 continue
             with ir.InsertionPoint(space.last), generic.op.location:
                 _Emitter(space, self).emit()
             done, between = space.ops, generic.outputs[0]
-            left = [other for other in left if other.op not in {*done, *space.widened.values()}]
+            gone = {*done, *space.widened.values()}
+            left = [other for other in left if other.op not in gone]
+            everything = [other for other in everything if other.op not in gone]
             for op in done:
                 op.erase()
             if space.epilogue is not None:
                 between.owner.erase()
             erase_unread(set(space.widened.values()))
             self.count("filled")
+
+
+def _shares_temporary(generic: Generic, everything: Sequence[Generic]) -> bool:
+    """Whether another op reads or writes a buffer of a kernel's own that this one does."""
+    own = {root for root in _roots(generic) if not isinstance(root.owner, ir.Block)}
+    return any(own & _roots(other) for other in everything if other.op != generic.op)
+
+
+def _roots(generic: Generic) -> set[ir.Value]:
+    return {root_buffer(buffer) for buffer in (*generic.inputs, *generic.outputs)}
 
 
 class _Emitter:

@@ -86,3 +86,21 @@ func.func @rows_of_vectors(%x: memref<4x4x64x32xf32>, %y: memref<4x64x4x32xf32>)
   }
   return
 }
+
+// One loop does both without the temporary (linalg-share-loops).
+// CHECK-LABEL: func.func @temporary
+// CHECK-NOT: vector.
+func.func @temporary(%x: memref<100x64xf32>, %y: memref<32xf32>, %z: memref<100x32xf32>) {
+  %t = memref.alloc() : memref<100x32xf32>
+  %even = memref.subview %x[0, 0] [100, 32] [1, 2] : memref<100x64xf32> to memref<100x32xf32, strided<[64, 2]>>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y : memref<32xf32>) outs(%t : memref<100x32xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%even, %t : memref<100x32xf32, strided<[64, 2]>>, memref<100x32xf32>) outs(%z : memref<100x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
