@@ -184,9 +184,9 @@ def _flat(buffer: ir.Value) -> ir.Value:
 
 def _place(operand: Operand, at: list[ir.Value]) -> ir.Value:
     """Where a block begins in a flat buffer."""
-    place = index(operand.offset)
+    place = index(operand.offset) if operand.offset else None
     for position, stride in zip(at, operand.around, strict=True):
         if stride:
             step = position if stride == 1 else arith.MulIOp(position, index(stride)).result
-            place = step if not operand.offset and place.owner.name == "arith.constant" else add(place, step)
-    return place
+            place = step if place is None else add(place, step)
+    return index(0) if place is None else place
