@@ -163,6 +163,7 @@ def test_a_forked_child_starts_threads_of_its_own():
 SERVED = """
 import os, sys, threading
 import numpy as np
+import numpy.testing  # now: a child of a fork can't, while another thread does
 import lamina
 x = np.random.default_rng(0).normal(size=(700, 700)).astype(np.float32)
 double = lamina.jit(lambda x: x * 2 + x.sum())
