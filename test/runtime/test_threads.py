@@ -285,7 +285,7 @@ def test_no_thread_before_the_first_need():
 ONE_POOL = (
     NAMES
     + """
-import ctypes, sys
+import ctypes, sys, time
 import numpy as np
 import lamina
 from lamina.runtime import executable
@@ -294,6 +294,7 @@ x = np.random.default_rng(0).normal(size=(1200, 1200)).astype(np.float32)
 product = lamina.jit(lambda x: x @ x, compiler_options={"matrix_products": "library"})
 assert "openblas.gemm" in product.lower(x).compile().as_text("fused")
 product(x).block_until_ready()  # opens OpenBLAS
+time.sleep(0.5)  # until its threads have gone to sleep
 def used():  # seconds of processor time by kind of thread
     found = {}
     for task in os.listdir("/proc/self/task"):
