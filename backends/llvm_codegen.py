@@ -7,10 +7,12 @@ processes.
 from __future__ import annotations
 
 import functools
+import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -71,8 +73,8 @@ def emit(
 ) -> MachineCode:
     """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
     refuses."""
-    module, target_machine = _optimised(text, machine, options)
     with _selector(options):
+        module, target_machine = _optimised(text, machine, options)
         code = target_machine.emit_object(module)
         if not keep_texts:
             return MachineCode(code)
@@ -82,12 +84,38 @@ def emit(
 def emit_assembly(text: str, machine: Machine, options: CodegenOptions) -> tuple[str, str]:
     """The optimised module and its assembly, where the assembler is another's, as for PTX. Raises
     ValueError as `emit` does."""
-    module, target_machine = _optimised(text, machine, options)
     with _selector(options):
+        module, target_machine = _optimised(text, machine, options)
         return str(module), target_machine.emit_assembly(module)
 
 
 _one_selector = threading.Lock()
+
+
+@contextmanager
+def _outside_of_llvm() -> Iterator[None]:
+    """While no thread is in the middle of something of LLVM's: a child that is forked meanwhile finds
+    nothing half done, and no lock held by a thread that it does not have."""
+    with _one_selector:
+        binding = sys.modules.get("llvmlite.binding.ffi")
+        # llvmlite's is around each of its calls, of other programs, too; it has no public name.
+        with getattr(getattr(binding, "lib", None), "_lock", None) or nullcontext():
+            yield
+
+
+_forking: list[AbstractContextManager[None]] = []
+
+
+def _before_fork() -> None:
+    _forking.append(_outside_of_llvm())
+    _forking[-1].__enter__()
+
+
+def _after_fork() -> None:
+    _forking.pop().__exit__(None, None, None)
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 @contextmanager

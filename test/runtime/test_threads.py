@@ -211,6 +211,38 @@ def test_forks_in_the_middle_of_everything():
     assert run_python(IN_THE_MIDDLE, LAMINA_NUM_THREADS="3")[-1] == "ok"
 
 
+AMONG_COMPILATIONS = """
+import os, threading
+import numpy as np
+import lamina
+x = np.ones(100, np.float32)
+stop = threading.Event()
+def work():
+    number = 0
+    while not stop.is_set():
+        number += 1
+        lamina.jit(lambda x: lamina.numpy.sin(x * (number + 0.5)) + x.sum())(x)
+others = [threading.Thread(target=work) for _ in range(2)]
+for thread in others: thread.start()
+lamina.jit(lambda x: x * 3)(x)
+for count in range(8):
+    child = os.fork()
+    if child == 0:
+        np.asarray(lamina.jit(lambda x: x * 7 + count)(x))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+stop.set()
+for thread in others: thread.join()
+print("ok")
+"""
+
+
+def test_forks_while_other_threads_compile():
+    """A child finds LLVM at rest, and its locks free."""
+    out = run_python(AMONG_COMPILATIONS, LAMINA_COMPILE_WORKERS="0", LAMINA_CACHE="0")
+    assert out[-1] == "ok"
+
+
 AMONG_WORKERS = (
     SERVED
     + """
