@@ -13,7 +13,10 @@ from lamina.passes.stablehlo.rewriting import Rule
 
 
 def _outer_product(op: ir.Operation) -> ir.Value | None:
-    """A contraction of no dimensions, or of single elements -> `x * y`, which fuses."""
+    """A contraction of no dimensions, or of single elements -> `x * y`, which fuses. Not in a loop:
+    `stablehlo-gather-products` makes one product of what its steps add up."""
+    if op.parent.name == "stablehlo.while":
+        return None
     numbers = DotNumbers.of(op)
     lhs, rhs = op.operands
     if any(lhs.type.shape[d] != 1 for d in numbers.lhs_contracting):

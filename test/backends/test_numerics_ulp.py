@@ -211,13 +211,14 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("element", ["f32", "f64", "f16", "bf16"])
-@pytest.mark.parametrize("op", LIMITS)
+# 89 is no limit of exponentials in f64.
+@pytest.mark.parametrize("op, element", [
+    (op, element) for op in LIMITS for element in ("f32", "f64", "f16", "bf16")
+    if not (element == "f64" and op.startswith("exponential"))
+])  # fmt: skip
 def test_limits(op: str, element: str) -> None:
     dtypes = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
     dtype = dtypes.get(element) or pytest.importorskip("ml_dtypes").bfloat16
-    if element == "f64" and op.startswith("exponential"):
-        pytest.skip("89 is no limit in f64")
     x = np.array(LIMITS[op])[:, 0].astype(dtype)
     exact = np.array(LIMITS[op])[:, 1]
     got = compiled(op, element, x.size)(x).astype(np.float64)

@@ -327,3 +327,23 @@ func.func @sum_of_column(%x: tensor<5xf32>) -> tensor<f32> {
   %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<5x1xf32>, tensor<f32>) -> tensor<f32>
   return %s : tensor<f32>
 }
+
+// An outer product in a loop stays one, for stablehlo-gather-products.
+// CHECK-LABEL: func.func @product_of_step
+// CHECK: stablehlo.dot_general
+func.func @product_of_step(%x: tensor<5xf32>, %n: tensor<i32>) -> tensor<5x5xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<5x5xf32>
+  %0:2 = stablehlo.while(%i = %n, %sum = %zero) : tensor<i32>, tensor<5x5xf32>
+    cond {
+      %c = stablehlo.constant dense<9> : tensor<i32>
+      %1 = stablehlo.compare LT, %i, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %c : tensor<i32>
+      %2 = stablehlo.dot_general %x, %x, contracting_dims = [] x [] : (tensor<5xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+      %3 = stablehlo.add %sum, %2 : tensor<5x5xf32>
+      stablehlo.return %1, %3 : tensor<i32>, tensor<5x5xf32>
+    }
+  return %0#1 : tensor<5x5xf32>
+}
