@@ -11,7 +11,8 @@ the product with w each need d in memory. Some rewrites let one kernel do it all
 - a reduction that keeps a dimension of a few elements, over which it spreads a smaller space, becomes
   one for each of them, s[i, k] = sum over j of f[i, j] * (x[i, k] - y[j, k]): the smaller space is
   computed once, and for all of them by one kernel;
-- the product of all elements of a vector with all of another is element by element.
+- the product of all elements of a vector with all of another is element by element, but for a loop's
+  (`stablehlo-gather-products`).
 
 All only where the arrays read are much smaller than the space.
 
@@ -232,7 +233,7 @@ def _is_outer(dot: ir.Operation) -> bool:
 
 
 def _outer(dot: ir.Operation) -> ir.Value | None:
-    if not _is_outer(dot):
+    if dot.parent.name == "stablehlo.while" or not _is_outer(dot):
         return None
     left, right = dot.operands
     shape, rank = list(dot.results[0].type.shape), len(left.type.shape)

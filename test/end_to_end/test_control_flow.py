@@ -449,3 +449,17 @@ def test_branch_messages_name_the_branches():
     assert "The output[1] of false_fun has type float32[2]" in text and "true_fun has type float32[3]" in text
     text = message(lambda: lax.switch(0, [lambda: 1.0, lambda: 1.0, lambda: X]))
     assert "output of branch 2 has type float32[3]" in text
+
+
+def test_what_the_steps_of_a_gradient_add_up_is_one_product():
+    """The gradient to the weights of a recurrence is a product after the loop, not an outer one a step."""
+
+    def loss(weights, xs):
+        w, u = weights
+        last, hs = lax.scan(lambda h, x: (jnp.tanh(h @ w + x @ u),) * 2, jnp.zeros(64), xs)
+        return jnp.sum(hs**2) + jnp.sum(last)
+
+    xs, w = np.ones((100, 64), np.float32), np.eye(64, dtype=np.float32)
+    text = lamina.jit(lamina.grad(loss)).lower((w, w), xs).compile().as_text("fused")
+    main = text[: text.index("func.func private")]
+    assert main.count("(tensor<100x64xf32>, tensor<100x64xf32>) -> tensor<64x64xf32>") == 2, main
