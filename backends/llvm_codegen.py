@@ -73,20 +73,22 @@ def emit(
 ) -> MachineCode:
     """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
     refuses."""
-    with _selector(options):
+    with _one_selector:
         module, target_machine = _optimised(text, machine, options)
-        code = target_machine.emit_object(module)
-        if not keep_texts:
-            return MachineCode(code)
-        return MachineCode(code, str(module), target_machine.emit_assembly(module))
+        with _selector(options):
+            code = target_machine.emit_object(module)
+            if not keep_texts:
+                return MachineCode(code)
+            return MachineCode(code, str(module), target_machine.emit_assembly(module))
 
 
 def emit_assembly(text: str, machine: Machine, options: CodegenOptions) -> tuple[str, str]:
     """The optimised module and its assembly, where the assembler is another's, as for PTX. Raises
     ValueError as `emit` does."""
-    with _selector(options):
+    with _one_selector:
         module, target_machine = _optimised(text, machine, options)
-        return str(module), target_machine.emit_assembly(module)
+        with _selector(options):
+            return str(module), target_machine.emit_assembly(module)
 
 
 _one_selector = threading.Lock()
@@ -123,14 +125,13 @@ def _selector(options: CodegenOptions) -> Iterator[None]:
     """Selects instructions as these options say: to LLVM that is an option of the whole process."""
     import llvmlite.binding as llvm
 
-    with _one_selector:
+    if options.select_fast:
+        llvm.set_option("lamina", "-fast-isel=true")
+    try:
+        yield
+    finally:
         if options.select_fast:
-            llvm.set_option("lamina", "-fast-isel=true")
-        try:
-            yield
-        finally:
-            if options.select_fast:
-                llvm.set_option("lamina", "-fast-isel=false")
+            llvm.set_option("lamina", "-fast-isel=false")
 
 
 def _optimised(
