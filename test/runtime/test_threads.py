@@ -289,6 +289,7 @@ def workers():
 FIRST_NEED = (
     NAMES
     + """
+import time
 import numpy as np
 before = len(count())
 import lamina, lamina.numpy as jnp
@@ -300,6 +301,8 @@ assert lamina.get_num_threads() == 5 and workers() == 0, count()
 lamina.jit(lambda x: x @ x)(np.ones((30, 30), np.float32)).block_until_ready()
 assert workers() == 0, count()
 add(np.ones((2000, 2000), np.float32)).block_until_ready()
+end = time.monotonic() + 10  # a thread names itself
+while workers() < 4 and time.monotonic() < end: time.sleep(0.01)
 assert workers() == 4, count()
 with lamina.num_threads(1):
     assert workers() == 0, count()
