@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -105,19 +105,16 @@ def _outside_of_llvm() -> Iterator[None]:
             yield
 
 
-_forking: list[AbstractContextManager[None]] = []
+_while_forking = ExitStack()
 
 
 def _before_fork() -> None:
-    _forking.append(_outside_of_llvm())
-    _forking[-1].__enter__()
+    _while_forking.enter_context(_outside_of_llvm())
 
 
-def _after_fork() -> None:
-    _forking.pop().__exit__(None, None, None)
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_while_forking.close, after_in_child=_while_forking.close
+)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ example: test/passes/linalg/fill_lanes.mlir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,10 +99,7 @@ class _Emitter:
         space = self._space
         highs, steps = [*space.outer, space.batch], [1] * len(space.outer) + [space.members]
         counts = [*space.outer, -(-space.batch // space.members)]
-        blocks = 1
-        for count in counts:
-            blocks *= count
-        cost = _NANOSECONDS * space.instructions * blocks
+        cost = _NANOSECONDS * space.instructions * math.prod(counts)
         tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
         for_tasks(highs, tasks, grain, self._block, steps=steps)
 
@@ -176,10 +174,7 @@ class _Emitter:
 def _flat(buffer: ir.Value) -> ir.Value:
     """A dense buffer as one row."""
     type_ = ir.MemRefType(buffer.type)
-    size = 1
-    for extent in type_.shape:
-        size *= extent
-    return reshaped(buffer, ir.MemRefType.get([size], type_.element_type))
+    return reshaped(buffer, ir.MemRefType.get([math.prod(type_.shape)], type_.element_type))
 
 
 def _place(operand: Operand, at: list[ir.Value]) -> ir.Value:

@@ -323,7 +323,7 @@ def _cost(windows: Iterable[Window]) -> float:
     shuffles = 0
     for one in set(windows):
         loads.update((start, one.width) for start in one.starts)
-        if one.width == len(one.steps[0]) if one.steps else False:
+        if one.steps and one.width == len(one.steps[0]):
             shuffles += one.shuffles
     return _LOAD * len(loads) + _SHUFFLE * shuffles
 

@@ -24,6 +24,7 @@ from lamina.passes.linalg.structure import (
     generics_on_buffers,
     is_buffer,
     make_generic,
+    places_of,
     read_generic,
 )
 
@@ -51,7 +52,7 @@ def _pair(generic: Generic) -> tuple[int, int] | None:
     for outer in reduced:
         for inner in reduced:
             if outer != inner and all(
-                _is_one(value, _places(map_), outer, inner)
+                _is_one(value, places_of(map_), outer, inner)
                 for value, map_ in zip(
                     (*generic.inputs, *generic.outputs),
                     (*generic.input_maps, *generic.output_maps),
@@ -77,11 +78,6 @@ def _is_one(value: ir.Value, places: list[int], outer: int, inner: int) -> bool:
     )
 
 
-def _places(map_: ir.AffineMap) -> list[int]:
-    """The dimensions that a map names; -1 for another expression."""
-    return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
-
-
 def _merged(generic: Generic, outer: int, inner: int) -> ir.Operation:
     def number(d: int) -> int:
         return d - (d > inner)
@@ -90,7 +86,7 @@ def _merged(generic: Generic, outer: int, inner: int) -> ir.Operation:
     for value, map_ in zip(
         (*generic.inputs, *generic.outputs), (*generic.input_maps, *generic.output_maps), strict=True
     ):
-        places = _places(map_)
+        places = places_of(map_)
         if is_buffer(value) and inner in places:
             at = places.index(inner)
             shape = list(value.type.shape)

@@ -64,10 +64,12 @@ def _maps(
 ) -> tuple[tuple[ir.AffineMap, ...], tuple[tuple[int, ...], ...]]:
     """The maps, and for each result of each the dimension that it is; -1 for another expression."""
     maps = tuple(part.value for part in attribute)
-    return maps, tuple(
-        tuple(e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results)
-        for map_ in maps
-    )
+    return maps, tuple(tuple(places_of(map_)) for map_ in maps)
+
+
+def places_of(map_: ir.AffineMap) -> list[int]:
+    """The dimensions that a map names; -1 for another expression."""
+    return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
 
 
 @functools.lru_cache(1024)
@@ -158,8 +160,7 @@ def part_of(
         return value
     offsets: list[ir.Value | int] = []
     sizes = []
-    for expression, extent in zip(map_.results, ir.MemRefType(value.type).shape, strict=True):
-        d = expression.position if isinstance(expression, ir.AffineDimExpr) else -1
+    for d, extent in zip(places_of(map_), ir.MemRefType(value.type).shape, strict=True):
         offsets.append(at.get(d, 0))
         sizes.append(size.get(d, extent))
     is_whole = not any(isinstance(offset, ir.Value) for offset in offsets)

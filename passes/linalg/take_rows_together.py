@@ -23,7 +23,13 @@ from lamina.passes.copies import copied
 from lamina.passes.linalg.choose_loops import reduces_plainly
 from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
 from lamina.passes.linalg.parallel import split, total_cost
-from lamina.passes.linalg.structure import Generic, generics_on_buffers, make_generic, read_generic
+from lamina.passes.linalg.structure import (
+    Generic,
+    generics_on_buffers,
+    make_generic,
+    places_of,
+    read_generic,
+)
 
 _ROWS = 8
 _PAGE = 4096
@@ -68,19 +74,14 @@ def _is_taken(generic: Generic) -> bool:
         generic.extents[reduced] % _ROWS == 0
         and generic.extents[kept] * width >= _LEAST_ROW
         and reduces_plainly(generic, [reduced], kept)
-        and _places(generic.output_maps[0]) == [kept]
+        and places_of(generic.output_maps[0]) == [kept]
         and all(
             not isinstance(value.type, ir.MemRefType)
-            or _places(map_) in ([kept], [])
-            or (_places(map_) == [reduced, kept] and _is_dense(value))
+            or places_of(map_) in ([kept], [])
+            or (places_of(map_) == [reduced, kept] and _is_dense(value))
             for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)
         )
     )
-
-
-def _places(map_: ir.AffineMap) -> list[int]:
-    """The dimensions that a map names; -1 for another expression."""
-    return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
 
 
 def _is_dense(value: ir.Value) -> bool:

@@ -10,9 +10,7 @@ the product with w each need d in memory. Some rewrites let one kernel do it all
   fuses with what makes the matrix;
 - a reduction that keeps a dimension of a few elements, over which it spreads a smaller space, becomes
   one for each of them, s[i, k] = sum over j of f[i, j] * (x[i, k] - y[j, k]): the smaller space is
-  computed once, and for all of them by one kernel;
-- the product of all elements of a vector with all of another is element by element, but for a loop's
-  (`stablehlo-gather-products`).
+  computed once, and for all of them by one kernel.
 
 All only where the arrays read are much smaller than the space.
 
@@ -70,7 +68,6 @@ class KeepProductsSmall(Pass):
                 gone.add(places[op])
 
         for name, what, rule in (
-            (_PRODUCT, "outer products", _outer),
             (_REDUCE, "reductions", self._of_few),  # in order: one is of what is made of another
             (_PRODUCT, "sums of products", self._sum_of_products),
         ):
@@ -221,26 +218,6 @@ def _fold_of(op: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value] | Non
     if body[0].results[0].type.element_type != op.operands[0].type.element_type:
         return None
     return _FOLDS[body[0].name]
-
-
-def _is_outer(dot: ir.Operation) -> bool:
-    """Whether no dimension is summed over, or common to both factors, and no conversion is done."""
-    numbers = DotNumbers.of(dot)
-    if numbers.lhs_batch or numbers.lhs_contracting:
-        return False
-    types = {value.type.element_type for value in (*dot.operands, dot.results[0])}
-    return len(types) == 1 and all(v.type.has_static_shape for v in dot.operands)
-
-
-def _outer(dot: ir.Operation) -> ir.Value | None:
-    if dot.parent.name == "stablehlo.while" or not _is_outer(dot):
-        return None
-    left, right = dot.operands
-    shape, rank = list(dot.results[0].type.shape), len(left.type.shape)
-    first, last = list(range(rank)), list(range(rank, len(shape)))
-    if splat_of(left) == 1:
-        return hlo.broadcast_in_dim(right, shape, last)
-    return _times(hlo.broadcast_in_dim(left, shape, first), right, last)
 
 
 def _times(value: ir.Value, factor: ir.Value, dims: Sequence[int]) -> ir.Value:

