@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lamina.dialects.vendors import ir
 
@@ -14,6 +14,19 @@ def copied(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
     read_instead(copy, known)
     known.update(zip(op.results, copy.results, strict=True))
     return copy
+
+
+def remade(
+    op: ir.Operation,
+    results: Sequence[ir.Type],
+    operands: Sequence[ir.Value],
+    regions: int = 0,
+    **changed: ir.Attribute,
+) -> ir.Operation:
+    """What `op` does at the ambient place on other operands, for results of these types, with some
+    of its attributes changed; its regions are to be filled."""
+    attributes = {name: op.attributes[name] for name in op.attributes} | changed
+    return ir.Operation.create(op.name, results, operands, attributes, regions=regions)
 
 
 def read_instead(op: ir.Operation, known: Mapping[ir.Value, ir.Value]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import complex as complex_
-from lamina.passes.copies import copied
+from lamina.passes.copies import copied, remade
 from lamina.passes.gpu.threads import (
     WARP,
     Body,
@@ -173,12 +173,7 @@ class _ByOp(Reducer):
         return [arith.ExtFOp(self.types[0], value).result for value in values]
 
     def __call__(self, a: Values, b: Values) -> Values:
-        attributes = {name: self.op.attributes[name] for name in self.op.attributes}
-        return [
-            ir.Operation.create(
-                self.op.name, results=self.types, operands=[*a, *b], attributes=attributes
-            ).result
-        ]
+        return [remade(self.op, self.types, [*a, *b]).result]
 
     def result(self, total: Values, initial: Values) -> Values:
         found = self(self._widened(initial), total)

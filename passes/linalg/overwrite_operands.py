@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 
 
@@ -73,19 +74,13 @@ def _overwrite(generic: Generic, number: int) -> None:
     body.erase_argument(number)
     operands = [value for at, value in enumerate(generic.inputs) if at != number]
     maps = [map_ for at, map_ in enumerate(generic.input_maps) if at != number]
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(operands), 1])
-    attributes["indexing_maps"] = ir.ArrayAttr.get(
-        [ir.AffineMapAttr.get(map_) for map_ in (*maps, generic.output_maps[0])]
-    )
+    maps = [ir.AffineMapAttr.get(map_) for map_ in (*maps, generic.output_maps[0])]
     with ir.InsertionPoint(op), op.location:
-        new = ir.Operation.create(
-            "linalg.generic",
-            results=[op.results[0].type],
-            operands=[*operands, generic.inputs[number]],
-            attributes=attributes,
-            regions=1,
-        )
+        new = remade(
+            op, [op.results[0].type], [*operands, generic.inputs[number]], regions=1,
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 1]),
+            indexing_maps=ir.ArrayAttr.get(maps),
+        )  # fmt: skip
     body.append_to(new.regions[0])
     op.results[0].replace_all_uses_with(new.result)
     op.erase()

@@ -19,8 +19,10 @@ import math
 from collections.abc import Callable, Mapping
 
 from lamina.dialects.vendors import arith, ir, memref, vector
+from lamina.passes.copies import copied
 from lamina.passes.linalg.interleaving import Interleaving, emit_interleaved
 from lamina.passes.linalg.structure import Generic
+from lamina.passes.linalg.vector_body import on_vectors
 from lamina.passes.loops import for_steps, if_else, index
 from lamina.passes.memref.place_temporaries import element_bytes
 
@@ -209,32 +211,14 @@ def _turn(
 
 def _computed(generic: Generic, value: ir.Value) -> ir.Value:
     """What the body makes of an element, or of a vector of them."""
-    now = {generic.body.arguments[0]: value}
-    shape = value.type.shape if isinstance(value.type, ir.VectorType) else None
-
-    def wide(type_: ir.Type) -> ir.Type:
-        return type_ if shape is None else ir.VectorType.get(shape, type_)
-
-    def given(operand: ir.Value) -> ir.Value:
-        if operand not in now:
-            now[operand] = (
-                operand
-                if shape is None
-                else vector.BroadcastOp(wide(operand.type), operand).result
-            )
-        return now[operand]
-
+    known = {generic.body.arguments[0]: value}
+    if isinstance(value.type, ir.VectorType):
+        (result,) = on_vectors(generic.body, known, value.type.shape[0])
+        return result
     *computing, end = (op.operation for op in generic.body.operations)
     for op in computing:
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        if op.name == "arith.constant":
-            made = ir.Operation.create(op.name, [op.results[0].type], [], attributes).result
-            now[op.results[0]] = made if shape is None else vector.BroadcastOp(wide(made.type), made).result
-            continue
-        operands = [given(operand) for operand in op.operands]
-        result = ir.Operation.create(op.name, [wide(op.results[0].type)], operands, attributes)
-        now[op.results[0]] = result.result
-    return given(end.operands[0])
+        copied(op, known)
+    return known.get(end.operands[0], end.operands[0])
 
 
 def _turned(rows: list[ir.Value], width: int) -> list[ir.Value]:

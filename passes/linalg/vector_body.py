@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamina.dialects.vendors import ir, vector
+from lamina.passes.copies import remade
 from lamina.passes.memref.plain_loop import has_vectors
 
 
@@ -37,12 +38,10 @@ def on_vectors(
 
     *computing, end = (op.operation for op in body.operations)
     for op in computing:
-        attributes = {name: op.attributes[name] for name in op.attributes}
+        of = op.results[0].type
         if op.name == "arith.constant":
-            of = op.results[0].type
-            now[op.results[0]] = ir.Operation.create(op.name, [of], [], attributes).result
+            now[op.results[0]] = remade(op, [of], []).result
             continue
         operands = [vector_of(operand) for operand in op.operands]
-        made = ir.Operation.create(op.name, [wide(op.results[0].type)], operands, attributes)
-        now[op.results[0]] = made.result
+        now[op.results[0]] = remade(op, [wide(of)], operands).result
     return [vector_of(value) for value in end.operands]

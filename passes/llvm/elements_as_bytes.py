@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 
 
@@ -48,7 +49,7 @@ def _in_memory(type_: ir.Type) -> ir.Type | None:
 
 def _load(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
-        loaded = _like(op, [wide], list(op.operands))
+        loaded = remade(op, [wide], list(op.operands))
         value = ir.Operation.create("llvm.trunc", [op.results[0].type], [loaded.result]).result
     op.results[0].replace_all_uses_with(value)
     op.erase()
@@ -57,10 +58,5 @@ def _load(op: ir.Operation, wide: ir.Type) -> None:
 def _store(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
         value = ir.Operation.create("llvm.zext", [wide], [op.operands[0]]).result
-        _like(op, [], [value, op.operands[1]])
+        remade(op, [], [value, op.operands[1]])
     op.erase()
-
-
-def _like(op: ir.Operation, results: list[ir.Type], operands: list[ir.Value]) -> ir.Operation:
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    return ir.Operation.create(op.name, results, operands, attributes)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.math.small_floats import F16, FORMATS, SmallFormat, decode, encode
 from lamina.passes.math.terms import Lane, Term
 
@@ -85,8 +86,7 @@ def _in_f32(op: ir.Operation, native: tuple[str, ...]) -> ir.Value:
     of = op.results[0].type
     is_small = _format_of(of) is not None
     through = _with_element(of, ir.F32Type.get()) if is_small else of
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    value = ir.Operation.create(op.name, [through], operands, attributes).result
+    value = remade(op, [through], operands).result
     return _convert_float(Term.of(value), of, native) if is_small else value
 
 

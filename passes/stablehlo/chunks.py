@@ -12,6 +12,7 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import CHEAP, computes_elements, defining, splat_of
 
 _LENGTHS = range(8192, 511, -16)  # of a chunk: whole vectors, read again from the first cache or the second
@@ -103,9 +104,7 @@ def _reshaped(value: ir.Value, shape: list[int]) -> ir.Value | None:
             new = hlo.full(splat, shape, dtype_of(value.type))
         elif op is not None and op in members:
             of = ir.RankedTensorType.get(shape, value.type.element_type)
-            attributes = {name: op.attributes[name] for name in op.attributes}
-            operands = [build(operand) for operand in op.operands]
-            new = ir.Operation.create(op.name, [of], operands, attributes).result
+            new = remade(op, [of], [build(operand) for operand in op.operands]).result
         else:
             new = hlo.reshape(value, shape)
         made[value] = new

@@ -26,6 +26,7 @@ from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, is_pure, is_unused
 from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.seams import Cuts, cuts_of, joined
@@ -119,12 +120,7 @@ class _Parts:
             self._part(operand, box) if list(operand.type.shape) == list(of.shape) else operand
             for operand in op.operands
         ]
-        return ir.Operation.create(
-            op.name,
-            results=[ir.RankedTensorType.get(_sizes(box), of.element_type)],
-            operands=operands,
-            attributes={name: op.attributes[name] for name in op.attributes},
-        ).result
+        return remade(op, [ir.RankedTensorType.get(_sizes(box), of.element_type)], operands).result
 
     def _constant(self, op: ir.Operation, box: Box) -> ir.Value:
         array = array_of(op)

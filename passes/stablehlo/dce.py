@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo import dce_functions
 from lamina.passes.stablehlo.facts import is_droppable, is_unused
 
@@ -151,15 +152,9 @@ def _shrink_terminator(block: ir.Block, live: list[bool]) -> None:
 
 def _rebuilt(op: ir.Operation, operands: list[ir.Value], live: list[bool]) -> ir.Operation:
     """The op with fewer results and the regions of the old one, which it replaces."""
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    types = [result.type for result, keep in zip(op.results, live) if keep]
     with ir.InsertionPoint(op), op.location:
-        new = ir.Operation.create(
-            op.name,
-            results=[result.type for result, keep in zip(op.results, live) if keep],
-            operands=operands,
-            attributes=attributes,
-            regions=len(op.regions),
-        )
+        new = remade(op, types, operands, regions=len(op.regions))
     for old_region, new_region in zip(op.regions, new.regions):
         old_region.blocks[0].append_to(new_region)
     kept = [result for result, keep in zip(op.results, live) if keep]

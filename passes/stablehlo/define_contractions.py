@@ -21,6 +21,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 
 _WIDE = ("f32", "f64")
@@ -54,12 +55,7 @@ class DefineContractions(Pass):
                     else hlo.convert(operand, accumulator)
                     for operand in op.operands
                 ]
-                computed = ir.Operation.create(
-                    op.name,
-                    results=[wide],
-                    operands=operands,
-                    attributes={name: op.attributes[name] for name in op.attributes},
-                ).result
+                computed = remade(op, [wide], operands).result
                 if element != wide.element_type:
                     computed = hlo.convert(computed, dtype_of(result.type))
             result.replace_all_uses_with(computed)
@@ -71,12 +67,7 @@ class DefineContractions(Pass):
         narrow = dtype_of(result.type)
         wide = tensor_type(result.type.shape, np.uint32 if narrow == np.uint8 else np.int32)
         with ir.InsertionPoint(op), op.location:
-            computed = ir.Operation.create(
-                op.name,
-                results=[wide],
-                operands=list(op.operands),
-                attributes={name: op.attributes[name] for name in op.attributes},
-            ).result
+            computed = remade(op, [wide], list(op.operands)).result
             result.replace_all_uses_with(hlo.convert(computed, narrow))
         op.erase()
         self.count("widened")
@@ -93,12 +84,7 @@ class DefineContractions(Pass):
             return hlo.bitcast_convert(x, x.type.shape, dtype_of(wanted))
 
         with ir.InsertionPoint(op), op.location:
-            computed = ir.Operation.create(
-                op.name,
-                results=[wanted],
-                operands=[as_signed(x) for x in op.operands],
-                attributes={name: op.attributes[name] for name in op.attributes},
-            ).result
+            computed = remade(op, [wanted], [as_signed(x) for x in op.operands]).result
             result.replace_all_uses_with(hlo.bitcast_convert(computed, shape, unsigned))
         op.erase()
         self.count("made signed")

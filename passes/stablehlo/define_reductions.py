@@ -20,6 +20,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import reducer_of
 from lamina.passes.stablehlo.scan_order import Scan
@@ -73,10 +74,8 @@ def _widen(op: ir.Operation) -> None:
         operands = [hlo.convert(value, wide) for value in op.operands]
         scalar = ir.RankedTensorType.get([], ir.F32Type.get())
         shape = ir.RankedTensorType(op.results[0].type).shape
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        widened = ir.Operation.create(
-            op.name, [ir.RankedTensorType.get(shape, ir.F32Type.get())], operands, attributes, regions=1
-        )
+        of = ir.RankedTensorType.get(shape, ir.F32Type.get())
+        widened = remade(op, [of], operands, regions=1)
         body = widened.regions[0].blocks.append(scalar, scalar)
         combiner = op.regions[0].blocks[0].operations[0].operation
         with ir.InsertionPoint(body):

@@ -8,6 +8,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.copies import remade
 from lamina.passes.loops import cast, extract, index, scalar_tensor
 from lamina.passes.stablehlo.facts import CONSTANT, ints
 
@@ -67,10 +68,7 @@ def _tensor_at(
             _tensor_at(v, at if v.type.shape else (), known if v.type.shape else {}, load, stored)
             for v in op.operands
         ]
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        found = ir.Operation.create(
-            op.name, results=[none], operands=operands, attributes=attributes
-        ).result
+        found = remade(op, [none], operands).result
     known[value] = found
     return found
 

@@ -27,6 +27,7 @@ from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
@@ -251,10 +252,7 @@ def _make_slice(
             _slice(x, dimension, index, made) if x.type.shape else x for x in op.operands
         ]
         type_ = ir.RankedTensorType.get(rest, value.type.element_type)
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        return ir.Operation.create(
-            op.name, results=[type_], operands=operands, attributes=attributes
-        ).result
+        return remade(op, [type_], operands).result
     if op is not None and op.name == _BROADCAST:
         source = op.operands[0]
         dims = ints(op, "broadcast_dimensions")

@@ -24,6 +24,7 @@ from math import prod
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.convolution_numbers import ConvolutionNumbers
 from lamina.passes.stablehlo.facts import size_of
@@ -90,9 +91,7 @@ def _laid_out(op: ir.Operation, numbers: ConvolutionNumbers) -> ir.Value:
         [shape[numbers.out[d]] for d in orders[2]], op.result.type.element_type
     )
     places = [[order.index(d) for d in range(len(order))] for order in orders]
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    attributes["dimension_numbers"] = hlo.convolution_dimensions(*places)
-    laid_out = ir.Operation.create(
-        _CONVOLUTION, results=[type_], operands=operands, attributes=attributes
+    laid_out = remade(
+        op, [type_], operands, dimension_numbers=hlo.convolution_dimensions(*places)
     ).result
     return hlo.transpose(laid_out, [places[2][numbers.out.index(d)] for d in range(len(shape))])

@@ -22,6 +22,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     computes_elements,
@@ -86,15 +87,8 @@ class PlacePicks(Pass):
                     if list(op.operands[0].type.shape) == shape and dims == sorted(dims):
                         return op.operands[0]
                     return hlo.broadcast_in_dim(op.operands[0], shape, dims)
-                attributes = {name: op.attributes[name] for name in op.attributes}
-                operands = [pick(operand) for operand in op.operands]
-                return ir.Operation.create(
-                    op.name, results=[of], operands=operands, attributes=attributes
-                ).result
-            attributes = {name: gather.attributes[name] for name in gather.attributes}
-            return ir.Operation.create(
-                gather.name, [of], [value, gather.operands[1]], attributes=attributes
-            ).result
+                return remade(op, [of], [pick(operand) for operand in op.operands]).result
+            return remade(gather, [of], [value, gather.operands[1]]).result
 
         return pick(value)
 

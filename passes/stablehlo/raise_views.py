@@ -23,6 +23,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
@@ -76,14 +77,9 @@ class RaiseViews(Pass):
         shape = view.result.type.shape
         for op in members:  # operands before users
             of = ir.RankedTensorType.get(shape, op.results[0].type.element_type)
-            attributes = {name: op.attributes[name] for name in op.attributes}
+            operands = [now.get(value, value) for value in op.operands]
             with ir.InsertionPoint(view), op.location:
-                now[op.results[0]] = ir.Operation.create(
-                    op.name,
-                    results=[of],
-                    operands=[now.get(value, value) for value in op.operands],
-                    attributes=attributes,
-                ).result
+                now[op.results[0]] = remade(op, [of], operands).result
         view.result.replace_all_uses_with(now[view.operands[0]])
         for op in (view, *reversed(members)):
             op.erase()

@@ -27,7 +27,7 @@ from lamina.dialects.constants import is_splat
 from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.copies import copied
+from lamina.passes.copies import copied, remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
@@ -203,23 +203,21 @@ def _turned(op: ir.Operation, order: list[int], known: dict[ir.Value, ir.Value])
     """A copy of an op with the dimensions of its result in this order."""
     with op.location:
         of = op.results[0].type
-        attributes = {name: op.attributes[name] for name in op.attributes}
         shape = [of.shape[d] for d in order]
         if op.name == CONSTANT:
             known[op.results[0]] = hlo.full(splat_of(op.results[0]), shape, dtype_of(of))
             return
-        turned = ir.RankedTensorType.get(shape, of.element_type)
+        if op.name == _IOTA:
+            dimension = order.index(op.attributes["iota_dimension"].value)
+            known[op.results[0]] = hlo.iota(shape, dtype_of(of), dimension)
+            return
+        changed = {}
         if op.name == _BROADCAST:
             dims = [order.index(d) for d in ints(op, "broadcast_dimensions")]
-            attributes["broadcast_dimensions"] = ir.DenseI64ArrayAttr.get(dims)
-        elif op.name == _IOTA:
-            dimension = order.index(attributes["iota_dimension"].value)
-            attributes["iota_dimension"] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64), dimension
-            )
+            changed["broadcast_dimensions"] = ir.DenseI64ArrayAttr.get(dims)
         operands = [known.get(value, value) for value in op.operands]
-        made = ir.Operation.create(op.name, results=[turned], operands=operands, attributes=attributes)
-        known[op.results[0]] = made.result
+        turned = ir.RankedTensorType.get(shape, of.element_type)
+        known[op.results[0]] = remade(op, [turned], operands, **changed).result
 
 
 def _needs(user: ir.Operation, owners: set[ir.Operation]) -> bool:

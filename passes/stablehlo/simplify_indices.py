@@ -13,6 +13,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
@@ -169,11 +170,8 @@ def _gather_by_reshaped(op: ir.Operation) -> ir.Value | None:
         [kept.index(d) for d in batch], list(numbers.start_index_map), kept.index(vector),
     )  # fmt: skip
     indices = hlo.reshape(op.operands[1], [shape[d] for d in kept])
-    attributes = {name: op.attributes[name] for name in op.attributes}
     of = ir.RankedTensorType.get([shape[d] for d in kept[:-1]], op.results[0].type.element_type)
-    picked = ir.Operation.create(
-        op.name, [of], [op.operands[0], indices], attributes | {"dimension_numbers": new}
-    )
+    picked = remade(op, [of], [op.operands[0], indices], dimension_numbers=new)
     return hlo.reshape(picked.result, shape_of(op.results[0].type))
 
 

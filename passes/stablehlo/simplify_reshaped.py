@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
+from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, ints, splat_of
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
@@ -34,9 +35,7 @@ def _of_reshapes(op: ir.Operation) -> ir.Value | None:
                 return None
     operands = [_before_reshape(value, source) for value in op.operands]
     of = ir.RankedTensorType.get(source, op.results[0].type.element_type)
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    moved = ir.Operation.create(op.name, results=[of], operands=operands, attributes=attributes)
-    return hlo.reshape(moved.result, op.results[0].type.shape)
+    return hlo.reshape(remade(op, [of], operands).result, op.results[0].type.shape)
 
 
 def _source_shape(op: ir.Operation) -> list[int] | None:
