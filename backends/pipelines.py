@@ -358,6 +358,7 @@ CUDA_KERNEL_LLVM = (
     *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in _SCALARS),
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
     "arith-expand",
+    "gpu-avoid-calls",  # once all divisions are there
     *_LLVM_FUNCTIONS,
     "convert-arith-to-llvm",
     "convert-index-to-llvm",

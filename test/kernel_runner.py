@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,20 +78,21 @@ def kernel(text: str) -> Kernel:
             [(shape_of(t), dtype_of(t)) for t in type_.inputs],
             [(shape_of(t), dtype_of(t)) for t in type_.results],
             updates,
-            _link(made),
+            link(made.object, made.symbol, made.imports),
         )
 
 
-def _link(made: KernelObject) -> Any:
+def link(code: bytes, symbol: str, imports: Iterable[str] = ()) -> Any:
+    """An object of machine code, loaded; the address of its symbol is its item of that name."""
     global _jit
     if _jit is None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
         _jit = llvm.create_lljit_compiler(machine)
-    builder = llvm.JITLibraryBuilder().add_object_img(made.object).export_symbol(made.symbol)
-    for symbol in made.imports:
-        builder.import_symbol(*_import(symbol))
+    builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
+    for name in imports:
+        builder.import_symbol(*_import(name))
     return builder.link(_jit, f"kernel{next(_names)}")
 
 

@@ -1,4 +1,4 @@
-"""What the emulator knows of `llvm.inline_asm`: instructions that no op stands for."""
+"""What the emulator knows of `llvm.inline_asm` and `llvm.call_intrinsic`: instructions that no op stands for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import simt_hopper
 import simt_wgmma
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ex2.approx.ftz.f32": np.exp2,
-    "rcp.approx.ftz.f32": lambda x: 1 / x,
+    "llvm.nvvm.ex2.approx.ftz.f": np.exp2,
+    "llvm.nvvm.rcp.approx.ftz.f": lambda x: 1 / x,
 }
 _PRODUCT = re.compile(
     r"\{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n(\d+)k16.f32.(b?f16).(b?f16) "
@@ -24,10 +24,6 @@ _PRODUCT = re.compile(
 def assembly(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`llvm.inline_asm`. What it gives of several operands is a list of those."""
     text = op.attributes["asm_string"].value
-    function = _FUNCTIONS.get(text.split(" ")[0])
-    if function is not None:
-        assert text.endswith(" $0, $1;")
-        return [np.asarray(function(np.asarray(operands[0])), np.float32)]
     if not mask.any():
         return [operands]
     if found := _PRODUCT.fullmatch(text):
@@ -46,4 +42,10 @@ def assembly(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
     return [operands]
 
 
-OPS: dict[str, Callable[..., list[Any]]] = {"llvm.inline_asm": assembly}
+def intrinsic(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
+    """`llvm.call_intrinsic`, of functions of f32."""
+    function = _FUNCTIONS[op.attributes["intrin"].value]
+    return [np.asarray(function(np.asarray(operands[0])), np.float32)]
+
+
+OPS: dict[str, Callable[..., list[Any]]] = {"llvm.inline_asm": assembly, "llvm.call_intrinsic": intrinsic}

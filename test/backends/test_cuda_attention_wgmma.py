@@ -166,7 +166,7 @@ def test_products_overlap() -> None:
     kernel, target = kernel_of(_program("long"))[1], _program("long").target
     (used,) = kernel.cubin(target)[1].values()
     assert not used.serialized
-    ptx = re.sub(r"rcp.approx.ftz.f32 (%\w+), (%\w+);", r"div.rn.f32 \1, \2, \2;", kernel.ptx)
+    ptx = re.sub(r"rcp.approx.ftz.f32\s+(%\w+), (%\w+);", r"div.rn.f32 \1, \2, \2;", kernel.ptx)
     (used,) = assemble(ptx, "sm_90a").kernels.values()
     assert used.serialized
 

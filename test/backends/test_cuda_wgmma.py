@@ -327,6 +327,20 @@ def _of(*shape: int, dtype: Any = _BF16) -> Any:
     return lamina.ShapeDtypeStruct(shape, dtype)
 
 
+@pytest.mark.parametrize("function", [
+    jnp.sqrt, lambda y: jnp.arctan2(y, 3), lambda y: (y.astype(jnp.float16) / 3 / y).astype(jnp.float32),
+])  # fmt: skip
+def test_nothing_after_products_makes_them_wait(function: Callable) -> None:
+    """As a call of a function would, which divisions and roots are to the assembler."""
+    x = _of(40, 100, dtype=_F32)
+    with small_tiles():
+        program = Program(lambda x, w: function(tf32(x, w.T)), x, x)
+    (kernel,) = program.kernels.values()
+    assert "wgmma.mma_async" in kernel.ptx
+    (resources,) = kernel.cubin(program.target)[1].values()
+    assert not resources.serialized and not resources.spill_stores
+
+
 @pytest.mark.parametrize("function, arrays, arch, wanted", [
     (jnp.matmul, (_of(8192, 8192),) * 2, "sm_90a", "wgmma.bf16 128x256x64"),
     (jnp.matmul, (_of(8192, 8192),) * 2, "sm_90", "mma.bf16"),

@@ -23,7 +23,7 @@
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: gpu.shuffle
-// CHECK: "ex2.approx.ftz.f32 $0, $1;"
+// CHECK: "llvm.nvvm.ex2.approx.ftz.f"
 // CHECK: scf.for
 // CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK-COUNT-8: nvvm.wgmma.mma_async
@@ -38,11 +38,11 @@
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[K]],
 // CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}%[[V]],
-// CHECK: "ex2.approx.ftz.f32 $0, $1;"
+// CHECK: "llvm.nvvm.ex2.approx.ftz.f"
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: arith.truncf {{.*}} : f32 to bf16
-// CHECK: "rcp.approx.ftz.f32 $0, $1;"
+// CHECK: "llvm.nvvm.rcp.approx.ftz.f"
 // CHECK: memref.store {{.*}} : memref<2x1024x128xbf16>
 // OTHER: gpu.func @heads_0
 // OTHER-SAME: lamina.tiling = "mma.bf16 64x64"
