@@ -198,6 +198,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
     "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
+    "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-pad-in-parts",  # after what packs its factors anyway
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",

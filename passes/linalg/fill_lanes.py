@@ -20,9 +20,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.base import Pass
+from lamina.passes.linalg.dense_access import flat, place_in
 from lamina.passes.linalg.flat_space import FlatSpace, Operand, read_space
 from lamina.passes.linalg.lane_windows import Window, Windows
 from lamina.passes.linalg.narrow_products import erase_unread
@@ -91,7 +91,7 @@ class _Emitter:
 
     def __init__(self, space: FlatSpace, options: FillLanes) -> None:
         self._space, self._options = space, options
-        self._flat = {buffer: _flat(buffer) for buffer in space.buffers}
+        self._flat = {buffer: flat(buffer) for buffer in space.buffers}
         self._windows: dict[Operand, Windows] = {}
 
     def emit(self) -> None:
@@ -111,7 +111,7 @@ class _Emitter:
             first = arith.MinSIOp(first, last).result
         at = [*outer, first]
         self._windows = {
-            operand: Windows(self._flat[operand.buffer], _place(operand, at))
+            operand: Windows(self._flat[operand.buffer], place_in(operand.offset, operand.around, at))
             for operand in space.operands
         }
         for number in range(space.vectors):
@@ -169,19 +169,3 @@ class _Emitter:
         start = number * space.lanes
         at = add(windows.base, index(start)) if start else windows.base
         vector.StoreOp(value, windows.buffer, [at])
-
-
-def _flat(buffer: ir.Value) -> ir.Value:
-    """A dense buffer as one row."""
-    type_ = ir.MemRefType(buffer.type)
-    return reshaped(buffer, ir.MemRefType.get([math.prod(type_.shape)], type_.element_type))
-
-
-def _place(operand: Operand, at: list[ir.Value]) -> ir.Value:
-    """Where a block begins in a flat buffer."""
-    place = index(operand.offset) if operand.offset else None
-    for position, stride in zip(at, operand.around, strict=True):
-        if stride:
-            step = position if stride == 1 else arith.MulIOp(position, index(stride)).result
-            place = step if place is None else add(place, step)
-    return index(0) if place is None else place

@@ -11,16 +11,14 @@ import numpy as np
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.contraction import read_contraction
+from lamina.passes.linalg.dense_access import DenseAccess, dense_access
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.lane_windows import Window, window
 from lamina.passes.linalg.narrow_products import widened_before
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     Generic,
-    has_constant,
     is_buffer,
-    is_linear,
-    root_buffer,
     sole_fill,
     stride_along,
 )
@@ -93,16 +91,6 @@ class FlatSpace:
         return [op for op in (after, self.generic.op, self.fill) if op is not None]
 
 
-@dataclass(frozen=True)
-class _Access:
-    """A dense buffer, and the distance of elements along each dimension of the op."""
-
-    buffer: ir.Value
-    offset: int
-    strides: tuple[int, ...]
-    size: int
-
-
 def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
     """How to do an op so; None where it can't be or doesn't pay."""
     if len(generic.outputs) != 1 or 0 in generic.extents or not can_be_on_vectors(generic.body):
@@ -126,10 +114,10 @@ def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
         before = widened_before(generic, factor, last)
         if before is not None and before.widening is not None:
             read[number], widened[number] = before.factor, before.widening
-    inputs = [_access(f.buffer, _strides(generic.rank, f.buffer, f.map), f.map) for f in read]
+    inputs = [dense_access(f.buffer, _strides(generic.rank, f.buffer, f.map), f.map) for f in read]
     value, map_ = generic.outputs[0], generic.output_maps[0]
-    output = _access(value, _strides(generic.rank, value, map_), map_)
-    after: list[_Access | None] = []
+    output = dense_access(value, _strides(generic.rank, value, map_), map_)
+    after: list[DenseAccess | None] = []
     if epilogue is not None:
         *after, output = _accesses_after(generic, epilogue)
         if len(epilogue.generic.outputs) != 1 or list(epilogue.generic.body.arguments[-1].uses):
@@ -153,7 +141,7 @@ def _strides(rank: int, value: ir.Value, map_: ir.AffineMap) -> list[int]:
     return [stride_along(value, map_, d) for d in range(rank)] if is_buffer(value) else []
 
 
-def _accesses_after(generic: Generic, epilogue: Epilogue) -> list[_Access | None]:
+def _accesses_after(generic: Generic, epilogue: Epilogue) -> list[DenseAccess | None]:
     """Those of an epilogue, by the dimensions of what is in front of it."""
     after = epilogue.generic
     found = []
@@ -165,32 +153,8 @@ def _accesses_after(generic: Generic, epilogue: Epilogue) -> list[_Access | None
             stride_along(value, map_, own[d]) if d in own and is_buffer(value) else 0
             for d in range(generic.rank)
         ]
-        found.append(_access(value, strides, map_))
+        found.append(dense_access(value, strides, map_))
     return found
-
-
-def _access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) -> _Access | None:
-    """None for a scalar, or for what is not part of a dense buffer at a known place."""
-    if not is_buffer(value):
-        return None
-    root = root_buffer(value)
-    whole, part = ir.MemRefType(root.type), ir.MemRefType(value.type)
-    element = whole.element_type
-    width = getattr(element, "width", 0)
-    if isinstance(element, ir.ComplexType) or width < 8 or element != part.element_type:
-        return None
-    steps, start = whole.get_strides_and_offset()
-    dense = [math.prod(whole.shape[n + 1 :]) for n in range(len(whole.shape))]
-    part_steps, offset = part.get_strides_and_offset()
-    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-    if list(steps) != dense or start != 0 or dynamic in (offset, *part_steps):
-        return None
-    for expression, step in zip(map_.results, part_steps, strict=True):
-        if isinstance(expression, ir.AffineConstantExpr):
-            offset += ir.AffineConstantExpr(expression).value * step
-        elif has_constant(expression) or not is_linear(expression):
-            return None
-    return _Access(root, offset, tuple(strides), math.prod(whole.shape))
 
 
 class _Blocks:
@@ -199,9 +163,9 @@ class _Blocks:
     def __init__(
         self,
         generic: Generic,
-        inputs: Sequence[_Access | None],
-        after: Sequence[_Access | None],
-        output: _Access,
+        inputs: Sequence[DenseAccess | None],
+        after: Sequence[DenseAccess | None],
+        output: DenseAccess,
         vector_bits: int,
     ) -> None:
         self._generic = generic
@@ -282,7 +246,7 @@ class _Blocks:
         reduced = list(itertools.product(*(range(extents[d]) for d in self._reduced)))
         around = [group[-1] for group in outer] + [batch[-1]]
 
-        def operand(access: _Access | None, is_after: bool = False) -> Operand | None:
+        def operand(access: DenseAccess | None, is_after: bool = False) -> Operand | None:
             if access is None:
                 return None
             lane = lane_of[access]

@@ -54,6 +54,8 @@ def start_of_part(op: Seen, number: int) -> object:
     if op.name == "stablehlo.pad":
         return ("stablehlo.pad", *ints(op.op, "edge_padding_low")) if number == 0 else None
     dim = ir.IntegerAttr(op.op.attributes["dimension"]).value
+    if dim == len(op.shape or ()) - 1 and op.operands[number].shape[dim] == 1:
+        return (op.name, dim, "column")  # is at the same place in all
     return (op.name, dim, sum(operand.shape[dim] for operand in op.operands[:number]))
 
 

@@ -48,12 +48,25 @@ def columns_turned(xp, x):
     return xp.concatenate([x.T, x.T[:, ::-1]], 1) + xp.pad(x.T, ((0, 0), (x.shape[0], 0)))
 
 
+def crossed(xp, x, y):
+    return xp.cross(x, y) + y
+
+
+def columns_of_different_origin(xp, x, y, z):
+    shared = x * y
+    whole = xp.stack([shared, z[..., 1] + shared, xp.broadcast_to(y[:1], x.shape)], -1)
+    return whole, xp.pad(z, ((0, 0), (0, 0), (1, 2))) * x[..., None]
+
+
 PROGRAMS = {
     "rolled both ways": (stencil, (33, 70)),
     "halves turned": (halves_turned, (5, 7, 34), (7, 34), (7, 34)),
     "padded": (padded, (40, 9)),
     "rows": (rows_and_more, (13, 11), (6, 11)),
     "columns": (columns_turned, (37, 19)),
+    "cross": (crossed, (101, 3), (101, 3)),
+    "few rows crossed": (crossed, (5, 3), (5, 3)),
+    "columns of different origin": (columns_of_different_origin, (3, 41), (41,), (3, 41, 2)),
 }
 DTYPES = ("float32", "int8", "uint32", "complex64", "float16", ml_dtypes.bfloat16)
 
@@ -67,7 +80,8 @@ def test_values(name, dtype):
         want = program(np, *args)
     got = lamina.jit(lambda *args: program(jnp, *args))(*args)
     is_exact = np.dtype(dtype).kind in "iu"
-    for mine, theirs in zip(got if name == "rows" else [got], want if name == "rows" else [want]):
+    are_two = isinstance(want, tuple)
+    for mine, theirs in zip(got if are_two else [got], want if are_two else [want]):
         if is_exact:
             np.testing.assert_array_equal(mine, theirs)
         else:
@@ -85,6 +99,8 @@ def test_one_kernel():
     assert kernels(lambda *args: halves_turned(jnp, *args), x, angles, angles) == ["loop"]
     for program in (lambda x: (x[1:] * x[:-1]).sum(), lambda x: (jnp.diff(x) ** 2).sum()):
         assert kernels(lamina.grad(program), jnp.ones(1000)) == ["loop"]
+    rows = jnp.ones((1000, 3))
+    assert kernels(lambda *args: crossed(jnp, *args), rows, rows) == ["loop"]
 
 
 def test_values_of_pads_and_empty_parts():
@@ -111,6 +127,13 @@ def test_a_donated_argument_is_read_before_it_is_overwritten():
     x = drawn("float32", 1000)
     rolled = lamina.jit(lambda x: jnp.roll(x, 3) * 2 + x, donate_argnums=0)
     np.testing.assert_allclose(rolled(jnp.array(x)), np.roll(x, 3) * 2 + x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", (160, 1003))
+def test_columns_of_a_donated_argument_are_read_before_they_are_overwritten(rows):
+    x, y = drawn("float32", rows, 3), drawn("float32", rows, 3)
+    turned = lamina.jit(lambda x, y: jnp.concatenate([x[:, 1:], x[:, :1]], 1) + y, donate_argnums=1)
+    np.testing.assert_allclose(turned(x, jnp.array(y)), np.roll(x, -1, 1) + y, rtol=1e-6)
 
 
 def test_in_the_steps_of_a_loop():

@@ -127,6 +127,20 @@ def concatenations(x, y):
     return jnp.concatenate([x * 2, y + 1]) * 3
 
 
+# CHECK-LABEL: TEST: columns
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: shufflevector <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096,3]", "f32[4096,3]")
+def columns(x, y):
+    return jnp.cross(x, y)
+
+
 # The seam leaves 511 elements of a row: their last ones are done one by one.
 # CHECK-LABEL: TEST: rolls
 # CHECK-NEXT: kernel loop

@@ -44,16 +44,30 @@ func.func @two(%a: tensor<5x10xi32>, %b: tensor<3x10xi32>) -> tensor<8x10xi32> {
 
 // -----
 
-// Zeros between elements are no boxes, and rows of two elements not worth a loop each.
+// Zeros between elements are no boxes, and rows of six elements not worth a loop each.
 // CHECK-LABEL: func.func @alone
 // CHECK: stablehlo.pad
 // CHECK: stablehlo.concatenate
 // CHECK-NOT: tensor.
-func.func @alone(%x: tensor<100xf32>, %y: tensor<50x2xf32>) -> (tensor<199xf32>, tensor<50x4xf32>) {
+func.func @alone(%x: tensor<100xf32>, %y: tensor<50x6xf32>) -> (tensor<199xf32>, tensor<50x12xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %p = stablehlo.pad %x, %z, low = [0], high = [0], interior = [1] : (tensor<100xf32>, tensor<f32>) -> tensor<199xf32>
-  %c = stablehlo.concatenate %y, %y, dim = 1 : (tensor<50x2xf32>, tensor<50x2xf32>) -> tensor<50x4xf32>
-  return %p, %c : tensor<199xf32>, tensor<50x4xf32>
+  %c = stablehlo.concatenate %y, %y, dim = 1 : (tensor<50x6xf32>, tensor<50x6xf32>) -> tensor<50x12xf32>
+  return %p, %c : tensor<199xf32>, tensor<50x12xf32>
+}
+
+// -----
+
+// A few columns side by side are parts of their own: vectors of each are dealt into rows later.
+// CHECK-LABEL: func.func @columns
+// CHECK: stablehlo.slice %arg0 [0:50, 0:1]
+// CHECK: tensor.insert_slice {{.*}}[0, 0] [50, 1]
+// CHECK: stablehlo.slice %arg0 [0:50, 1:2]
+// CHECK: tensor.insert_slice {{.*}}[0, 1] [50, 1]
+// CHECK: tensor.insert_slice %arg1 into {{.*}}[0, 2] [50, 1]
+func.func @columns(%x: tensor<50x2xf32>, %y: tensor<50x1xf32>) -> tensor<50x3xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<50x2xf32>, tensor<50x1xf32>) -> tensor<50x3xf32>
+  return %0 : tensor<50x3xf32>
 }
 
 // -----

@@ -1,0 +1,313 @@
+"""Compute arrays of a few columns in vectors of each, and deal these into rows as they are stored.
+
+    r[i, 0] = x[i, 1] * y[i]                 x0, x1 = columns of 16 rows of x, dealt from two vectors
+    r[i, 1] = x[i, 0] + y[i]          ->     r[16 rows] = the elements of x1 * y and x0 + y in turn
+
+where each op alone would load and store every second element, one by one. For bufferised element-wise
+`linalg.generic`s that follow each other over equal spaces and write all columns of an array, which a
+concatenation or pads along the last dimension do (`stablehlo-compute-parts`). A temporary that only
+they read stays in registers. Rows that don't fill vectors at the end are done together with those in
+front of them, once more.
+
+Leaves alone what vectors don't have, and ops that read what one of them overwrites elsewhere.
+
+example: test/passes/linalg/compute_columns.mlir
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir, vector
+from lamina.passes.base import Pass
+from lamina.passes.linalg.dense_access import DenseAccess, dense_access, flat, place_in
+from lamina.passes.linalg.interleaving import interleaved
+from lamina.passes.linalg.lane_windows import Windows, window
+from lamina.passes.linalg.parallel import split, total_cost
+from lamina.passes.linalg.structure import (
+    HARMLESS,
+    Generic,
+    is_buffer,
+    is_generic_on_buffers,
+    outputs_of,
+    read_generic,
+    stride_along,
+)
+from lamina.passes.linalg.vector_body import can_be_on_vectors, on_vectors
+from lamina.passes.loops import for_tasks, index
+
+_MOST_COLUMNS = 8
+_LEAST_LANES = 4
+
+
+@dataclass(frozen=True)
+class ComputeColumns(Pass):
+    """See the module's docstring."""
+
+    vector_bits: int = 512
+    parallel_cost: float = 30_000.0
+    task_cost: float = 10_000.0
+
+    def run(self, module: ir.Module) -> None:
+        for function in module.body.operations:
+            if function.operation.name != "func.func" or not function.regions[0].blocks:
+                continue
+            for ops in list(_neighbours(function.regions[0].blocks[0])):
+                columns = _read(ops, self.vector_bits)
+                if columns is not None:
+                    with ir.InsertionPoint(ops[-1]), ops[-1].location:
+                        _Emitter(columns, self).emit()
+                    _erase(ops)
+                    self.count("arrays of columns", len(columns.dealt))
+
+
+@dataclass(frozen=True)
+class _Member:
+    """An op by what its operands reach, along dimensions that are the same for all members."""
+
+    generic: Generic
+    inputs: tuple[DenseAccess | None, ...]
+    output: DenseAccess
+
+
+@dataclass(frozen=True)
+class _Columns:
+    members: tuple[_Member, ...]
+    outer: tuple[int, ...]
+    rows: int
+    lanes: int
+    dealt: dict[DenseAccess, tuple[DenseAccess, ...]]
+    """By the first column of an array all that lie side by side."""
+
+
+def _neighbours(block: ir.Block) -> Iterator[list[ir.Operation]]:
+    """Ops that nothing which touches memory stands between."""
+    together: list[ir.Operation] = []
+    for op in (inner.operation for inner in block.operations):
+        if is_generic_on_buffers(op):
+            together.append(op)
+        elif not op.name.startswith(HARMLESS):
+            if len(together) > 1:
+                yield together
+            together = []
+    if len(together) > 1:
+        yield together
+
+
+def _read(ops: Sequence[ir.Operation], vector_bits: int) -> _Columns | None:
+    """How to do these together; None if they can't be."""
+    generics = [read_generic(op) for op in ops]
+    sizes = {tuple(n for n in generic.extents if n != 1) for generic in generics}
+    if len(sizes) != 1 or not all(_is_elementwise(generic) for generic in generics):
+        return None
+    (extents,) = sizes
+    if 0 in extents or not extents:
+        return None
+    members = [_member(generic) for generic in generics]
+    if None in members:
+        return None
+    found = [member for member in members if member is not None]
+    groups = _groups(extents, [a for m in found for a in (*m.inputs, m.output) if a is not None])
+    *outer, rows = [math.prod(extents[d] for d in group) for group in groups]
+    last = [group[-1] for group in groups]
+    found = [_along(member, last) for member in found]
+    bits = [_width(argument.type) for generic in generics for argument in generic.body.arguments]
+    lanes = vector_bits // max(bits)
+    dealt = _dealt(found)
+    if rows < lanes or lanes < _LEAST_LANES or not dealt or not _are_apart(found, rows % lanes == 0):
+        return None
+    if not all(_within(a, outer, rows) for m in found for a in (*m.inputs, m.output) if a is not None):
+        return None
+    return _Columns(tuple(found), tuple(outer), rows, lanes, dealt)
+
+
+def _is_elementwise(generic: Generic) -> bool:
+    return (
+        len(generic.outputs) == 1
+        and not any(generic.reductions)
+        and not list(generic.body.arguments[-1].uses)
+        and can_be_on_vectors(generic.body)
+    )
+
+
+def _member(generic: Generic) -> _Member | None:
+    dims = [d for d, extent in enumerate(generic.extents) if extent != 1]
+
+    def reached(value: ir.Value, map_: ir.AffineMap) -> DenseAccess | None:
+        return dense_access(value, [stride_along(value, map_, d) for d in dims], map_)
+
+    values = zip(generic.inputs, generic.input_maps, strict=True)
+    inputs = tuple(reached(*given) if is_buffer(given[0]) else None for given in values)
+    output = reached(generic.outputs[0], generic.output_maps[0])
+    pairs = zip(inputs, generic.inputs, strict=True)
+    if output is None or any(access is None and is_buffer(value) for access, value in pairs):
+        return None
+    return _Member(generic, inputs, output)
+
+
+def _groups(extents: Sequence[int], accesses: Sequence[DenseAccess]) -> list[list[int]]:
+    """The dimensions, together where they are one to all."""
+    groups: list[list[int]] = []
+    for d in range(len(extents)):
+        if groups and all(
+            a.strides[groups[-1][-1]] == a.strides[d] * extents[d] for a in accesses
+        ):
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _along(member: _Member, dims: Sequence[int]) -> _Member:
+    def of(access: DenseAccess) -> DenseAccess:
+        strides = tuple(access.strides[d] for d in dims)
+        return DenseAccess(access.buffer, access.offset, strides, access.size)
+
+    inputs = tuple(None if access is None else of(access) for access in member.inputs)
+    return _Member(member.generic, inputs, of(member.output))
+
+
+def _width(element: ir.Type) -> int:
+    return getattr(element, "width", 64)
+
+
+def _dealt(members: Sequence[_Member]) -> dict[DenseAccess, tuple[DenseAccess, ...]]:
+    """The arrays of which all columns are written; none if something else is that is not side by
+    side."""
+    written = {member.output for member in members}
+    found: dict[DenseAccess, tuple[DenseAccess, ...]] = {}
+    for first in written:
+        count = first.strides[-1]
+        if count == 1 or first.offset % count:
+            continue
+        row = tuple(_moved(first, column) for column in range(count))
+        if not 1 < count <= _MOST_COLUMNS or not written.issuperset(row):
+            return {}
+        found[first] = row
+    columns = {access for row in found.values() for access in row}
+    return found if all(access in columns or access.strides[-1] == 1 for access in written) else {}
+
+
+def _moved(access: DenseAccess, by: int) -> DenseAccess:
+    return DenseAccess(access.buffer, access.offset + by, access.strides, access.size)
+
+
+def _are_apart(members: Sequence[_Member], once: bool) -> bool:
+    """Whether none reads what another writes for other rows; or for the same ones, which a row done
+    twice would find overwritten."""
+    written: dict[ir.Value, set[DenseAccess]] = {}
+    for member in members:
+        written.setdefault(member.output.buffer, set()).add(member.output)
+    made: set[DenseAccess] = set()
+    for member in members:
+        for access in member.inputs:
+            if access is None or access.buffer not in written or access in made:
+                continue
+            if not once or any(_row(other) != _row(access) for other in written[access.buffer]):
+                return False
+        if member.output in made:
+            return False
+        made.add(member.output)
+    return True
+
+
+def _row(access: DenseAccess) -> tuple[object, ...]:
+    """Equal for columns of the same rows."""
+    count = max(1, access.strides[-1])
+    return (access.offset // count, access.strides)
+
+
+def _within(access: DenseAccess, outer: Sequence[int], rows: int) -> bool:
+    """Whether whole rows lie in a buffer, and are few elements."""
+    step = access.strides[-1]
+    if not 0 <= step <= _MOST_COLUMNS or any(stride < 0 for stride in access.strides):
+        return False
+    first = access.offset - access.offset % max(1, step)
+    last = sum((n - 1) * stride for n, stride in zip(outer, access.strides, strict=False))
+    return first + last + max(1, step * rows) <= access.size
+
+
+def _is_own(buffer: ir.Value) -> bool:
+    """Whether a buffer is a temporary of the kernel's."""
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
+
+
+def _erase(ops: Sequence[ir.Operation]) -> None:
+    buffers = {outputs_of(op)[0] for op in ops}
+    for op in reversed(ops):
+        op.erase()
+    for buffer in buffers:
+        if _is_own(buffer) and not list(buffer.uses):
+            buffer.owner.erase()
+
+
+class _Emitter:
+    """Emits the loop over blocks of rows at the ambient place."""
+
+    def __init__(self, columns: _Columns, options: ComputeColumns) -> None:
+        self._columns, self._options = columns, options
+        accesses = [a for m in columns.members for a in (*m.inputs, m.output) if a is not None]
+        buffers = dict.fromkeys(a.buffer for a in accesses if not self._is_private(a.buffer))
+        self._flat = {buffer: flat(buffer) for buffer in buffers}
+        self._windows: dict[tuple[object, ...], Windows] = {}
+        self._made: dict[DenseAccess, ir.Value] = {}
+
+    def emit(self) -> None:
+        """Blocks of as many rows as vectors have lanes, the leading loops of them as tasks."""
+        columns = self._columns
+        counts = [*columns.outer, -(-columns.rows // columns.lanes)]
+        cost = sum(total_cost(member.generic) for member in columns.members)
+        tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
+        steps = [1] * len(columns.outer) + [columns.lanes]
+        for_tasks([*columns.outer, columns.rows], tasks, grain, self._block, steps=steps)
+
+    def _block(self, position: list[ir.Value]) -> None:
+        columns = self._columns
+        *outer, first = position
+        if columns.rows % columns.lanes:
+            first = arith.MinSIOp(first, index(columns.rows - columns.lanes)).result
+        at = [*outer, first]
+        for member in columns.members:
+            self._made[member.output] = self._result(member, at)
+        for row in columns.dealt.values():
+            vectors = interleaved([self._made[column] for column in row])
+            for number, value in enumerate(vectors):
+                self._store(value, _moved(row[0], number * columns.lanes), at)
+        for member in columns.members:
+            if member.output.strides[-1] == 1 and member.output.buffer in self._flat:
+                self._store(self._made[member.output], member.output, at)
+
+    def _result(self, member: _Member, at: Sequence[ir.Value]) -> ir.Value:
+        generic = member.generic
+        given = zip(member.inputs, generic.inputs, generic.body.arguments, strict=False)
+        known = {
+            argument: value if access is None else self._vector(access, at)
+            for access, value, argument in given
+        }
+        (result,) = on_vectors(generic.body, known, self._columns.lanes)
+        return result
+
+    def _vector(self, access: DenseAccess, at: Sequence[ir.Value]) -> ir.Value:
+        """A column of a block of rows."""
+        if access not in self._made:
+            step, lanes = access.strides[-1], self._columns.lanes
+            column = access.offset % max(1, step)
+            first = access.offset - column
+            key = (access.buffer, first, access.strides)
+            if key not in self._windows:
+                place = place_in(first, access.strides, at)
+                self._windows[key] = Windows(self._flat[access.buffer], place)
+            wanted = window([column + step * n for n in range(lanes)], (0, max(1, step * lanes)))
+            self._made[access] = self._windows[key].emit(wanted, lanes)
+        return self._made[access]
+
+    def _store(self, value: ir.Value, access: DenseAccess, at: Sequence[ir.Value]) -> None:
+        place = place_in(access.offset, access.strides, at)
+        vector.StoreOp(value, self._flat[access.buffer], [place])
+
+    def _is_private(self, buffer: ir.Value) -> bool:
+        """Whether a buffer is a temporary of one column that only these ops use."""
+        members = {member.generic.op for member in self._columns.members}
+        return _is_own(buffer) and all(use.owner.operation in members for use in buffer.uses)
