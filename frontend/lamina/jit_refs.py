@@ -13,7 +13,8 @@ from lamina.core import tree
 from lamina.core.refs import Ref, lifted, recording
 from lamina.core.source_info import current
 from lamina.core.trace import get_aval, is_array_like
-from lamina.jit_traces import JitOptions, trace_call
+from lamina.jit_options import JitOptions
+from lamina.jit_traces import trace_call
 
 _known: weakref.WeakKeyDictionary[Any, dict[Any, tuple[list[Ref], Any]]] = (
     weakref.WeakKeyDictionary()

@@ -1,10 +1,8 @@
-"""What jit remembers of a function: its options, and a trace for each kind of arguments."""
+"""What jit remembers of a function: a trace for each kind of arguments."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,32 +15,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.trace import Tracer, get_aval
 from lamina.interpreters.staging import trace_to_jaxpr
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class JitOptions:
-    """What the user told jit."""
-
-    fun: Callable[..., Any]
-    static_argnums: tuple[int, ...]
-    static_argnames: tuple[str, ...]
-    donate_argnums: tuple[int, ...]
-    donate_argnames: tuple[str, ...]
-    keep_unused: bool
-    inline: bool
-    in_shardings: Any = None
-    out_shardings: Any = None
-    device: Any = None
-    target: Any = None
-    settings: tuple[tuple[str, Any], ...] = ()  # compiler_options that are ours
-
-    @property
-    def name(self) -> str:
-        inner = inspect.unwrap(self.fun)
-        while isinstance(inner, functools.partial):
-            inner = inner.func
-        name = getattr(inner, "__name__", None) or type(inner).__name__
-        return "_lambda_" if name == "<lambda>" else name
+from lamina.jit_options import JitOptions
 
 
 @dataclasses.dataclass

@@ -1,0 +1,169 @@
+"""Calls of a jitted function that its fast path does not know: traced, compiled, placed, run."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+from lamina import config, programs, value_checks
+from lamina.array import Array
+from lamina.compiler_options import applied, refuse_nested
+from lamina.control_flow.jit_call import jit_p
+from lamina.core import refs, tree
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
+from lamina.core.trace import Tracer, is_evaluating
+from lamina.interpreters.staging import is_staging
+from lamina.jit_options import JitOptions
+from lamina.jit_traces import TracedCall, trace_call
+from lamina.key_array import KeyEntry
+from lamina.runtime import FastPathEntry
+from lamina.tracebacks import FilteredTracebacks
+
+
+def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call that the fast path does not know: tracing, new types, odd containers; and what
+    the fast path is to run for such calls from now on, None if they are to come here again."""
+    if config.disable_jit.value:
+        return options.fun(*args, **kwargs), None
+    if refs.alive:
+        from lamina.jit_refs import with_refs
+
+        with FilteredTracebacks():
+            call = with_refs(options, args, kwargs)
+            if call is not None:
+                return call(), None
+    if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
+        return _bind(options, args, kwargs), None
+    with FilteredTracebacks():
+        if options.in_shardings is not None:
+            args = _placed_arguments(options, args)
+        with FilteredTracebacks(tracing=True):
+            traced, leaves = trace_call(options, args, kwargs)
+        entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
+        constraints = _constraints(traced.closed.jaxpr)
+        if value_checks.active():
+            return value_checks.checked(options.name, entry, leaves, traced.closed), None
+    if config.profiling.value:
+        from lamina.profiler import timed_call
+
+        entry = functools.partial(timed_call, f"jit({options.name})", entry)
+    if (
+        any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
+        or constraints
+        or options.out_shardings is not None
+        or not isinstance(entry, (FastPathEntry, KeyEntry))
+    ):
+        return _call_placed(options, traced, entry, leaves, constraints), None
+    # Containers and leaves that the fast path can't read come through here on each call.
+    return entry(leaves), entry
+
+
+def _placed_arguments(options: JitOptions, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    from lamina.placement import put_arguments
+
+    dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+    placed = iter(put_arguments(dynamic, options.in_shardings, options.name))
+    return tuple(x if i in options.static_argnums else next(placed) for i, x in enumerate(args))
+
+
+def _constraints(jaxpr: Jaxpr) -> dict[int, Any]:
+    """The shardings of results that come straight from a with_sharding_constraint."""
+    found = {
+        e.outvars[0]: e.params["sharding"]
+        for e in jaxpr.eqns
+        if e.primitive.name == "sharding_constraint"
+    }
+    return {i: found[v] for i, v in enumerate(jaxpr.outvars) if found and v in found}  # type: ignore[index]
+
+
+def _call_placed(
+    options: JitOptions, traced: TracedCall, entry: Any, leaves: list[Any], constraints: Any
+) -> Any:
+    """A call with arguments or results that were placed on devices."""
+    from lamina import placement
+
+    names = traced.arg_names
+
+    def name_of(i: int) -> str:
+        return names[i] if i < len(names) else f"leaf {i}"
+
+    mesh = placement.common_devices(leaves, name_of, options.name)  # before anything is donated
+    placements = placement.by_shape(leaves)
+    out = placement.place_results(mesh, placements, entry(leaves))
+    if constraints:
+        flat, treedef = tree.flatten(out)
+        flat = [
+            placement.put(x, constraints[i]) if i in constraints else x for i, x in enumerate(flat)
+        ]
+        out = tree.unflatten(treedef, flat)
+    if options.out_shardings is not None:
+        out = placement.put_results(out, options.out_shardings)
+    return out
+
+
+def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[Any, Any]:
+    """The GPU that runs a call, None for the CPU, and what it is compiled for; arguments that belong
+    on a GPU are put there."""
+    from lamina import placement
+
+    device, target = options.device, options.target
+    if device is None and target is not None:
+        device = target.kind
+    gpu = placement.device_of(leaves) if device is None else placement.gpu_named(device)
+    if gpu is not None:
+        names = traced.arg_names
+        placement.settle(
+            leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", options.name
+        )
+    return gpu, target if target is not None and target.kind == "cuda" else None
+
+
+def _program(
+    options: JitOptions, traced: TracedCall, device: Any, target: Any
+) -> programs.Program:
+    key = (device, target, options.settings)
+    program = traced.programs.get(key)
+    if program is None:
+        with applied(options.settings):
+            program = traced.programs[key] = programs.compile_program(
+                traced.closed,
+                traced.name,
+                donated=traced.donated,
+                keep_unused=traced.keep_unused,
+                arg_names=traced.arg_names,
+                result_paths=traced.result_paths,
+                device=device,
+                target=target,
+            )
+    return program
+
+
+def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Within another transformation: an equation that calls the traced function."""
+    refuse_nested(options.settings, options.name)
+    traced, leaves = trace_call(options, args, kwargs)
+    consts = traced.closed.consts
+    if options.inline and is_staging():
+        outs = eval_jaxpr(traced.closed.jaxpr, consts, *leaves)
+    else:
+        outs = jit_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=_hoisted(traced),
+            name=options.name,
+            keep_unused=options.keep_unused,
+            donated_invars=(False,) * len(consts) + traced.donated,
+        )
+    return tree.unflatten(traced.out_tree, outs)
+
+
+_hoisted_memory: weakref.WeakKeyDictionary[Jaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()
+
+
+def _hoisted(traced: TracedCall) -> ClosedJaxpr:
+    found = _hoisted_memory.get(traced.closed.jaxpr)
+    if found is None:
+        found = close_jaxpr(convert_constvars(traced.closed.jaxpr))
+        _hoisted_memory[traced.closed.jaxpr] = found
+    return found

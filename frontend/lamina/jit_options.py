@@ -1,0 +1,175 @@
+"""What the user told jit, checked: which arguments are static or donated, and where it is to run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lamina.compiler_options import settings_of
+from lamina.control_flow.tracing import check_callable
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JitOptions:
+    """What the user told jit."""
+
+    fun: Callable[..., Any]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    keep_unused: bool
+    inline: bool
+    in_shardings: Any = None
+    out_shardings: Any = None
+    device: Any = None
+    target: Any = None
+    settings: tuple[tuple[str, Any], ...] = ()  # compiler_options that are ours
+
+    @property
+    def name(self) -> str:
+        inner = inspect.unwrap(self.fun)
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        name = getattr(inner, "__name__", None) or type(inner).__name__
+        return "_lambda_" if name == "<lambda>" else name
+
+
+def options_of(
+    fun: Callable[..., Any],
+    *,
+    static_argnums: int | Sequence[int] | None,
+    static_argnames: str | Sequence[str] | None,
+    donate_argnums: int | Sequence[int] | None,
+    donate_argnames: str | Sequence[str] | None,
+    keep_unused: bool,
+    inline: bool,
+    in_shardings: Any,
+    out_shardings: Any,
+    device: Any,
+    backend: str | None,
+    compiler_options: dict[str, Any] | None,
+    control_flow: str | None,
+    target: Any,
+) -> JitOptions:
+    """The options for arguments of jit, by their names there. Raises what jit's docstring says."""
+    _check_function(fun)
+    _check_device(device, backend, in_shardings, out_shardings)
+    settings = settings_of(compiler_options)
+    if device is not None and getattr(device, "platform", "cpu") == "cpu":
+        from lamina.sharding import SingleDeviceSharding
+
+        out_shardings = SingleDeviceSharding(device)
+    fun = _with_control_flow(fun, control_flow)
+    nums, names = _complete(fun, "static", static_argnums, static_argnames)
+    donate_nums, donate_names = _complete(fun, "donate", donate_argnums, donate_argnames)
+    if set(nums) & set(donate_nums) or set(names) & set(donate_names):
+        raise ValueError(
+            f"static arguments cannot be donated, but static_argnums={nums} and "
+            f"donate_argnums={donate_nums} intersect: a static value has no buffer."
+        )
+    return JitOptions(
+        fun,
+        nums,
+        names,
+        donate_nums,
+        donate_names,
+        keep_unused,
+        inline,
+        in_shardings,
+        out_shardings,
+        backend if device is None else device,
+        _target(target),
+        settings,
+    )
+
+
+def _check_function(fun: Any) -> None:
+    check_callable(fun)
+    for kind, found in (
+        ("generator", inspect.isgeneratorfunction(fun)),
+        ("coroutine", inspect.iscoroutinefunction(fun)),
+    ):
+        if found:
+            raise TypeError(f"Expected a function, got a {kind} function: {fun}")
+
+
+def _check_device(device: Any, backend: str | None, in_shardings: Any, out_shardings: Any) -> None:
+    if backend not in (None, "cpu", "cuda", "gpu"):
+        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'cuda'].")
+    if device is None:
+        return
+    if backend is not None:
+        raise ValueError("can't specify both a device and a backend for jit")
+    if in_shardings is not None or out_shardings is not None:
+        raise ValueError(
+            "If backend or device is specified on jit, then in_shardings and out_shardings "
+            "should not be specified."
+        )
+
+
+def _target(target: Any) -> Any:
+    """A Target, which may be given by its text."""
+    if not isinstance(target, str):
+        return target
+    from lamina.backends.target import Target
+
+    return Target.parse(target)
+
+
+def _with_control_flow(fun: Callable[..., Any], control_flow: str | None) -> Callable[..., Any]:
+    if control_flow not in (None, "lax", "python"):
+        raise ValueError(f'jit: control_flow is "python" or "lax" (None), got {control_flow!r}')
+    if control_flow != "python":
+        return fun
+    from lamina.python_control import autograph
+
+    return autograph(fun)
+
+
+def _complete(
+    fun: Callable[..., Any], what: str, nums: Any, names: Any
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the same arguments, each completed from the other."""
+    num_tuple = (nums,) if isinstance(nums, int) else tuple(nums or ())
+    name_tuple = (names,) if isinstance(names, str) else tuple(names or ())
+    if not num_tuple and not name_tuple:
+        return (), ()
+    for n in num_tuple:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"{what}_argnums must be integers, got {n!r}")
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return tuple(n for n in num_tuple), name_tuple
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    variable = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    count = len(positional)
+    resolved = []
+    for n in num_tuple:
+        if not variable and not -count <= n < count:
+            raise ValueError(
+                f"jitted function has {what}_argnums={num_tuple} but only accepts {count} positional "
+                "arguments."
+            )
+        resolved.append(n + count if n < 0 else n)
+    by_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    unknown = [n for n in name_tuple if n not in known]
+    if unknown and not by_keyword:
+        raise ValueError(
+            f"jitted function has invalid argnames {{{', '.join(map(repr, unknown))}}} in "
+            f"{what}_argnames. Function does not take these args."
+        )
+    all_names = dict.fromkeys(
+        [*name_tuple, *(positional[n] for n in resolved if n < count and positional[n] in known)]
+    )
+    all_nums = dict.fromkeys(
+        [*resolved, *(positional.index(n) for n in name_tuple if n in positional)]
+    )
+    return tuple(sorted(all_nums)), tuple(all_names)
