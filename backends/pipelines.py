@@ -192,6 +192,7 @@ KERNEL_BUFFERS = (
 
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
+    "linalg-recompute-cheap",
     "linalg-overwrite-operands",
     "linalg-merge-column-sums",
     *KERNEL_BUFFERS,

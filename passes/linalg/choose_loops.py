@@ -104,6 +104,7 @@ def _order(generic: Generic, in_tasks: bool) -> tuple[Loop, ...]:
     block = _COLUMN_BLOCK
     if in_tasks and not outer:  # the blocks are all the tasks there can be
         block = min(block, max(_LEAST_COLUMN_BLOCK, generic.extents[inner] // _COLUMN_TASKS))
+        block = -(-block // _LINE_BYTES) * _LINE_BYTES  # whole vectors of any type
         if reduces_plainly(generic, reduced, inner):
             block = _REGISTER_BYTES // dtype_of(generic.outputs[0].type).itemsize
     if generic.extents[inner] <= block:

@@ -16,6 +16,9 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 
+_LOADS = ("llvm.load", "llvm.intr.masked.load")
+_STORES = ("llvm.store", "llvm.intr.masked.store")
+
 
 @dataclass(frozen=True)
 class ElementsAsBytes(Pass):
@@ -29,8 +32,8 @@ class ElementsAsBytes(Pass):
                 wide_of[type_] = _in_memory(ir.TypeAttr(type_).value)
             if (wide := wide_of[type_]) is not None:
                 op.attributes["elem_type"] = ir.TypeAttr.get(wide)
-        for op in find_ops(module, "llvm.load", "llvm.store"):
-            is_load = op.name == "llvm.load"
+        for op in find_ops(module, *_LOADS, *_STORES):
+            is_load = op.name in _LOADS
             type_ = op.results[0].type if is_load else op.operands[0].type
             if type_ not in wide_of:
                 wide_of[type_] = _in_memory(type_)
@@ -49,7 +52,10 @@ def _in_memory(type_: ir.Type) -> ir.Type | None:
 
 def _load(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
-        loaded = remade(op, [wide], list(op.operands))
+        place, *others = op.operands
+        if others:  # the mask, and what is loaded where it is off
+            others[1:] = [_extended(value, wide) for value in others[1:]]
+        loaded = remade(op, [wide], [place, *others])
         value = ir.Operation.create("llvm.trunc", [op.results[0].type], [loaded.result]).result
     op.results[0].replace_all_uses_with(value)
     op.erase()
@@ -57,6 +63,10 @@ def _load(op: ir.Operation, wide: ir.Type) -> None:
 
 def _store(op: ir.Operation, wide: ir.Type) -> None:
     with ir.InsertionPoint(op), op.location:
-        value = ir.Operation.create("llvm.zext", [wide], [op.operands[0]]).result
-        remade(op, [], [value, op.operands[1]])
+        value, *others = op.operands
+        remade(op, [], [_extended(value, wide), *others])
     op.erase()
+
+
+def _extended(value: ir.Value, wide: ir.Type) -> ir.Value:
+    return ir.Operation.create("llvm.zext", [wide], [value]).result

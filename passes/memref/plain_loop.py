@@ -278,8 +278,9 @@ def _width(type_: ir.Type, *, stored: bool) -> int:
         return type_.width
     if isinstance(type_, ir.IntegerType) and type_.width in (8, 16, 32, 64):
         return type_.width
-    is_truth = isinstance(type_, ir.IntegerType) and type_.width == 1
-    return 1 if is_truth and not stored else 0  # in memory a truth is a byte, in vectors a bit
+    if isinstance(type_, ir.IntegerType) and type_.width == 1:
+        return 8 if stored else 1  # in memory a truth is a byte (llvm-elements-as-bytes), in vectors a bit
+    return 0
 
 
 def _interfere(body: Sequence[Step], same: Sequence[Step]) -> bool:

@@ -69,6 +69,24 @@ def test_where_and_initial():
         jnp.max(X, where=mask)
 
 
+@pytest.mark.parametrize("columns", [1, 15, 65, 130])  # around whole vectors, with and without a rest
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "bool"])
+def test_masks_in_memory(columns, dtype):
+    x = np.arange(-9, 3 * columns - 9).reshape(3, columns).astype(dtype)
+    mask = x.astype(np.int32) % 3 > 0
+    if x.dtype.kind == "f":
+        x[mask & (x > 4)] = np.nan
+        x[1] = np.nan
+    least = False if dtype == "bool" else x.dtype.type(-100)
+    check_all(lambda m, x, w: {
+        **{(n, a): getattr(m.np, n)(x, axis=a, where=w, initial=least) for n in ("max", "min") for a in (None, 0, 1)},
+        **{(n, a): getattr(m.np, n)(w, axis=a) for n in ("all", "any", "sum") for a in (None, 0, 1)},
+        "masks": (~w, w ^ (x > 0), m.np.where(w, x, least), m.np.where(w, x == x, w)),
+        **({} if dtype in ("int8", "bool") else {
+            (n, a): getattr(m.np, n)(x, axis=a) for n in ("nanmax", "nanmin") for a in (None, 0)}),
+    }, x, mask, jit=True, **CLOSE)  # fmt: skip
+
+
 def test_degrees_of_freedom():
     check_all(lambda m, x: {
         "ddof": m.np.var(x, ddof=1), "correction": m.np.std(x, axis=0, correction=1.5),
@@ -150,6 +168,7 @@ def test_averages():
     check(lambda m: m.np.average(X))
     check(lambda m: m.np.average(X, axis=1, weights=w))
     check(lambda m: m.np.average(X, axis=1, weights=w, returned=True))
+    check(lambda m: m.np.average(X, axis=(0, 1), weights=X[..., 0], returned=True), rtol=1e-4)
     check(lambda m: m.np.average(np.arange(4), weights=np.arange(4)))
     check(lambda m: m.np.average(X, weights=X, keepdims=True), rtol=1e-4)
     with pytest.raises(TypeError, match="Axis must be specified"):

@@ -294,3 +294,41 @@ def layernorm_gradient(x, g):
 @print_loops("c64[512,512]")
 def complex_row_sum(x):
     return x.sum(1)
+
+
+# CHECK-LABEL: TEST: extremes_without_nan
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: maximum.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]")
+def extremes_without_nan(x):
+    return jnp.nanmax(x, 1)
+
+
+# CHECK-LABEL: TEST: masked_extremes
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: maximum.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]", "bool[512,512]")
+def masked_extremes(x, mask):
+    return jnp.max(x, 1, where=mask, initial=-jnp.inf)
+
+
+# The weights are added up once, and read a row at a time.
+# CHECK-LABEL: TEST: weighted_columns
+# CHECK-NEXT: kernel input : reduce
+# CHECK-NEXT: kernel input : broadcast_in_dim multiply reduce broadcast_in_dim divide
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[2048,512]", "f32[2048]")
+def weighted_columns(x, weights):
+    return jnp.average(x, 0, weights)

@@ -32,3 +32,15 @@ llvm.func @others(%p: !llvm.ptr) {
   llvm.store %0, %p : i16, !llvm.ptr
   llvm.return
 }
+
+// CHECK-LABEL: llvm.func @masked
+// CHECK: %[[ELSE:.*]] = llvm.zext %arg2 : vector<16xi1> to vector<16xi8>
+// CHECK: %[[BYTES:.*]] = llvm.intr.masked.load %arg0, %arg1, %[[ELSE]] {alignment = 1 : i32} : (!llvm.ptr, vector<16xi1>, vector<16xi8>) -> vector<16xi8>
+// CHECK: %[[BITS:.*]] = llvm.trunc %[[BYTES]] : vector<16xi8> to vector<16xi1>
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[BITS]] : vector<16xi1> to vector<16xi8>
+// CHECK: llvm.intr.masked.store %[[WIDE]], %arg0, %arg1 {alignment = 1 : i32} : vector<16xi8>, vector<16xi1> into !llvm.ptr
+llvm.func @masked(%p: !llvm.ptr, %mask: vector<16xi1>, %else: vector<16xi1>) {
+  %0 = llvm.intr.masked.load %p, %mask, %else {alignment = 1 : i32} : (!llvm.ptr, vector<16xi1>, vector<16xi1>) -> vector<16xi1>
+  llvm.intr.masked.store %0, %p, %mask {alignment = 1 : i32} : vector<16xi1>, vector<16xi1> into !llvm.ptr
+  llvm.return
+}

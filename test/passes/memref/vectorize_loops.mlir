@@ -279,3 +279,28 @@ func.func @rounding(%x: memref<32xf32>, %y: memref<32xbf16>, %z: memref<32xbf16>
   }
   return
 }
+
+// -----
+
+// Truths are vectors of bits, which memory has as bytes.
+// CHECK-LABEL: func.func @masked_maximum
+// CHECK: %[[M:.*]] = vector.load %arg1[%{{.*}}] : memref<64xi1>, vector<16xi1>
+// CHECK: arith.select %[[M]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: vector.store %{{.*}}, %arg2[%{{.*}}] : memref<64xi1>, vector<16xi1>
+// CHECK: vector.reduction <maximumf>
+func.func @masked_maximum(%x: memref<64xf32>, %m: memref<64xi1>, %n: memref<64xi1>) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %least = arith.constant 0xFF800000 : f32
+  %r = scf.for %j = %c0 to %c64 step %c1 iter_args(%held = %least) -> f32 {
+    %v = memref.load %x[%j] : memref<64xf32>
+    %t = memref.load %m[%j] : memref<64xi1>
+    %s = arith.select %t, %v, %least : f32
+    %u = arith.cmpf ogt, %v, %least : f32
+    memref.store %u, %n[%j] : memref<64xi1>
+    %g = arith.maximumf %held, %s fastmath<nsz> : f32
+    scf.yield %g : f32
+  }
+  return %r : f32
+}
