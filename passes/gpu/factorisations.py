@@ -14,7 +14,7 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.solvers import (
+from lamina.passes.gpu.matrices import (
     Matrix,
     complex_number,
     copy_matrix,

@@ -8,10 +8,16 @@ import math
 from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.factorisations import SEARCHERS, apply_left, apply_right, reflect
-from lamina.passes.gpu.jacobi import real_type
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.solvers import Matrix, complex_number, copy_matrix, share, threads_for
+from lamina.passes.gpu.matrices import (
+    Matrix,
+    complex_number,
+    copy_matrix,
+    real_type,
+    share,
+    threads_for,
+)
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
 from lamina.passes.scalars import Scalar, choose, constant, fold, index, loop, select, split, when
 

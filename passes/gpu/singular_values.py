@@ -1,4 +1,5 @@
-"""The kernel of singular values and vectors: Jacobi's method from one side, a block for each matrix.
+"""The kernel of singular values and vectors: Jacobi's method (`jacobi.py`) from one side, a block
+for each matrix.
 
 Pairs of columns are rotated until all are orthogonal (Hestenes 1958; Demmel, Veselic 1992, for how
 exact that is): then their lengths are the singular values, they themselves left vectors, and the
@@ -10,39 +11,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lamina.dialects.attributes import flag
 from lamina.passes.gpu.jacobi import (
-    absolute,
     comes_before,
-    count_of,
-    epsilon,
-    largest,
     pair,
     pairs,
-    real_type,
     rotate_columns,
     rotation,
-    scaled,
     until_converged,
 )
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.kernels import Kernel
-from lamina.passes.gpu.solvers import Matrix, share, threads_for
+from lamina.passes.gpu.matrices import (
+    Matrix,
+    absolute,
+    count_of,
+    epsilon,
+    largest,
+    real_type,
+    scaled,
+    share,
+    threads_for,
+)
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
-from lamina.passes.scalars import Scalar, choose, constant, fold, index, loop, split, when
-
-
-class _Adjoint(Matrix):
-    """A matrix as its adjoint is stored."""
-
-    def __getitem__(self, place: Sequence[Scalar]) -> Scalar:
-        i, j = place
-        return super().__getitem__((j, i)).conjugate()
-
-    def __setitem__(self, place: Sequence[Scalar], value: Scalar) -> None:
-        i, j = place
-        super().__setitem__((j, i), value.conjugate())
+from lamina.passes.scalars import Array, Scalar, choose, constant, fold, index, loop, split, when
 
 
 def write_svd(job: Job) -> None:
@@ -69,60 +63,12 @@ def write_svd(job: Job) -> None:
             Matrix(job.array(kernel, part), [block()]) for part in (rotated, product, angles, lengths)
         )
         shared = job.shared(kernel, [threads], real)
+        columns = _Columns(w, v, angle, length, long, short, threads, shared)
         scale = largest(shared, long * short, threads, lambda i: absolute(given[split(i, [long, short])]))
         by = choose(scale > 0, scale, 1)
-
-        def fill(item: Scalar) -> None:
-            place = split(item, [long, short])
-            w[place] = scaled(given[place], 1 / by)
-
-        share(long * short, threads, fill)
-
-        def identity(item: Scalar) -> None:
-            i, j = split(item, [short, short])
-            v[i, j] = choose(i.equals(j), constant(1, element), 0)
-
-        share(short * short, threads, identity)
-        synchronize()
-
-        def sweep() -> Scalar:
-            share(pairs(short), threads, lambda item: _set(angle, item, constant(0, real)))
-            with loop(0, 2 * pairs(short) - 1) as round_:
-
-                def rotate(item: Scalar) -> None:
-                    i, j = pair(round_, item, short)
-                    with when(j < short):
-                        c, s = _measure(i, j, item)
-                        for matrix, rows in ((w, long), (v, short)):
-                            with loop(0, rows) as k:
-                                rotate_columns(matrix, k, i, j, c, s)
-
-                share(pairs(short), threads, rotate)
-                synchronize()
-            return largest(shared, pairs(short), threads, lambda item: angle[item,])
-
-        def _measure(i: Scalar, j: Scalar, item: Scalar) -> tuple[Scalar, Scalar]:
-            zero = constant(0, real)
-            first, second, between = fold(
-                0, long, [zero, zero, constant(0, element)],
-                lambda k, a, b, d: [
-                    a + w[k, i].norm(), b + w[k, j].norm(), d + w[k, i].conjugate() * w[k, j]
-                ],
-            )  # fmt: skip
-            lengths_ = first.sqrt() * second.sqrt()
-            counts = (first.sqrt() > epsilon(real)) & (second.sqrt() > epsilon(real))
-            found = choose(counts, absolute(between) / choose(counts, lengths_, 1), 0)
-            angle[item,] = choose(found > angle[item,], found, angle[item,])
-            return rotation(first, second, between)
-
-        until_converged(constant(1, real) + (scale - scale), sweep, bound)
-
-        def measure(i: Scalar) -> None:
-            (square,) = fold(0, long, [constant(0, real)], lambda k, s: [s + w[k, i].norm()])
-            length[i,] = square.sqrt()
-
-        share(short, threads, measure)
-        synchronize()
+        columns.begin(given, by)
+        until_converged(constant(1, real) + (scale - scale), columns.sweep, bound)
+        columns.measure()
         longest = largest(shared, short, threads, lambda i: length[i,])
         least = longest * (epsilon(real) * short)
         bad = (scale - scale).differs(0)
@@ -147,11 +93,11 @@ def write_svd(job: Job) -> None:
             return
         synchronize()
         good = count_of(short, lambda i: (length[i,] > least) | bad)
-        columns = long if full else short
-        with when(bad), loop(thread(), long * (columns - short), threads) as item:
-            i, j = split(item, [long, max(columns - short, 1)])
+        wanted = long if full else short
+        with when(bad), loop(thread(), long * (wanted - short), threads) as item:
+            i, j = split(item, [long, max(wanted - short, 1)])
             left[i, j + short] = constant(math.nan, element)
-        with loop(choose(bad, index(columns), good), columns) as column:
+        with loop(choose(bad, index(wanted), good), wanted) as column:
             _complete(
                 left, column, long, threads,
                 Matrix(job.array(kernel, weights), [block()]), Matrix(job.array(kernel, dots), [block()]),
@@ -160,8 +106,93 @@ def write_svd(job: Job) -> None:
     job.launch(matrices, threads, emit)
 
 
-def _set(target: Matrix, at: Scalar, value: Scalar) -> None:
-    target[at,] = value
+class _Adjoint(Matrix):
+    """A matrix as its adjoint is stored."""
+
+    def __getitem__(self, place: Sequence[Scalar]) -> Scalar:
+        i, j = place
+        return super().__getitem__((j, i)).conjugate()
+
+    def __setitem__(self, place: Sequence[Scalar], value: Scalar) -> None:
+        i, j = place
+        super().__setitem__((j, i), value.conjugate())
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """One matrix on its way to orthogonal columns: `w`, and the product `v` of what was done; of each
+    pair of a round the `angle` that it lacked, of each column at last its `length`."""
+
+    w: Matrix
+    v: Matrix
+    angle: Matrix
+    length: Matrix
+    long: int
+    short: int
+    threads: int
+    shared: Array
+
+    def begin(self, given: Matrix, by: Scalar) -> None:
+        """The matrix over its largest element, and the identity."""
+
+        def fill(item: Scalar) -> None:
+            place = split(item, [self.long, self.short])
+            self.w[place] = scaled(given[place], 1 / by)
+
+        def identity(item: Scalar) -> None:
+            i, j = split(item, [self.short, self.short])
+            self.v[i, j] = choose(i.equals(j), constant(1, self.v.array.element), 0)
+
+        share(self.long * self.short, self.threads, fill)
+        share(self.short * self.short, self.threads, identity)
+        synchronize()
+
+    def sweep(self) -> Scalar:
+        """Each two columns are rotated once; how far from orthogonal any were."""
+        count, threads = pairs(self.short), self.threads
+
+        def none_yet(item: Scalar) -> None:
+            self.angle[item,] = constant(0, self.angle.array.element)
+
+        share(count, threads, none_yet)
+        with loop(0, 2 * count - 1) as round_:
+            share(count, threads, lambda item: self._rotate(round_, item))
+            synchronize()
+        return largest(self.shared, count, threads, lambda item: self.angle[item,])
+
+    def _rotate(self, round_: Scalar, item: Scalar) -> None:
+        i, j = pair(round_, item, self.short)
+        with when(j < self.short):
+            c, s = self._rotation(i, j, item)
+            for matrix, rows in ((self.w, self.long), (self.v, self.short)):
+                with loop(0, rows) as k:
+                    rotate_columns(matrix, k, i, j, c, s)
+
+    def _rotation(self, i: Scalar, j: Scalar, item: Scalar) -> tuple[Scalar, Scalar]:
+        w, angle, real = self.w, self.angle, self.angle.array.element
+        zero = constant(0, real)
+        first, second, between = fold(
+            0, self.long, [zero, zero, constant(0, w.array.element)],
+            lambda k, a, b, d: [
+                a + w[k, i].norm(), b + w[k, j].norm(), d + w[k, i].conjugate() * w[k, j]
+            ],
+        )  # fmt: skip
+        lengths = first.sqrt() * second.sqrt()
+        counts = (first.sqrt() > epsilon(real)) & (second.sqrt() > epsilon(real))
+        found = choose(counts, absolute(between) / choose(counts, lengths, 1), 0)
+        angle[item,] = choose(found > angle[item,], found, angle[item,])
+        return rotation(first, second, between)
+
+    def measure(self) -> None:
+        """The lengths of all columns."""
+        zero = constant(0, self.length.array.element)
+
+        def one(i: Scalar) -> None:
+            (square,) = fold(0, self.long, [zero], lambda k, s: [s + self.w[k, i].norm()])
+            self.length[i,] = square.sqrt()
+
+        share(self.short, self.threads, one)
+        synchronize()
 
 
 def _complete(
@@ -210,5 +241,3 @@ def _complete(
         u[i, column] = scaled(u[i, column], 1 / square.sqrt())
 
     share(n, threads, divide)  # row i is the same thread's in the next column
-
-

@@ -14,12 +14,12 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job, signless
 from lamina.passes.gpu.kernels import Kernel
+from lamina.passes.gpu.matrices import Matrix, copy_matrix, root, share, size, threads_for
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
 from lamina.passes.scalars import (
     Array,
     Scalar,
     choose,
-    complex_of,
     constant,
     fold,
     index,
@@ -30,52 +30,6 @@ from lamina.passes.scalars import (
 )
 
 _COLUMNS, _ROWS = 32, 8  # threads of a block that solves a triangular system
-
-
-def threads_for(elements: int) -> int:
-    """Threads of a block that works on so many elements at once."""
-    return min(256, max(32, -(-elements // 4 // 32) * 32))
-
-
-def share(count: Scalar | int, threads: int, work: Callable[[Scalar], None]) -> None:
-    """`work(item)` for `count` items, by the threads of a block."""
-    with loop(thread(), count, threads) as item:
-        work(item)
-
-
-class Matrix:
-    """One matrix of a batch."""
-
-    def __init__(self, array: Array, at: Sequence[Scalar]) -> None:
-        self.array, self.at = array, list(at)
-
-    def __getitem__(self, place: Sequence[Scalar]) -> Scalar:
-        return self.array[[*self.at, *place]]
-
-    def __setitem__(self, place: Sequence[Scalar], value: Scalar) -> None:
-        self.array[[*self.at, *place]] = value
-
-
-def copy_matrix(source: Matrix, target: Matrix, sizes: Sequence[int], threads: int) -> None:
-    """Every element of a matrix, by the threads of a block."""
-
-    def copy(item: Scalar) -> None:
-        i, j = split(item, sizes)
-        target[i, j] = source[i, j]
-
-    share(math.prod(sizes), threads, copy)
-
-
-def root(x: Scalar) -> Scalar:
-    """The root of a positive number, NaN for others; of the real part, in the type of x."""
-    real = x.real
-    found = choose(real > 0, real.sqrt(), math.nan)
-    return complex_number(found, x.type)
-
-
-def complex_number(real: Scalar, type_: ir.Type) -> Scalar:
-    """A real number in a type that may be complex."""
-    return complex_of(real, constant(0, real.type)) if isinstance(type_, ir.ComplexType) else real
 
 
 def write_cholesky(job: Job) -> None:
@@ -262,13 +216,6 @@ def write_tridiagonal_solve(job: Job) -> None:
         return one
 
     job.each(systems, work)
-
-
-def size(x: Scalar) -> Scalar:
-    """The absolute value, of a complex number the sum of its parts' as BLAS has it."""
-    parts = [x.real, x.imag] if x.is_complex else [x]
-    found = [choose(part < 0, -part, part) for part in parts]
-    return found[0] + found[1] if x.is_complex else found[0]
 
 
 def write_cholesky_update(job: Job) -> None:

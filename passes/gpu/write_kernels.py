@@ -19,6 +19,8 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.gpu.attention import write_attention
 from lamina.passes.gpu.attention_gradient import write_attention_gradient
+from lamina.passes.gpu.eigenvectors import write_eig
+from lamina.passes.gpu.eigh import write_eigh
 from lamina.passes.gpu.factorisations import (
     write_hessenberg,
     write_lu,
@@ -28,12 +30,11 @@ from lamina.passes.gpu.factorisations import (
     write_reflectors,
 )
 from lamina.passes.gpu.fourier import write_fft
-from lamina.passes.gpu.jacobi import write_eigh
 from lamina.passes.gpu.job import Job
 from lamina.passes.gpu.reflections import write_pivoted_qr, write_tridiagonal
 from lamina.passes.gpu.scan import write_scan
 from lamina.passes.gpu.scatter import write_scatter
-from lamina.passes.gpu.schur import write_eig, write_schur
+from lamina.passes.gpu.schur import write_schur
 from lamina.passes.gpu.select_and_scatter import write_select_and_scatter
 from lamina.passes.gpu.singular_values import write_svd
 from lamina.passes.gpu.solvers import (
