@@ -46,39 +46,16 @@ def vmap(
     out_axes is None for a result that differs from lane to lane.
     """
     check_callable(fun)
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if not (
-        isinstance(in_axes, (int, tuple, type(None)))
-        or hasattr(in_axes, "__index__")
-        or is_spec(in_axes)
-    ):
-        raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
-            f"arguments passed to the function, but got {in_axes}."
-        )
-
+    in_axes = _checked_in_axes(in_axes)
     if lanes not in (None, "auto", "branch", "select"):
         raise ValueError(f'vmap lanes must be "auto", "branch" or "select", but got {lanes!r}')
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
     spmd = () if spmd_axis_name is None else spmd
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
-            )
         leaves, in_tree = tree.flatten((args, kwargs), is_vmappable)
-        try:
-            axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none, is_vmappable)
-        except ValueError as e:
-            raise ValueError(
-                "vmap in_axes specification must be a tree prefix of the corresponding value, got "
-                f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
-            ) from None
-        names = arg_names(fun, args, kwargs)
-        dims, size = mapped_sizes("vmap", leaves, axes, names, axis_size)
+        axes = _axes_of_leaves(in_axes, args, kwargs)
+        dims, size = mapped_sizes("vmap", leaves, axes, arg_names(fun, args, kwargs), axis_size)
         out_tree: list[Any] = []
 
         def flat(*values: Any) -> list[Any]:
@@ -92,20 +69,56 @@ def vmap(
 
         with nullcontext() if lanes is None else config.lanes(lanes):
             outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd))
-        result = tree.unflatten(out_tree[0], list(range(len(outs))))
-        try:
-            wanted = tree.broadcast_prefix(out_axes, result, _is_none)
-        except ValueError as e:
-            raise ValueError(
-                f"vmap out_axes specification must be a tree prefix of the corresponding value, got "
-                f"specification {out_axes} for value tree {out_tree[0]}: {e}"
-            ) from None
+        wanted = _axes_of_results(out_axes, out_tree[0], len(outs))
         placed = [
             _place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         return tree.unflatten(out_tree[0], placed)
 
     return functools.update_wrapper(vmap_f, fun)
+
+
+def _checked_in_axes(in_axes: Any) -> Any:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (
+        isinstance(in_axes, (int, tuple, type(None)))
+        or hasattr(in_axes, "__index__")
+        or is_spec(in_axes)
+    ):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments passed to the function, but got {in_axes}."
+        )
+    return in_axes
+
+
+def _axes_of_leaves(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The axis of each leaf of the arguments."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
+        )
+    try:
+        return tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none, is_vmappable)
+    except ValueError as e:
+        raise ValueError(
+            "vmap in_axes specification must be a tree prefix of the corresponding value, got "
+            f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
+        ) from None
+
+
+def _axes_of_results(out_axes: Any, out_tree: Any, count: int) -> list[Any]:
+    """The axis of each leaf of the results."""
+    result = tree.unflatten(out_tree, list(range(count)))
+    try:
+        return tree.broadcast_prefix(out_axes, result, _is_none)
+    except ValueError as e:
+        raise ValueError(
+            f"vmap out_axes specification must be a tree prefix of the corresponding value, got "
+            f"specification {out_axes} for value tree {out_tree}: {e}"
+        ) from None
 
 
 def mapped_sizes(
