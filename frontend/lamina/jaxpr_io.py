@@ -32,7 +32,7 @@ def _known() -> tuple[dict[str, Primitive], dict[str, Any]]:
     from lamina.control_flow.jit_call import jit_p
     from lamina.control_flow.lanes import lanes_p
     from lamina.control_flow.scan import scan_p
-    from lamina.control_flow.while_loop import while_p
+    from lamina.control_flow.while_rules import while_p
 
     found = [v for v in vars(lax).values() if isinstance(v, Primitive)]
     primitives = {

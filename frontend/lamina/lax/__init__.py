@@ -127,7 +127,7 @@ from lamina.control_flow import (
 from lamina.control_flow.cond import cond_p
 from lamina.control_flow.custom_linear_solve import linear_solve_p
 from lamina.control_flow.scan_rules import scan_p
-from lamina.control_flow.while_loop import while_p
+from lamina.control_flow.while_rules import while_p
 
 # ---- end of control flow ------------------------------------------------------------------------
 # ---- special functions: programs of the above ---------------------------------------------------

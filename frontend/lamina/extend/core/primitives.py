@@ -12,7 +12,7 @@ from lamina.control_flow.custom_vmap import custom_vmap_call_p as custom_vmap_ca
 from lamina.control_flow.jit_call import jit_p as jit_p
 from lamina.control_flow.linear_call import linear_call_p as linear_call_p
 from lamina.control_flow.scan_rules import scan_p as scan_p
-from lamina.control_flow.while_loop import while_p as while_p
+from lamina.control_flow.while_rules import while_p as while_p
 from lamina.core.primitive import Primitive as _Primitive
 from lamina.core.rule_tables import UserPrimitive as _UserPrimitive
 
