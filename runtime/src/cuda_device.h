@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -107,6 +108,8 @@ class Device {
   static void drop_pinned(void* block);
   bool give_arena_back();
   void wait_for_oldest_staging();
+
+  static inline std::atomic<bool> closed_{false};  // at the end of the process
 
   uint64_t generation_;
   int number_, process_, major_ = 0, minor_ = 0;

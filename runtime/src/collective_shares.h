@@ -1,0 +1,19 @@
+// collective_shares.h -- what a device does to the memory of others when a collective's group has
+// met.
+#pragma once
+
+#include <vector>
+
+#include "collective.h"
+
+namespace lamina {
+
+using Slots = std::vector<Team::Slot>;
+
+// The share of one member of a group. False where elements of this type can't be combined so.
+bool do_share(CollectiveKind kind, const CollectiveSpec& spec, const Slots& slots, int member);
+
+// The share of device `me` in a permutation: what it is sent, or zeros.
+void permute(const CollectiveSpec& spec, const Slots& slots, int me);
+
+}  // namespace lamina
