@@ -43,25 +43,3 @@ def transpose(x):
 @print_ir("f32[2,3]")
 def rev(x):
     return lax.rev(x, (1,))
-
-
-# CHECK-LABEL: TEST: concatenate
-# CHECK: stablehlo.concatenate %arg0, %arg1, dim = 0
-@print_ir("f32[2,3]", "f32[1,3]")
-def concatenate(x, y):
-    return lax.concatenate([x, y], 0)
-
-
-# CHECK-LABEL: TEST: split
-# CHECK: stablehlo.slice %arg0 [0:2, 0:1]
-# CHECK: stablehlo.slice %arg0 [0:2, 1:3]
-@print_ir("f32[2,3]")
-def split(x):
-    return lax.split(x, (1, 2), 1)
-
-
-# CHECK-LABEL: TEST: pad
-# CHECK: stablehlo.pad %arg0, %{{.+}}, low = [1], high = [-1], interior = [2]
-@print_ir("f32[3]")
-def pad(x):
-    return lax.pad(x, 0.0, [(1, -1, 2)])

@@ -61,6 +61,7 @@ from lamina.lax.identity import (
 from lamina.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )  # fmt: skip
+from lamina.lax.joining import concatenate, concatenate_p, pad, pad_p, split, split_p
 from lamina.lax.math import (
     AccuracyMode, Tolerance,
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
@@ -99,8 +100,7 @@ from lamina.lax.scatter import (
 from lamina.lax.select import clamp, clamp_p, select, select_n, select_n_p
 from lamina.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_shapes, broadcast_to_rank, collapse,
-    concatenate, concatenate_p, copy, copy_p, expand_dims, pad, pad_p, reshape, reshape_p, rev,
-    rev_p, split, split_p, squeeze, squeeze_p, transpose, transpose_p,
+    copy, copy_p, expand_dims, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, transpose, transpose_p,
 )  # fmt: skip
 from lamina.lax.slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,

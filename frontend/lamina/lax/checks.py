@@ -187,3 +187,10 @@ def scalar_of(aval: ShapedArray, value: Any) -> Any:
         if dtypes.default_dtype(kind) == dtype:
             return kind(value)
     return np.array(value, dtype)[()]
+
+
+def is_array(x: Any) -> bool:
+    """Whether x is an array of lamina's, which an operation that changes nothing may give back."""
+    return isinstance(x, Tracer) or not isinstance(
+        x, np.ndarray | np.generic | bool | int | float | complex
+    )
