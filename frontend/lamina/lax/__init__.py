@@ -37,10 +37,11 @@ from lamina.lax.convert import (
     reduce_precision, reduce_precision_p,
 )  # fmt: skip
 from lamina.lax.conv_patches import conv_general_dilated_local, conv_general_dilated_patches
+from lamina.lax.conv_layouts import (
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
+)  # fmt: skip
 from lamina.lax.convolution import (
-    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
-    conv_general_dilated, conv_general_dilated_p, conv_transpose, conv_with_general_padding,
-    padtype_to_pads,
+    conv, conv_general_dilated, conv_general_dilated_p, conv_transpose, conv_with_general_padding,
 )  # fmt: skip
 from lamina.lax.creation import (
     broadcasted_iota, empty, full, full_like, iota, iota_p, zeros_like,
@@ -110,6 +111,7 @@ from lamina.lax.slicing import (
 from lamina.lax.sort import sort, sort_key_val, sort_p
 from lamina.lax.top_k import approx_max_k, approx_min_k, top_k, top_k_p
 from lamina.lax.wide_products import mulhi
+from lamina.lax.window_padding import padtype_to_pads
 from lamina.lax.window_shapes import (
     conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple,
     conv_transpose_shape_tuple, reduce_window_shape_tuple,

@@ -10,12 +10,9 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import get_aval
-from lamina.lax.convolution import (
-    ConvGeneralDilatedDimensionNumbers,
-    Pads,
-    conv_dimension_numbers,
-)
+from lamina.lax.conv_layouts import ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers
 from lamina.lax.dot_general import PrecisionLike, canonical_precision
+from lamina.lax.window_padding import Pads
 
 
 def conv_general_dilated_patches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +12,13 @@ from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undef
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import NUMBER, check_accepted, check_same_dtypes, static_ints
+from lamina.lax.conv_layouts import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+)
 from lamina.lax.dot_general import PrecisionLike, canonical_precision
-
-Pads = Sequence[tuple[int, int]]
-
-
-class ConvDimensionNumbers(NamedTuple):
-    """Where the axes are: lhs (batch, feature, space...), rhs (out feature, in feature, space...)
-    and result (batch, feature, space...)."""
-
-    lhs_spec: tuple[int, ...]
-    rhs_spec: tuple[int, ...]
-    out_spec: tuple[int, ...]
-
-
-ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+from lamina.lax.window_padding import Pads, dilated, padtype_to_pads, transposed_pads
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -157,7 +149,7 @@ def conv_transpose(
     if use_consistent_padding and not isinstance(padding, str):
         padding = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(window, padding)]
     if isinstance(padding, str):
-        padding = [_transposed_pads(k, s, padding) for k, s in zip(window, strides)]
+        padding = [transposed_pads(k, s, padding) for k, s in zip(window, strides)]
     if transpose_kernel:
         rhs = lax.rev(rhs, numbers.rhs_spec[2:])
         out, into, *rest = numbers.rhs_spec
@@ -168,82 +160,10 @@ def conv_transpose(
     )  # fmt: skip
 
 
-def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
-) -> ConvDimensionNumbers:
-    """Dimension numbers from three strings such as ("NHWC", "HWIO", "NHWC"): N and C are batch and
-    feature of lhs and result, O and I the features of rhs, other letters are axes of space."""
-    if isinstance(dimension_numbers, ConvDimensionNumbers):
-        return dimension_numbers
-    rank = len(lhs_shape)
-    if rank < 2 or len(rhs_shape) != rank:
-        raise TypeError(
-            "convolution requires lhs and rhs of one rank of at least 2, got shapes "
-            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}"
-        )
-    if dimension_numbers is None:
-        natural = tuple(range(rank))
-        return ConvDimensionNumbers(natural, natural, natural)
-    lhs, rhs, out = dimension_numbers
-    for spec, letters, what in ((lhs, "NC", "lhs"), (rhs, "OI", "rhs"), (out, "NC", "result")):
-        if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
-            raise ValueError(
-                f"convolution dimension_numbers for {what} must be {rank} distinct letters with "
-                f"{letters[0]} and {letters[1]} among them, got {spec!r}"
-            )
-    space = [c for c in rhs if c not in "OI"]
-    if set(space) != set(lhs) - set("NC") or set(space) != set(out) - set("NC"):
-        raise ValueError(
-            f"convolution dimension_numbers must name one set of axes of space, got "
-            f"{dimension_numbers}"
-        )
-    return ConvDimensionNumbers(
-        tuple(lhs.index(c) for c in ("N", "C", *space)),
-        tuple(rhs.index(c) for c in ("O", "I", *space)),
-        tuple(out.index(c) for c in ("N", "C", *space)),
-    )
-
-
-def padtype_to_pads(
-    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
-    padding: str,
-) -> list[tuple[int, int]]:  # fmt: skip
-    """(low, high) for each axis: none for "VALID"; for "SAME" so that the result has size / stride
-    windows, the odd one at the end, or with "SAME_LOWER" at the beginning."""
-    kind = padding.upper()
-    if kind == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if kind not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f"Unknown padding {padding!r}: expected SAME, SAME_LOWER or VALID")
-    pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides):
-        total = max(0, (-(-size // stride) - 1) * stride + window - size)
-        low = total // 2 if kind == "SAME" else -(-total // 2)
-        pads.append((low, total - low))
-    return pads
-
-
-def _transposed_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
-    if padding == "SAME":
-        total = window + stride - 2
-        low = window - 1 if stride > window - 1 else -(-total // 2)
-    elif padding == "VALID":
-        total = window + stride - 2 + max(window - stride, 0)
-        low = window - 1
-    else:
-        raise ValueError(f"Unknown padding {padding!r}: expected SAME or VALID")
-    return low, total - low
-
-
 def _per_axis(what: str, values: Sequence[int] | None, n: int) -> tuple[int, ...]:
     if values is None:
         return (1,) * n
     return static_ints("conv_general_dilated", what, values)
-
-
-def dilated(size: int, dilation: int) -> int:
-    """The size of an axis with dilation - 1 gaps between its elements."""
-    return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 # ---- type and lowering -------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina.lax.convolution import Pads, _transposed_pads, dilated, padtype_to_pads
+from lamina.lax.window_padding import Pads, dilated, padtype_to_pads, transposed_pads
 
 Shape = tuple[int, ...]
 
@@ -94,7 +94,7 @@ def conv_transpose_shape_tuple(
     x, kernel = [lhs_shape[d] for d in lhs], [rhs_shape[d] for d in rhs]
     pads: Any = padding
     if isinstance(padding, str):
-        pads = [_transposed_pads(k, s, padding) for k, s in zip(kernel[2:], window_strides)]
+        pads = [transposed_pads(k, s, padding) for k, s in zip(kernel[2:], window_strides)]
     space = [
         (n - 1) * s - k + 2 + sum(pad)
         for n, k, s, pad in zip(x[2:], kernel[2:], window_strides, pads)

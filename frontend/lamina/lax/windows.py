@@ -22,10 +22,9 @@ from lamina.core import (
 from lamina.lax import hlo
 from lamina.lax.batching_rules import insert, move_axis
 from lamina.lax.checks import NUMBER, REAL, Accepted, check_accepted, scalar_like, static_ints
-from lamina.lax.convolution import dilated, padtype_to_pads
 from lamina.lax.reduce import scalar_body
+from lamina.lax.window_padding import Pads, dilated, padtype_to_pads
 
-Pads = Sequence[tuple[int, int]]
 _INT32 = np.dtype(np.int32)
 
 
