@@ -192,6 +192,17 @@ def test_medians():
     check(lambda m: m.np.nanmedian(np.array([1.0, np.nan, 3.0, 4.0])))
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, "float16"])
+def test_places_that_half_types_do_not_tell_apart(dtype):
+    x = RNG.normal(size=(3, 3000)).astype(dtype)
+    x[1, :7] = np.nan
+    for name in ("median", "nanmedian"):
+        ours = getattr(jnp, name)(x, axis=1)
+        expected = getattr(np, name)(x.astype(np.float32), axis=1).astype(dtype)
+        assert ours.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(ours, np.float32), expected.astype(np.float32))
+
+
 def test_differences_and_integrals():
     for n in (0, 1, 2):
         check(lambda m, n=n: m.np.diff(X, n, axis=1))

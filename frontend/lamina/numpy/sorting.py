@@ -250,8 +250,9 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     from lamina.numpy.reductions import sum as sum_
 
     dtype = dtypes.inexact_dtype(x.dtype)
+    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)  # half types don't tell places apart
     x = convert(x, dtype)
-    q = convert(q, dtype)
+    q = convert(q, wide)
     rest = tuple(i for i in range(len(x.shape)) if i not in axes)
     outer = tuple(x.shape[i] for i in rest)
     n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
@@ -260,18 +261,19 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     q_shape = np.shape(q)
     q = lax.reshape(asarray(q), (1,) * len(outer) + (int(np.prod(q_shape, dtype=np.int64)),))
     if skip_nan:
-        counts = convert(sum_(lax.bitwise_not(nan), -1, keepdims=True), dtype)
+        counts = convert(sum_(lax.bitwise_not(nan), -1, keepdims=True), wide)
         last = lax.max(lax.sub(counts, literal(counts, 1)), literal(counts, 0))
         spoiled = lax.eq(counts, literal(counts, 0))
     else:
-        last = np.asarray(max(n - 1, 0)).astype(dtype)[()]
+        last = np.asarray(max(n - 1, 0)).astype(wide)[()]
         spoiled = any_(nan, -1, keepdims=True)
     position = lax.mul(q, last)
     low, high = lax.floor(position), lax.ceil(position)
     weight = lax.sub(position, low)
     ordered = lax.sort(flat, len(outer))
     below, above = (
-        take_along_axis(ordered, _index(i, outer), axis=-1, mode="clip") for i in (low, high)
+        convert(take_along_axis(ordered, _index(i, outer), axis=-1, mode="clip"), wide)
+        for i in (low, high)
     )
     if method == "linear":
         weight_low = lax.sub(literal(weight, 1), weight)
@@ -286,7 +288,7 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
         out = pick(take_low, below, above)
     else:
         out = below if method == "lower" else above
-    out = pick(spoiled, literal(out, np.nan), out)
+    out = convert(pick(spoiled, literal(out, np.nan), out), dtype)
     out = lax.transpose(out, (len(outer), *range(len(outer))))
     shape = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else outer
     return lax.reshape(out, (*q_shape, *shape))
