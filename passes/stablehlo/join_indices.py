@@ -25,7 +25,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.facts import ints, made_by
+from lamina.passes.stablehlo.facts import ints, is_unused, made_by
 
 _GATHER, _SCATTER = "stablehlo.gather", "stablehlo.scatter"
 _MOST = 1 << 31  # elements that an i32 tells apart
@@ -41,8 +41,11 @@ class JoinIndices(Pass):
         for op in find_ops(module, _GATHER, _SCATTER):
             joined = _Joined.of(op)
             if joined is not None:
+                together = op.operands[1].owner.operation
                 with ir.InsertionPoint(op), op.location:
                     joined.rewrite()
+                if is_unused(together):
+                    together.erase()  # else it reads what it was made of
                 self.count(op.name.removeprefix("stablehlo.") + "s")
 
 

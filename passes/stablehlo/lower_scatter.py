@@ -38,7 +38,9 @@ from lamina.passes.stablehlo.scatter_copies import ScatterCopies, combined, with
 
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
 _CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting
-_PARTS = (2, 8)  # for single elements, for windows: each part looks at all index vectors
+_PARTS = 2  # for single elements: each part looks at all index vectors
+_MOST_PARTS = 8
+_WINDOW_OF_PART = 64  # elements: less than that takes as long as to look, and to guess wrongly
 _SPARE = 64  # elements that updates of other parts are pretended to be done on
 
 
@@ -119,7 +121,9 @@ class Scatter:
         if not candidates:
             return None
         dimension = max(candidates, key=lambda d: shape[d])
-        count = _PARTS[window > 1]
+        count = _PARTS if window == 1 else min(_MOST_PARTS, window // _WINDOW_OF_PART)
+        if count < 2:
+            return None
         size = -(-shape[dimension] // count)
         return dimension, size, -(-shape[dimension] // size)
 

@@ -166,7 +166,9 @@ def _reshape(view: ir.Operation, leaf: ir.Value) -> ir.Value:
         if list(operand.type.shape) != source:
             operand = hlo.reshape(operand, source)
         return hlo.broadcast_in_dim(operand, shape, dims)
-    return hlo.reshape(leaf, shape)
+    if producer is not None and producer.name == "stablehlo.reshape":
+        leaf = producer.operands[0]
+    return leaf if list(leaf.type.shape) == list(shape) else hlo.reshape(leaf, shape)
 
 
 def _reshaped_broadcast(

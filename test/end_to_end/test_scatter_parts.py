@@ -20,12 +20,13 @@ def _inside(index, size):
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.int8, np.bool_, np.complex64, ml_dtypes.bfloat16], ids=lambda t: np.dtype(t).name
 )  # fmt: skip
-def test_in_the_order_of_updates(dtype):
+@pytest.mark.parametrize("width", [24, 200])  # windows in one task, in parts
+def test_in_the_order_of_updates(dtype, width):
     x = np.zeros(1_250_003, dtype)
     updates = RNG.integers(0, 9, INDICES.size).astype(dtype)
     pairs = RNG.integers(0, 9, (1100, 1090)).astype(dtype)
-    windows = RNG.integers(0, 9, (ROWS.size, 24)).astype(dtype)
-    table = RNG.integers(0, 9, (1001, 24)).astype(dtype)
+    windows = RNG.integers(0, 9, (ROWS.size, width)).astype(dtype)
+    table = RNG.integers(0, 9, (1001, width)).astype(dtype)
 
     add = "max" if dtype is np.bool_ else "add"
 

@@ -22,6 +22,18 @@ def gathered_sum(x, i):
     return x[i].sum()
 
 
+# Both indices, counted from the end where they are negative, are joined in the kernel that reads.
+# CHECK-LABEL: TEST: pairs
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: masked.gather.v
+@print_loops("f32[64,64]", "i32[65536]", "i32[65536]")
+def pairs(x, i, j):
+    return x[i, j]
+
+
 # CHECK-LABEL: TEST: scatter_add
 # CHECK-NEXT: kernel loop : compare add select
 # CHECK-NEXT: kernel update : scatter

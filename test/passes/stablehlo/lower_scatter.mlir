@@ -74,9 +74,21 @@ func.func @parts(%x: tensor<1000001xf32> {lamina.inout = 0 : i32}, %i: tensor<40
 // Windows in eight parts of the rows.
 // CHECK-LABEL: func.func @rows
 // CHECK: scf.forall (%{{.*}}) in (8)
-// CHECK: tensor.extract_slice {{.*}} : tensor<800x64xf32> to tensor<100x64xf32>
+// CHECK: tensor.extract_slice {{.*}} : tensor<800x512xf32> to tensor<100x512xf32>
 // CHECK: scf.if
-func.func @rows(%x: tensor<800x64xf32> {lamina.inout = 0 : i32}, %i: tensor<600x1xi32>, %u: tensor<600x64xf32>) -> tensor<800x64xf32> {
+func.func @rows(%x: tensor<800x512xf32> {lamina.inout = 0 : i32}, %i: tensor<600x1xi32>, %u: tensor<600x512xf32>) -> tensor<800x512xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<800x512xf32>, tensor<600x1xi32>, tensor<600x512xf32>) -> tensor<800x512xf32>
+  return %0 : tensor<800x512xf32>
+}
+
+// Short windows are written faster than each part could look at all index vectors.
+// CHECK-LABEL: func.func @short_rows
+// CHECK-NOT: scf.forall
+// CHECK: scf.for
+func.func @short_rows(%x: tensor<800x64xf32> {lamina.inout = 0 : i32}, %i: tensor<600x1xi32>, %u: tensor<600x64xf32>) -> tensor<800x64xf32> {
   %0 = "stablehlo.scatter"(%x, %i, %u) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     stablehlo.return %b : tensor<f32>

@@ -83,3 +83,18 @@ func.func @vectors_of_one(%x: tensor<9xf32>, %i: tensor<4x1xi32>) -> tensor<4xf3
   %1 = "stablehlo.gather"(%x, %0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4x1xi32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// Two reshapes that undo each other are none.
+// CHECK-LABEL: func.func @there_and_back
+func.func @there_and_back(%x: tensor<9xf32>, %i: tensor<4xi32>, %j: tensor<4xi32>) -> tensor<4xf32> {
+  // CHECK-NEXT: %[[M:.*]] = stablehlo.multiply %arg1, %arg2 : tensor<4xi32>
+  // CHECK-NEXT: %[[S:.*]] = stablehlo.add %[[M]], %arg1 : tensor<4xi32>
+  // CHECK-NEXT: "stablehlo.gather"(%arg0, %[[S]])
+  // CHECK-NEXT: return
+  %0 = stablehlo.multiply %i, %j : tensor<4xi32>
+  %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4x1xi32>
+  %2 = stablehlo.reshape %i : (tensor<4xi32>) -> tensor<4x1xi32>
+  %3 = stablehlo.add %1, %2 : tensor<4x1xi32>
+  %4 = "stablehlo.gather"(%x, %3) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4x1xi32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
