@@ -34,7 +34,7 @@ STABLEHLO_PREPARE = (
     ),
     # These become ops that fuse and that libraries do.
     (r"stablehlo\.rng ", "stablehlo-expand-rng"),
-    (r"stablehlo\.fft", "stablehlo-expand-fft{largest-prime=251 real=true}"),
+    (r"stablehlo\.fft", "stablehlo-expand-fft{largest-prime=383 real=true}"),
     (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (

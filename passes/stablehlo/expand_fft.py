@@ -6,7 +6,7 @@
                           for a length p with large prime factors (Bluestein's convolution)
 
 Backends that do larger prime factors, or several rows of real numbers, by themselves say so by
-options. A transform over several axes stays one op where all lengths are such. Roots of unity are
+options; a few rows of large ones are convolutions all the same. A transform over several axes stays one op where all lengths are such. Roots of unity are
 computed to the last bit that f64 gives, whatever the element type.
 
 example: test/passes/stablehlo/expand_fft.mlir
@@ -30,9 +30,11 @@ from lamina.passes.stablehlo.fourier import (
     is_generated,
     is_short,
     next_length,
+    prime_factors,
 )
 
 _LEAST_ROWS = 6  # fewer leave most lanes idle
+_PRIME_OF_FEW = 61  # up to which that is less work than a convolution, which fills them
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,18 @@ class ExpandFft(Pass):
 
         self.count("expanded", replace_each(module, "stablehlo.fft", expand))
 
-    def does(self, length: int) -> bool:
-        """Whether code for complex numbers is generated."""
-        return is_generated(length, self.largest_prime)
+    def does(self, length: int, rows: int) -> bool:
+        """Whether code for so many rows of complex numbers is generated."""
+        prime = max(prime_factors(length), default=1)
+        few = prime > _PRIME_OF_FEW and rows * (length // prime) < _LEAST_ROWS
+        return is_generated(length, SMALL_PRIME if few else self.largest_prime)
 
     def does_real(self, lengths: list[int], rows: int) -> bool:
         """Whether code for so many rows of real numbers is."""
         return (
             self.real
             and rows >= _LEAST_ROWS
-            and all(map(self.does, lengths))
+            and all(self.does(length, rows) for length in lengths)
             and is_short(lengths[-1])
             and max(lengths[:-1], default=1) <= LONGEST_LANE
         )
@@ -96,7 +100,7 @@ def _transform(
         return x
     if (
         not last
-        and all(map(able.does, lengths))
+        and all(able.does(length, prod(x.type.shape) // length) for length in lengths)
         and max(lengths[:-1], default=1) <= LONGEST_LANE
     ):
         return hlo.fft(x, _name(inverse), lengths)
@@ -117,7 +121,7 @@ def _along_last(x: ir.Value, op: ir.Operation, able: ExpandFft, *, inverse: bool
     size = x.type.shape[-1]
     if size == 1:
         return x
-    if able.does(size):
+    if able.does(size, prod(x.type.shape[:-1])):
         return hlo.fft(x, _name(inverse), [size])
     padded = next_length(2 * size - 1)
     if not is_generated(padded):

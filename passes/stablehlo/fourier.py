@@ -13,7 +13,7 @@ LONGEST = 1 << 24
 SMALL_PRIME = 13
 """The largest prime factor whose transform is straight-line code."""
 
-LARGEST_PRIME = 251
+LARGEST_PRIME = 383
 """The largest that is done by its definition; of larger ones a convolution is less work."""
 
 _LONGEST_SHORT = 4096

@@ -46,6 +46,7 @@ CASES = [
     ((3, 2, 1), 3),
     ((5, 17), 1),  # by the definition
     ((3, 17 * 251), 1),  # two such passes
+    ((20, 383), 1),  # the largest
     ((19, 31 * 4), 2),
     ((23 * 1024,), 1),  # in two steps
 ]
@@ -156,9 +157,9 @@ def test_roots_of_unity(order):
 
 def test_lengths():
     assert [n for n in range(1, 20) if not is_generated(n)] == [17, 19]
-    for n in range(1, 300):
+    for n in range(1, 420):
         assert np.prod(radices(n)) == n
-        assert is_generated(n, LARGEST_PRIME) or n in (257, 263, 269, 271, 277, 281, 283, 293)
+        assert is_generated(n, LARGEST_PRIME) or n in (389, 397, 401, 409, 419)
         assert is_generated(next_length(n)) and next_length(n) >= n
     assert two_factors(1 << 20) == (1024, 1024)
     assert two_factors(2 * 4099) is None

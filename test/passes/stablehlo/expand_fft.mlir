@@ -1,5 +1,5 @@
 // RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-fft | FileCheck %s
-// RUN: %lamina-opt %s --pass-pipeline='stablehlo-expand-fft{largest-prime=251 real=true}' | FileCheck %s --check-prefix=ABLE
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-expand-fft{largest-prime=383 real=true}' | FileCheck %s --check-prefix=ABLE
 
 // Complex transforms of composite lengths are what backends generate code for.
 // CHECK-LABEL: func.func @composite
@@ -19,7 +19,16 @@ func.func @composite(%x: tensor<12x1000xcomplex<f32>>) -> tensor<12x1000xcomplex
 // CHECK: stablehlo.slice
 // ABLE-LABEL: func.func @prime
 // ABLE-NEXT: stablehlo.fft %arg0, type = FFT, length = [101]
-func.func @prime(%x: tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>> {
+func.func @prime(%x: tensor<8x101xcomplex<f32>>) -> tensor<8x101xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = FFT, length = [101] : (tensor<8x101xcomplex<f32>>) -> tensor<8x101xcomplex<f32>>
+  return %0 : tensor<8x101xcomplex<f32>>
+}
+
+// Of few rows, which leave most lanes idle, a convolution for all backends.
+// ABLE-LABEL: func.func @few_rows
+// ABLE: stablehlo.fft {{.*}}, type = FFT, length = [224]
+// ABLE: stablehlo.fft {{.*}}, type = IFFT, length = [224]
+func.func @few_rows(%x: tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>> {
   %0 = stablehlo.fft %x, type = FFT, length = [101] : (tensor<3x101xcomplex<f32>>) -> tensor<3x101xcomplex<f32>>
   return %0 : tensor<3x101xcomplex<f32>>
 }
