@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.lapack import OWN, Lapack
@@ -27,10 +28,13 @@ def lapack_kernel(function: ir.Operation, op: ir.Operation, symbol: str) -> str:
     block = function.regions[0].blocks[0]
     places = {argument: number for number, argument in enumerate(block.arguments)}
     returned = list(block.operations[len(block.operations) - 1].operands)
-    stored = {value: len(places) + number for number, value in enumerate(returned)}
+    over = updated_arguments(function)  # by result; of those there is one parameter
+    own = [number for number in range(len(returned)) if number not in over]
+    place = over | {number: len(places) + at for at, number in enumerate(own)}
+    stored = {value: place[number] for number, value in enumerate(returned)}
     given = [f"%p{places[value]}" for value in op.operands]
     results = [f"%p{stored[value]}" if value in stored else "null" for value in op.results]
-    parameters = ", ".join(f"ptr %p{i}" for i in range(len(places) + len(returned) + 1))
+    parameters = ", ".join(f"ptr %p{i}" for i in range(len(places) + len(own) + 1))
     kernel = f"lamina_lapack_{routine.routine}_{routine.letter}"
     called = [] if routine.routine in OWN else [_symbol(routine)]
     grain = max(1, -(-_TASK_WORK // max(1, routine.work)))

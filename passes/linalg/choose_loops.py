@@ -178,17 +178,17 @@ def _innermost(generic: Generic) -> int:
 
 
 def _contiguous(value: ir.Value, map_: ir.AffineMap) -> int | None:
-    """The dimension along which an operand is contiguous."""
+    """The dimension along which an operand is contiguous, in either direction."""
     if not isinstance(value.type, ir.MemRefType):
         return None
-    return next((d for d in range(map_.n_dims) if stride_along(value, map_, d) == 1), None)
+    return next((d for d in range(map_.n_dims) if abs(stride_along(value, map_, d)) == 1), None)
 
 
 def _strided_fastest(generic: Generic, inner: int) -> int | None:
     """The dimension along which an operand is contiguous that strides along the innermost one, if
     there is one."""
     for value, map_, _ in _accesses(generic):
-        if stride_along(value, map_, inner) in (0, 1):
+        if stride_along(value, map_, inner) in (-1, 0, 1):
             continue
         fastest = _contiguous(value, map_)
         if fastest is not None:

@@ -5,8 +5,9 @@
       %at = tensor.extract %i[%n]                    ->     %at = add(%a_at, %c)
       ... }                                                 ... }
 
-So the indices of a gather need no array of their own. Leaves alone what isn't element-wise, has more
-than `max_ops` ops, or is read otherwise, too: that is in memory anyway.
+So the indices of a gather need no array of their own, nor where the same generic also reads them as an
+operand (to see which are out of bounds). Leaves alone what isn't element-wise, has more than `max_ops`
+ops, or is read otherwise, too: that is in memory anyway.
 
 example: test/passes/linalg/inline_extracted.mlir
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
-from lamina.passes.linalg.structure import Generic, generics_together, read_generic
+from lamina.passes.linalg.structure import Generic, generics_together, make_generic, read_generic
 from lamina.passes.loops import extract, index
 
 _EXTRACT = "tensor.extract"
@@ -34,20 +35,31 @@ class InlineExtracted(Pass):
         for generic in generics_together(module):
             body = generic.regions[0].blocks[0]
             work = [op.operation for op in body.operations if op.operation.name == _EXTRACT]
+            extracted = False
             while work:
                 op = work.pop()
-                producer = self._producer(op.operands[0])
+                producer = self._producer(op.operands[0], generic)
                 if producer is not None:
+                    work += _extract_operand(generic, op.operands[0])
                     work += _inline(op, producer)
+                    extracted = True
                     self.count("inlined")
+            if extracted:
+                _drop_unread(read_generic(generic))
 
-    def _producer(self, tensor: ir.Value) -> Generic | None:
-        """The generic whose result a tensor is, if only extracted elements are wanted of it."""
+    def _producer(self, tensor: ir.Value, reader: ir.Operation) -> Generic | None:
+        """The generic whose result a tensor is, if only extracted elements are wanted of it, and those
+        that its reader reads at plain positions."""
         if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "linalg.generic":
             return None
         op = tensor.owner.operation
-        if len(op.results) != 1 or any(use.owner.name != _EXTRACT for use in tensor.uses):
+        if len(op.results) != 1:
             return None
+        for use in tensor.uses:
+            if use.owner.name != _EXTRACT and not (
+                use.owner.operation == reader and _is_plain_input(read_generic(reader), use.operand_number)
+            ):
+                return None
         producer = read_generic(op)
         identity = ir.AffineMap.get_identity(producer.rank)
         if any(producer.reductions) or producer.output_maps[0] != identity:
@@ -58,10 +70,60 @@ class InlineExtracted(Pass):
             return None
         if len(list(producer.body.arguments[len(producer.inputs)].uses)):
             return None
-        plain = ir.AffineDimExpr, ir.AffineConstantExpr
-        if not all(isinstance(e, plain) for map_ in producer.input_maps for e in map_.results):
-            return None
-        return producer
+        return producer if all(_is_plain(map_) for map_ in producer.input_maps) else None
+
+
+def _is_plain(map_: ir.AffineMap) -> bool:
+    plain = ir.AffineDimExpr, ir.AffineConstantExpr
+    return all(isinstance(expression, plain) for expression in map_.results)
+
+
+def _is_plain_input(generic: Generic, number: int) -> bool:
+    return number < len(generic.inputs) and _is_plain(generic.input_maps[number])
+
+
+def _extract_operand(generic: ir.Operation, tensor: ir.Value) -> list[ir.Operation]:
+    """Let a generic extract what it reads of an operand; the extractions."""
+    read = read_generic(generic)
+    made: list[ir.Operation] = []
+    with ir.InsertionPoint.at_block_begin(read.body), generic.location:
+        for argument, operand, map_ in zip(
+            read.body.arguments, read.inputs, read.input_maps, strict=False
+        ):
+            if operand == tensor and len(list(argument.uses)):
+                here = [_index_of(d) for d in range(read.rank)]
+                element = extract(tensor, [_position(e, here) for e in map_.results])
+                argument.replace_all_uses_with(element)
+                made.append(element.owner.operation)
+    return made
+
+
+def _drop_unread(generic: Generic) -> None:
+    """Leave out operands that nothing in the body reads."""
+    kept = [
+        not inputs or len(list(argument.uses)) > 0
+        for inputs, argument in zip(
+            [True] * len(generic.inputs) + [False] * len(generic.outputs), generic.body.arguments, strict=True
+        )
+    ]
+    if all(kept):
+        return
+    maps = [*generic.input_maps, *generic.output_maps]
+    with ir.InsertionPoint(generic.op), generic.op.location:
+        op = make_generic(
+            [tensor for tensor, keep in zip(generic.inputs, kept, strict=False) if keep],
+            generic.outputs,
+            [map_ for map_, keep in zip(maps, kept, strict=True) if keep],
+            generic.reductions,
+            [result.type for result in generic.op.results],
+        )
+    for number in reversed(range(len(kept))):
+        if not kept[number]:
+            generic.body.erase_argument(number)
+    generic.body.append_to(op.regions[0])
+    for old, new in zip(generic.op.results, op.results, strict=True):
+        old.replace_all_uses_with(new)
+    generic.op.erase()
 
 
 def _inline(op: ir.Operation, producer: Generic) -> list[ir.Operation]:
@@ -90,6 +152,12 @@ def _inline(op: ir.Operation, producer: Generic) -> list[ir.Operation]:
         op.results[0].replace_all_uses_with(now.get(value, value))
     op.erase()
     return made
+
+
+def _index_of(dim: int) -> ir.Value:
+    i64 = ir.IntegerType.get_signless(64)
+    attributes = {"dim": ir.IntegerAttr.get(i64, dim)}
+    return ir.Operation.create("linalg.index", [ir.IndexType.get()], [], attributes).result
 
 
 def _position(expression: ir.AffineExpr, positions: list[ir.Value]) -> ir.Value:

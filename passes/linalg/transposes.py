@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from lamina.dialects.vendors import arith, ir, memref, vector
 from lamina.passes.copies import copied
 from lamina.passes.linalg.interleaving import Interleaving, emit_interleaved
-from lamina.passes.linalg.structure import Generic
+from lamina.passes.linalg.structure import Generic, coefficient
 from lamina.passes.linalg.vector_body import on_vectors
 from lamina.passes.loops import for_steps, if_else, index
 from lamina.passes.memref.place_temporaries import element_bytes
@@ -52,9 +52,8 @@ def is_transposing_copy(generic: Generic, outer: int, inner: int) -> bool:
     source, target = generic.inputs[0].type, generic.outputs[0].type
     if not isinstance(source, ir.MemRefType) or isinstance(source.element_type, ir.ComplexType):
         return False
-    return _is_row(source, generic.input_maps[0], outer) and _is_row(
-        target, generic.output_maps[0], inner
-    )
+    is_read = _is_row(source, generic.input_maps[0], outer) or _is_read_backwards(generic, outer)
+    return is_read and _is_row(target, generic.output_maps[0], inner)
 
 
 def turns_tiles(generic: Generic, outer: int, inner: int) -> bool:
@@ -65,7 +64,7 @@ def turns_tiles(generic: Generic, outer: int, inner: int) -> bool:
 
 def deals(generic: Generic, outer: int, inner: int) -> Interleaving | None:
     """How a transposing copy deals rows, if it does."""
-    if not is_transposing_copy(generic, outer, inner):
+    if not is_transposing_copy(generic, outer, inner) or _is_read_backwards(generic, outer):
         return None
     return Interleaving.of(generic, outer, inner)
 
@@ -87,14 +86,27 @@ def goes_past_caches(generic: Generic, outer: int, inner: int) -> bool:
 
 
 def _is_row(type_: ir.MemRefType, map_: ir.AffineMap, dimension: int) -> bool:
-    strides, _ = type_.get_strides_and_offset()
     last = list(map_.results)[-1] if len(map_.results) else None
     return (
         isinstance(last, ir.AffineDimExpr)
         and ir.AffineDimExpr(last).position == dimension
-        and bool(strides)
-        and strides[-1] == 1
+        and _has_rows(type_)
     )
+
+
+def _is_read_backwards(generic: Generic, dimension: int) -> bool:
+    """Whether a generic walks along the rows of its input from their ends."""
+    (map_, *_), (source, *_) = generic.input_maps, generic.inputs
+    if not len(map_.results) or not _has_rows(source.type):
+        return False
+    last = list(map_.results)[-1]
+    steps = [coefficient(last, d) for d in range(generic.rank)]
+    return steps == [-(d == dimension) for d in range(generic.rank)]
+
+
+def _has_rows(type_: ir.MemRefType) -> bool:
+    strides, _ = type_.get_strides_and_offset()
+    return bool(strides) and strides[-1] == 1
 
 
 def emit_transposed_block(
@@ -191,14 +203,17 @@ def _turn(
     (along, first, width), (across, top, height) = outer, inner
     type_ = ir.VectorType.get([width], generic.inputs[0].type.element_type)
     rows = []
+    backwards = _is_read_backwards(generic, along)
+    last = arith.AddIOp(first, index(width - 1)).result if backwards else first
     for number in range(height):
-        position[along] = first
+        position[along] = last  # where the row that is loaded begins
         position[across] = arith.AddIOp(top, index(number)).result
         rows.append(
             vector.LoadOp(type_, generic.inputs[0], indices(generic.input_maps[0])).result
         )
     for number, turned in enumerate(_turned(rows, width)):
-        position[along] = arith.AddIOp(first, index(number)).result
+        place = width - 1 - number if backwards else number
+        position[along] = arith.AddIOp(first, index(place)).result
         position[across] = top
         vector.StoreOp(
             _computed(generic, turned),

@@ -165,6 +165,14 @@ class _Parts:
         inner = tuple(box[permutation.index(dim)] for dim in range(len(permutation)))
         return hlo.transpose(self._part(op.operands[0], inner), permutation)
 
+    def _reverse(self, op: ir.Operation, box: Box) -> ir.Value:
+        dims, sizes = ints(op, "dimensions"), op.results[0].type.shape
+        inner = tuple(
+            (size - high, size - low) if dim in dims else (low, high)
+            for dim, (size, (low, high)) in enumerate(zip(sizes, box, strict=True))
+        )
+        return hlo.reverse(self._part(op.operands[0], inner), dims)
+
     def _concatenate(self, op: ir.Operation, box: Box) -> ir.Value | None:
         dim = ir.IntegerAttr(op.attributes["dimension"]).value
         start = 0
@@ -195,6 +203,7 @@ _RULES = {
     "stablehlo.concatenate": _Parts._concatenate,
     "stablehlo.iota": _Parts._iota,
     "stablehlo.pad": _Parts._pad,
+    "stablehlo.reverse": _Parts._reverse,
     "stablehlo.slice": _Parts._slice,
     "stablehlo.transpose": _Parts._transpose,
 }

@@ -70,6 +70,8 @@ class Fuse(Pass):
     matrix_products: Doers = "auto"
     parts: bool = True
     """Whether what makes and what follows a concatenation or a pad is one kernel with it."""
+    solved_in_place: bool = True
+    """Whether LAPACK may be given the place of an operand for its result."""
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -102,7 +104,7 @@ class Fuse(Pass):
         grouping = Grouping(block, self.max_ops, self.max_chain, effects, products, self.parts)
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
-        Outliner(block, grouping, kernels).run()
+        Outliner(block, grouping, kernels, self.solved_in_place).run()
 
 
 def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:

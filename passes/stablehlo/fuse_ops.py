@@ -32,10 +32,10 @@ from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
 
-MAPPED = frozenset(("stablehlo.broadcast_in_dim", "stablehlo.transpose"))
+MAPPED = frozenset(f"stablehlo.{name}" for name in "broadcast_in_dim transpose reverse".split())
 """Ops through whose index map a group may compute their operand."""
 LEAVES = frozenset(
-    f"stablehlo.{name}" for name in "iota slice reverse dynamic_slice gather".split()
+    f"stablehlo.{name}" for name in "iota slice dynamic_slice gather".split()
 )
 """Ops computed inside a group from operands in memory."""
 _OF_BOXES = frozenset(("stablehlo.iota", "stablehlo.slice"))
@@ -258,7 +258,7 @@ def is_small_operation(op: Seen, block: Sequence[Seen]) -> bool:
 
     So for what reads at most one array, and for cheap ops on arrays that are in memory anyway.
     """
-    if op.mapped or op.name in ("stablehlo.iota", "stablehlo.slice", "stablehlo.reverse"):
+    if op.mapped or op.name in _OF_BOXES:
         return True
     if op.name not in CHEAP:
         return False

@@ -15,6 +15,7 @@ from lamina.passes.stablehlo.fuse_grouping import Grouping, Member, Sources
 from lamina.passes.stablehlo.fuse_ops import SeenValue
 from lamina.passes.stablehlo.fuse_reasons import reason
 from lamina.passes.stablehlo.keys import attributes_key, region_key
+from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scalar_work import is_scalar_op
 
 
@@ -95,8 +96,11 @@ def blocks_of(module: ir.Module) -> list[ir.Block]:
 class Outliner:
     """Rewrites one block as its groups say."""
 
-    def __init__(self, block: ir.Block, grouping: Grouping, kernels: Kernels) -> None:
+    def __init__(
+        self, block: ir.Block, grouping: Grouping, kernels: Kernels, solved_in_place: bool = True
+    ) -> None:
         self._block = block
+        self._solved_in_place = solved_in_place
         self._grouping = grouping
         self._kernels = kernels
         self._ops = grouping.ops
@@ -343,7 +347,22 @@ class Outliner:
                 same = [r for r, result in enumerate(stored) if result.type == value.type]
                 if same and value not in elsewhere:
                     each[number][MAY_ALIAS] = ir.DenseI64ArrayAttr.get(same)
+        elif group.kind == "library" and self._solved_in_place:
+            self._let_library_overwrite(group, arguments, stored, each)
         return each
+
+    def _let_library_overwrite(
+        self, group: Group, arguments: list[SeenValue], stored: list[SeenValue],
+        each: list[dict[str, ir.Attribute]],
+    ) -> None:  # fmt: skip
+        op = self._seen[next(iter(group.members))[0]]
+        routine = Lapack.of(op.op)
+        if routine is None or routine.in_place is None:
+            return
+        operand, result = op.operands[routine.in_place[0]], op.results[routine.in_place[1]]
+        if op.operands.count(operand) == 1 and result in stored and result.type == operand.type:
+            place = ir.DenseI64ArrayAttr.get([stored.index(result)])
+            each[arguments.index(operand)][MAY_ALIAS] = place
 
     def _read_elsewhere(self, group: Group) -> set[SeenValue]:
         """Values that a group reads at another index than that of the point it computes."""

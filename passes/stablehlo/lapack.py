@@ -24,6 +24,9 @@ LARGE = 16
 """The least size of a triangular system or of a Cholesky factor that is worth a call."""
 
 
+_IN_PLACE = {"getrf": (0, 0), "potrf": (0, 0), "trsm": (1, 0)}
+
+
 @dataclass(frozen=True)
 class Lapack:
     """A routine applied to each matrix of a batch."""
@@ -53,6 +56,11 @@ class Lapack:
         batch = prod(list(of.shape)[: len(of.shape) - row.rank])
         sizes = tuple(int(size) for size in row.sizes(_Call(op)))
         return cls(routine, letter, batch, sizes, row.work(sizes))
+
+    @property
+    def in_place(self) -> tuple[int, int] | None:
+        """The operand that the runtime's loop lets a result be written over, and that result."""
+        return _IN_PLACE.get(self.routine)
 
     @property
     def name(self) -> str:

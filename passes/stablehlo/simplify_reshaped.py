@@ -4,7 +4,8 @@
 reshape what spreads the result: a mean with kept dimensions is a reduction, a reshape that adds a
 dimension of 1, element-wise ops and a broadcast. Left alone where a user would see the old shape
 beside other arrays of it: those belong into one kernel with the op. A reduction takes an array without
-the dimensions of one that it was given, and is done once for what a broadcast repeats.
+the dimensions of one that it was given, and before dimensions that stay were joined; it is done once for
+what a broadcast repeats.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, ints, splat_of
+from lamina.passes.stablehlo.reassociation import grouped_dimensions
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _DEPTH = 4
@@ -85,19 +87,18 @@ def _before_reshape(value: ir.Value, shape: list[int]) -> ir.Value:
 
 @needs_operand_of("reshape")
 def _reduction_of_reshaped(op: ir.Operation) -> ir.Value | None:
-    """Of an array that was given dimensions of one -> of the array."""
+    """Of an array that was given dimensions of one, or of which dimensions that stay were joined or split
+    -> of the array."""
     producer = defining(op.operands[0])
     if len(op.results) != 1 or producer is None or producer.name != "stablehlo.reshape":
         return None
     source = producer.operands[0]
     before, after = shape_of(source.type), shape_of(op.operands[0].type)
-    if len(before) == len(after) or _long(before) != _long(after):
+    place = _place_of_long(before, after) or _place_of_kept(before, after)
+    long = [d for d in ints(op, "dimensions") if after[d] != 1]
+    if not long or any(d not in place for d in long):
         return None
-    place = dict(zip(_long_dimensions(after), _long_dimensions(before), strict=True))
-    dimensions = sorted(place[d] for d in ints(op, "dimensions") if d in place)
-    if not dimensions:
-        return None
-    return hlo.reshape(_reduced(op, source, dimensions), shape_of(op.results[0].type))
+    return hlo.reshape(_reduced(op, source, sorted(place[d] for d in long)), shape_of(op.results[0].type))
 
 
 @needs_operand_of("broadcast_in_dim")
@@ -129,6 +130,20 @@ def _reduced(op: ir.Operation, source: ir.Value, dimensions: Sequence[int]) -> i
     copy = remade(op, [of], [source, op.operands[1]], regions=1, dimensions=listed)
     op.regions[0].blocks[0].append_to(copy.regions[0])
     return copy.result
+
+
+def _place_of_long(before: Sequence[int], after: Sequence[int]) -> dict[int, int]:
+    """Where each long dimension was before a reshape that only puts in or leaves out ones."""
+    if len(before) == len(after) or _long(before) != _long(after):
+        return {}
+    return dict(zip(_long_dimensions(after), _long_dimensions(before), strict=True))
+
+
+def _place_of_kept(before: Sequence[int], after: Sequence[int]) -> dict[int, int]:
+    """Where each dimension was that a reshape neither joins nor splits, if there were more before: what
+    is summed in fewer dimensions would be read in larger steps."""
+    groups = grouped_dimensions(before, after) if len(before) > len(after) else None
+    return {new[0]: old[0] for old, new in groups or () if len(old) == len(new) == 1}
 
 
 def _long_dimensions(shape: Sequence[int]) -> list[int]:

@@ -17,6 +17,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.reassociation import grouped_dimensions
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 
@@ -128,7 +129,34 @@ def _broadcast(op: ir.Operation) -> ir.Value | None:
         kept = _dropped_ones(source.type.shape, operand.type.shape)
         if kept is not None:
             return hlo.broadcast_in_dim(source, shape, [dims[d] for d in kept])
+        spread = made_by(source, "stablehlo.broadcast_in_dim")
+        if spread is not None:
+            return _broadcast_again(spread, operand.type.shape, shape, dims)
     return None
+
+
+def _broadcast_again(
+    inner: ir.Operation, joined: list[int], shape: list[int], dims: list[int]
+) -> ir.Value | None:
+    """What is spread, reshaped and spread again, as upsampling along one axis and then another is -> spread
+    once, then reshaped; None if the reshape splits dimensions, or the second one repeats what it joins."""
+    groups = grouped_dimensions(inner.result.type.shape, joined)
+    if groups is None or dims != sorted(dims):
+        return None
+    wide: list[int] = []
+    place: dict[int, int] = {}
+    at = 0
+    for old, new in groups:
+        if len(new) != 1 or (len(old) > 1 and shape[dims[new[0]]] != joined[new[0]]):
+            return None
+        wide += shape[at : dims[new[0]]]
+        for d in old:
+            place[d] = len(wide)
+            wide.append(inner.result.type.shape[d] if len(old) > 1 else shape[dims[new[0]]])
+        at = dims[new[0]] + 1
+    wide += shape[at:]
+    sources = [place[d] for d in ints(inner, "broadcast_dimensions")]
+    return hlo.reshape(hlo.broadcast_in_dim(inner.operands[0], wide, sources), shape)
 
 
 def _dropped_ones(source: list[int], target: list[int]) -> list[int] | None:

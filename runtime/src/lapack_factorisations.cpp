@@ -58,7 +58,7 @@ struct Potrf {
       for (int64_t row = 0; row < n; ++row) {
         const int64_t begin = lower ? 0 : row, end = lower ? row + 1 : n;
         std::fill(l + row * n, l + row * n + begin, T(0));
-        std::copy(a + row * n + begin, a + row * n + end, l + row * n + begin);
+        if (a != l) std::copy(a + row * n + begin, a + row * n + end, l + row * n + begin);
         std::fill(l + row * n + end, l + (row + 1) * n, T(0));
       }
       int info = 0;

@@ -17,7 +17,7 @@ struct Trsm {
     for (int64_t i = lo; i < hi; ++i) {
       const T* const b = job.input<T>(1, i, int64_t{m} * n);
       T* const x = job.result<T>(0, i, int64_t{m} * n);
-      std::copy(b, b + int64_t{m} * n, x);
+      if (b != x) std::copy(b, b + int64_t{m} * n, x);
       One one{&job, job.input<T>(0, i, int64_t{k} * k), x};
       const int64_t parts = job.flag(2) ? n : m;
       const int64_t flops = int64_t{k} * k;

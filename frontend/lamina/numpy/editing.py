@@ -127,9 +127,29 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     count = index.size
     if scalar:
         count = v.shape[at] if len(np.shape(v)) == len(x.shape) else 1
-        index = lax.broadcast_in_dim(index, (count,), ())
     v = broadcast_to_shape(v, tuple(count if i == at else s for i, s in enumerate(x.shape)))
+    if scalar:
+        return _insert_together(x, index, v, axis=at)
     return _insert(x, index, v, axis=at)
+
+
+@compiled(static=("axis",))
+def _insert_together(x: Any, index: Any, values: Any, *, axis: int) -> Array:
+    from lamina.numpy.indexing import normalized
+
+    n, count = x.shape[axis], values.shape[axis]
+    place = lax.clamp(np.int32(0), normalized(index, n, np.dtype(np.int32)), np.int32(n))
+
+    def moved(low: int) -> Array:
+        edges = [(low, count - low, 0) if d == axis else (0, 0, 0) for d in range(len(x.shape))]
+        return lax.pad(x, np.zeros((), x.dtype), edges)
+
+    shape = tuple(n + count if d == axis else s for d, s in enumerate(x.shape))
+    at = lax.broadcasted_iota(np.int32, shape, axis)
+    spread = lax.select(lax.lt(at, place), moved(0), moved(count))
+    if count == 1:
+        return lax.select(lax.eq(at, place), broadcast_to_shape(values, shape), spread)
+    return lax.dynamic_update_slice_in_dim(spread, values, place, axis)
 
 
 @compiled(static=("axis",))

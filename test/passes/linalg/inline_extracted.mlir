@@ -55,3 +55,34 @@ func.func @stored(%x: tensor<9xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tenso
   } -> tensor<4xf32>
   return %3, %1 : tensor<4xf32>, tensor<4xi32>
 }
+
+// What is out of bounds is told by the indices, too: they are not stored for that.
+// CHECK-LABEL: func.func @or_nothing
+// CHECK: linalg.generic
+// CHECK: %[[A:.*]] = tensor.extract %arg1
+// CHECK: %[[N:.*]] = arith.addi %[[A]]
+// CHECK: tensor.extract %arg0
+// CHECK: arith.cmpi slt, %[[N]]
+// CHECK-NOT: linalg.generic
+func.func @or_nothing(%x: tensor<9xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
+  %c9 = arith.constant 9 : i32
+  %z = arith.constant 0.0 : f32
+  %0 = tensor.empty() : tensor<4xi32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%0 : tensor<4xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %5 = arith.addi %a, %c9 : i32
+    linalg.yield %5 : i32
+  } -> tensor<4xi32>
+  %2 = tensor.empty() : tensor<4xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%1 : tensor<4xi32>) outs(%2 : tensor<4xf32>) {
+  ^bb0(%n: i32, %out: f32):
+    %5 = linalg.index 0 : index
+    %6 = tensor.extract %1[%5] : tensor<4xi32>
+    %7 = arith.index_cast %6 : i32 to index
+    %8 = tensor.extract %x[%7] : tensor<9xf32>
+    %9 = arith.cmpi slt, %n, %c9 : i32
+    %10 = arith.select %9, %8, %z : f32
+    linalg.yield %10 : f32
+  } -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

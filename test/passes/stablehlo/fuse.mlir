@@ -253,6 +253,18 @@ func.func @library(%x: tensor<4xf32>) {
 
 // -----
 
+// LAPACK may overwrite the right-hand sides of a system, not those that are also its matrix.
+// CHECK-LABEL: func.func @solved
+// CHECK: func.func private @fused_triangular_solve_0(%{{.*}}: tensor<40x40xf32>, %{{.*}}: tensor<40x7xf32> {lamina.may_alias = array<i64: 0>})
+// CHECK: func.func private @fused_triangular_solve_1(%{{.*}}: tensor<40x40xf32>) -> tensor<40x40xf32> attributes
+func.func @solved(%a: tensor<40x40xf32>, %b: tensor<40x7xf32>) -> (tensor<40x7xf32>, tensor<40x40xf32>) {
+  %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<40x40xf32>, tensor<40x7xf32>) -> tensor<40x7xf32>
+  %1 = "stablehlo.triangular_solve"(%a, %a) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<40x40xf32>, tensor<40x40xf32>) -> tensor<40x40xf32>
+  return %0, %1 : tensor<40x7xf32>, tensor<40x40xf32>
+}
+
+// -----
+
 // A large product is a library's, or takes what follows it into its kernel.
 // CHECK-LABEL: func.func @product
 // CHECK: lamina.kind = "library", lamina.library = "openblas.gemm"

@@ -365,3 +365,73 @@ func.func @product_of_step(%x: tensor<5xf32>, %n: tensor<i32>) -> tensor<5x5xf32
     }
   return %0#1 : tensor<5x5xf32>
 }
+
+// -----
+
+// Upsampling along one axis and then another is one broadcast, and summing what came of it one reduction.
+// CHECK-LABEL: func.func @upsampled
+func.func @upsampled(%x: tensor<3x4xf32>) -> tensor<6x8xf32> {
+  // CHECK-NEXT: %[[B:.*]] = stablehlo.broadcast_in_dim %arg0, dims = [0, 2] : (tensor<3x4xf32>) -> tensor<3x2x4x2xf32>
+  // CHECK-NEXT: %[[R:.*]] = stablehlo.reshape %[[B]]
+  // CHECK-NEXT: return %[[R]]
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<3x4xf32>) -> tensor<3x2x4xf32>
+  %1 = stablehlo.reshape %0 : (tensor<3x2x4xf32>) -> tensor<6x4xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<6x4xf32>) -> tensor<6x4x2xf32>
+  %3 = stablehlo.reshape %2 : (tensor<6x4x2xf32>) -> tensor<6x8xf32>
+  return %3 : tensor<6x8xf32>
+}
+
+// -----
+
+// Which dimensions are summed does not depend on how the others are counted.
+// CHECK-LABEL: func.func @sum_of_reshaped
+func.func @sum_of_reshaped(%x: tensor<3x2x4x2xf32>) -> tensor<6x4xf32> {
+  // CHECK: %[[S:.*]] = stablehlo.reduce(%arg0 init: {{.*}}) applies stablehlo.add across dimensions = [3] : {{.*}} -> tensor<3x2x4xf32>
+  // CHECK-NEXT: stablehlo.reshape %[[S]]
+  %0 = stablehlo.reshape %x : (tensor<3x2x4x2xf32>) -> tensor<6x4x2xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [2] : (tensor<6x4x2xf32>, tensor<f32>) -> tensor<6x4xf32>
+  return %1 : tensor<6x4xf32>
+}
+
+// -----
+
+// Rows of an array that positions make are made where they are read: those of an identity matrix are
+// where the column is the row that was asked for, moved to the bounds.
+// CHECK-LABEL: func.func @rows_of_identity
+func.func @rows_of_identity(%p: tensor<3xi32>) -> tensor<3x4xf32> {
+  // CHECK-DAG: %[[C:.*]] = stablehlo.clamp {{.*}}, %arg0, {{.*}}
+  // CHECK-DAG: %[[B:.*]] = stablehlo.broadcast_in_dim %[[C]], dims = [0] : (tensor<3xi32>) -> tensor<3x4xi32>
+  // CHECK-DAG: %[[I:.*]] = stablehlo.iota dim = 1 : tensor<3x4xi32>
+  // CHECK: %[[E:.*]] = stablehlo.compare EQ, %[[B]], %[[I]]
+  // CHECK-NEXT: stablehlo.convert %[[E]]
+  // CHECK-NOT: stablehlo.gather
+  %0 = stablehlo.iota dim = 0 : tensor<4x4xi32>
+  %1 = stablehlo.iota dim = 1 : tensor<4x4xi32>
+  %2 = stablehlo.compare EQ, %0, %1 : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi1>
+  %3 = stablehlo.convert %2 : (tensor<4x4xi1>) -> tensor<4x4xf32>
+  %4 = stablehlo.reshape %p : (tensor<3xi32>) -> tensor<3x1xi32>
+  %5 = "stablehlo.gather"(%3, %4) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<4x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  return %5 : tensor<3x4xf32>
+}
+
+// -----
+
+// A rolled array is read around its end; a slice that is shorter is one of the array put together.
+// CHECK-LABEL: func.func @rolled
+// CHECK-NOT: stablehlo.concatenate
+// CHECK: "stablehlo.gather"(%arg0,
+// CHECK-LABEL: func.func @shorter
+// CHECK: stablehlo.dynamic_slice
+func.func @rolled(%x: tensor<5x6xf32>, %s: tensor<i32>) -> tensor<5x6xf32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<5x6xf32>, tensor<5x6xf32>) -> tensor<5x12xf32>
+  %1 = stablehlo.dynamic_slice %0, %z, %s, sizes = [5, 6] : (tensor<5x12xf32>, tensor<i32>, tensor<i32>) -> tensor<5x6xf32>
+  return %1 : tensor<5x6xf32>
+}
+func.func @shorter(%x: tensor<5x6xf32>, %s: tensor<i32>) -> tensor<5x5xf32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<5x6xf32>, tensor<5x6xf32>) -> tensor<5x12xf32>
+  %1 = stablehlo.dynamic_slice %0, %z, %s, sizes = [5, 5] : (tensor<5x12xf32>, tensor<i32>, tensor<i32>) -> tensor<5x5xf32>
+  return %1 : tensor<5x5xf32>
+}
