@@ -6,8 +6,9 @@
                           for a length p with large prime factors (Bluestein's convolution)
 
 Backends that do larger prime factors, or several rows of real numbers, by themselves say so by
-options; a few rows of large ones are convolutions all the same. A transform over several axes stays one op where all lengths are such. Roots of unity are
-computed to the last bit that f64 gives, whatever the element type.
+options; a few rows of large ones are convolutions all the same. A transform over several axes stays
+one op where all lengths are such. Roots of unity are computed to the last bit that f64 gives,
+whatever the element type.
 
 example: test/passes/stablehlo/expand_fft.mlir
 """
