@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import ints, is_unused, made_by
+from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 
-_GATHER, _SCATTER = "stablehlo.gather", "stablehlo.scatter"
 _MOST = 1 << 31  # elements that an i32 tells apart
 
 
@@ -35,10 +35,10 @@ _MOST = 1 << 31  # elements that an i32 tells apart
 class JoinIndices(Pass):
     """The pass `stablehlo-join-indices`."""
 
-    only_with = frozenset((_GATHER, _SCATTER))
+    only_with = frozenset((GATHER, SCATTER))
 
     def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, _GATHER, _SCATTER):
+        for op in find_ops(module, GATHER, SCATTER):
             joined = _Joined.of(op)
             if joined is not None:
                 together = op.operands[1].owner.operation
@@ -60,52 +60,40 @@ class _Joined:
 
     @classmethod
     def of(cls, op: ir.Operation) -> _Joined | None:
-        is_gather = op.name == _GATHER
-        if not is_gather and len(op.operands) != 3:
+        if op.name == SCATTER and len(op.operands) != 3:
             return None
         operand, indices = op.operands[0], op.operands[1]
         together = made_by(indices, "stablehlo.concatenate")
-        numbers = _numbers(op)
-        targets = list(numbers.start_index_map if is_gather else numbers.scattered_dims_to_operand_dims)
-        skipped = numbers.collapsed_slice_dims if is_gather else numbers.inserted_window_dims
-        batching = numbers.operand_batching_dims if is_gather else numbers.input_batching_dims
-        if together is None or len(together.operands) != len(targets) or list(batching):
+        dims = IndexedDims.of(op)
+        if together is None or len(together.operands) != len(dims.named) or dims.batch:
             return None
         last = indices.type.rank - 1
         dimension = ir.IntegerAttr(together.attributes["dimension"]).value
-        first = min(targets)
+        first = min(dims.named)
         if (
-            numbers.index_vector_dim != last
+            dims.vector != last
             or dimension != last
-            or sorted(targets) != list(range(first, first + len(targets)))
-            or not set(targets) <= set(skipped)
+            or sorted(dims.named) != list(range(first, first + len(dims.named)))
+            or not set(dims.named) <= set(dims.single)
             or not operand.type.has_static_shape
             or not indices.type.has_static_shape
-            or not 0 < math.prod(operand.type.shape[d] for d in targets) < _MOST
+            or not 0 < math.prod(operand.type.shape[d] for d in dims.named) < _MOST
         ):
             return None
-        return cls(op, list(together.operands), targets)
+        return cls(op, list(together.operands), dims.named)
 
     def rewrite(self) -> None:
-        op, is_gather = self.op, self.op.name == _GATHER
+        op = self.op
         shape = list(op.operands[0].type.shape)
         op.operands[0] = hlo.reshape(op.operands[0], self._merged(shape, math.prod))
         op.operands[1] = self._index(shape)
-        numbers = _numbers(op)
-        first = min(self.dims)
-        if is_gather:
+        dims = IndexedDims.of(op)
+        replace(dims, single=self._places(dims.single), named=[min(self.dims)]).put(op)
+        if op.name == GATHER:
             op.attributes["slice_sizes"] = ir.DenseI64ArrayAttr.get(
                 self._merged(ints(op, "slice_sizes"), lambda _: 1)
             )
-            op.attributes["dimension_numbers"] = stablehlo_ext.GatherDimensionNumbers.get(
-                list(numbers.offset_dims), self._places(numbers.collapsed_slice_dims), [], [],
-                [first], numbers.index_vector_dim,
-            )  # fmt: skip
             return
-        op.attributes["scatter_dimension_numbers"] = stablehlo_ext.ScatterDimensionNumbers.get(
-            list(numbers.update_window_dims), self._places(numbers.inserted_window_dims), [], [],
-            [first], numbers.index_vector_dim,
-        )  # fmt: skip
         (result,) = op.results
         result.set_type(op.operands[0].type)
         with ir.InsertionPoint.after(op):
@@ -115,7 +103,7 @@ class _Joined:
     def _index(self, shape: Sequence[int]) -> ir.Value:
         """The one index: that of a row-major order, in i32."""
         strides = [math.prod(shape[d + 1 : max(self.dims) + 1]) for d in self.dims]
-        is_gather = self.op.name == _GATHER
+        is_gather = self.op.name == GATHER
         total = inside = None
         for part, dimension, stride in zip(self.parts, self.dims, strides, strict=True):
             size = shape[dimension]
@@ -153,11 +141,3 @@ class _Joined:
         first, end = min(self.dims), max(self.dims) + 1
         moved = {d if d <= first else max(first, d - (end - 1 - first)) for d in dims}
         return sorted(moved)
-
-
-def _numbers(
-    op: ir.Operation,
-) -> stablehlo_ext.GatherDimensionNumbers | stablehlo_ext.ScatterDimensionNumbers:
-    if op.name == _GATHER:
-        return stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
-    return stablehlo_ext.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])

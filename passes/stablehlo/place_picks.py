@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
-from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
@@ -32,6 +32,7 @@ from lamina.passes.stablehlo.facts import (
     size_of,
     splat_of,
 )
+from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 
 _LEAST_RATIO = 8  # elements of the rows to one that is picked
 
@@ -40,16 +41,16 @@ _LEAST_RATIO = 8  # elements of the rows to one that is picked
 class PlacePicks(Pass):
     """The pass `stablehlo-place-picks`."""
 
-    only_with = frozenset(("stablehlo.gather", "stablehlo.scatter"))
+    only_with = frozenset((GATHER, SCATTER))
 
     max_ops: int = 16
 
     def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, "stablehlo.gather", "stablehlo.scatter"):
+        for op in find_ops(module, GATHER, SCATTER):
             rows = _Rows.of(op)
             if rows is None:
                 continue
-            is_gather = op.name == "stablehlo.gather"
+            is_gather = op.name == GATHER
             with ir.InsertionPoint(op), op.location:
                 placed = self._raised(op, rows) if is_gather else _compared(op, rows)
             if placed is not None:
@@ -126,28 +127,17 @@ class _Rows:
     @classmethod
     def of(cls, op: ir.Operation) -> _Rows | None:
         """The rows of a gather or scatter; None if it is of another kind."""
-        if op.name == "stablehlo.gather":
-            numbers = stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
-            window, skipped = numbers.offset_dims, numbers.collapsed_slice_dims
-            batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
-            targets = numbers.start_index_map
-        else:
-            if len(op.operands) != 3:
-                return None
-            numbers = stablehlo_ext.ScatterDimensionNumbers(
-                op.attributes["scatter_dimension_numbers"]
-            )
-            window, skipped = numbers.update_window_dims, numbers.inserted_window_dims
-            batching = numbers.input_batching_dims, numbers.scatter_indices_batching_dims
-            targets = numbers.scattered_dims_to_operand_dims
-        operand, indices = op.operands[0].type, op.operands[1].type
-        if list(window) or len(skipped) != 1 or list(targets) != list(skipped):
+        if op.name == SCATTER and len(op.operands) != 3:
             return None
-        if len(batching[0]) != operand.rank - 1 or numbers.index_vector_dim != indices.rank - 1:
+        dims = IndexedDims.of(op)
+        operand, indices = op.operands[0].type, op.operands[1].type
+        if dims.windows or len(dims.single) != 1 or dims.named != dims.single:
+            return None
+        if len(dims.batch) != operand.rank - 1 or dims.vector != indices.rank - 1:
             return None
         if not operand.has_static_shape or not indices.has_static_shape:
             return None
-        return cls(skipped[0], dict(zip(batching[0], batching[1], strict=True)))
+        return cls(dims.single[0], dict(zip(dims.batch, dims.batch_of_indices, strict=True)))
 
 
 def _compared(scatter: ir.Operation, rows: _Rows) -> ir.Value | None:

@@ -15,6 +15,7 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
+from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_COUNTED = 1 << 20  # elements of a constant that are looked at
@@ -42,80 +43,38 @@ def _compare_of_positions(op: ir.Operation) -> ir.Value | None:
 
 
 @needs_operand_of("concatenate")
-def _gather_of_numbered_rows(op: ir.Operation) -> ir.Value | None:
+def _numbered_rows(op: ir.Operation) -> ir.Value | None:
     """Indices that count a dimension of theirs -> a batch dimension."""
-    numbers = stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
-    found = _without_numbered(
-        op, list(numbers.start_index_map), numbers.index_vector_dim,
-        list(numbers.collapsed_slice_dims), list(numbers.operand_batching_dims),
-        list(numbers.start_indices_batching_dims),
-    )  # fmt: skip
+    if op.name == SCATTER and len(op.operands) != 3:
+        return None
+    found = _without_numbered(op, IndexedDims.of(op))
     if found is None:
         return None
-    indices, named, single, batch, batch_of_indices = found
-    new = stablehlo_ext.GatherDimensionNumbers.get(
-        list(numbers.offset_dims), single, batch, batch_of_indices, named,
-        numbers.index_vector_dim,
-    )  # fmt: skip
-    return _again(op, indices, {"dimension_numbers": new})
-
-
-@needs_operand_of("concatenate")
-def _scatter_of_numbered_rows(op: ir.Operation) -> ir.Value | None:
-    """Indices that count a dimension of theirs -> a batch dimension."""
-    name = "scatter_dimension_numbers"
-    numbers = stablehlo_ext.ScatterDimensionNumbers(op.attributes[name])
-    if len(op.operands) != 3:
-        return None
-    found = _without_numbered(
-        op, list(numbers.scattered_dims_to_operand_dims), numbers.index_vector_dim,
-        list(numbers.inserted_window_dims), list(numbers.input_batching_dims),
-        list(numbers.scatter_indices_batching_dims),
-    )  # fmt: skip
-    if found is None:
-        return None
-    indices, named, single, batch, batch_of_indices = found
-    new = stablehlo_ext.ScatterDimensionNumbers.get(
-        list(numbers.update_window_dims), single, batch, batch_of_indices, named,
-        numbers.index_vector_dim,
-    )  # fmt: skip
-    return _again(op, indices, {name: new})
-
-
-def _again(op: ir.Operation, indices: ir.Value, changed: dict[str, ir.Attribute]) -> ir.Value:
     copy = op.clone().operation
-    copy.operands[1] = indices
-    for name, attribute in changed.items():
-        copy.attributes[name] = attribute
+    copy.operands[1], dims = found
+    dims.put(copy)
     copy.attributes["indices_are_sorted"] = ir.BoolAttr.get(False)  # said of the pairs
     return copy.results[0]
 
 
-_Dims = list[int]
-
-
-def _without_numbered(
-    op: ir.Operation, named: _Dims, vector: int, single: _Dims, batch: _Dims,
-    batch_of_indices: _Dims,
-) -> tuple[ir.Value, _Dims, _Dims, _Dims, _Dims] | None:  # fmt: skip
-    """The indices without the parts that count one of their dimensions, and the dimensions of the
-    array: those they name, those they have one element of, and batch dimensions of both."""
+def _without_numbered(op: ir.Operation, dims: IndexedDims) -> tuple[ir.Value, IndexedDims] | None:
+    """The indices without the parts that count one of their dimensions, and what they are about then."""
     array, indices = shape_of(op.operands[0].type), shape_of(op.operands[1].type)
     together = made_by(op.operands[1], "stablehlo.concatenate")
-    if together is None or ir.IntegerAttr(together.attributes["dimension"]).value != vector:
+    if together is None or ir.IntegerAttr(together.attributes["dimension"]).value != dims.vector:
         return None
     kept: list[ir.Value] = []
-    kept_named: _Dims = []
-    pairs = list(zip(batch, batch_of_indices, strict=True))
+    kept_named: list[int] = []
+    pairs = list(zip(dims.batch, dims.batch_of_indices, strict=True))
     at = 0
     for part in together.operands:
-        names = named[at : at + part.type.shape[vector]]
+        names = dims.named[at : at + part.type.shape[dims.vector]]
         at += len(names)
         counted = _counted_dimension(part) if len(names) == 1 else None
         if (
             counted is None
-            or counted == vector
-            or names[0] not in single
+            or counted == dims.vector
+            or names[0] not in dims.single
             or array[names[0]] != indices[counted]
             or any(counted == other for _, other in pairs)
         ):
@@ -126,9 +85,10 @@ def _without_numbered(
     if not kept or len(kept) == len(together.operands):
         return None
     pairs.sort()
-    left = [d for d in single if all(d != dim for dim, _ in pairs)]
-    joined = kept[0] if len(kept) == 1 else hlo.concatenate(kept, vector)
-    return joined, kept_named, left, [d for d, _ in pairs], [d for _, d in pairs]
+    left = [d for d in dims.single if all(d != dim for dim, _ in pairs)]
+    joined = kept[0] if len(kept) == 1 else hlo.concatenate(kept, dims.vector)
+    batch, batch_of_indices = ([pair[n] for pair in pairs] for n in (0, 1))
+    return joined, IndexedDims(dims.windows, left, batch, batch_of_indices, kept_named, dims.vector)
 
 
 def _counted_dimension(value: ir.Value) -> int | None:
@@ -177,6 +137,6 @@ def _gather_by_reshaped(op: ir.Operation) -> ir.Value | None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "stablehlo.compare": (_compare_of_positions,),
-    "stablehlo.gather": (_gather_of_numbered_rows, _gather_by_reshaped),
-    "stablehlo.scatter": (_scatter_of_numbered_rows,),
+    GATHER: (_numbered_rows, _gather_by_reshaped),
+    SCATTER: (_numbered_rows,),
 }
