@@ -102,7 +102,7 @@ CUDA_FUSE = (
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
-    "stablehlo-fuse{matrix-products=kernel parts=false solved-in-place=false}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false}",
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
@@ -198,6 +198,7 @@ CPU_KERNEL_LOOPS = (
     *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
+    "linalg-reduce-both-ways{vector-bits=VECTOR_BITS}",
     "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
@@ -330,7 +331,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
     "stablehlo-widen-unsigned-operands",
-    "stablehlo-fuse{matrix-products=kernel parts=false solved-in-place=false}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false}",
     "stablehlo-legalize-control-flow",
 )
 _CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")

@@ -7,7 +7,8 @@
 so that memory is walked once. For element-wise generics and reductions of their result that keep its
 last dimension: those go row by row, in the order in which elements are made. Leaves alone
 reductions along rows, which find the row in cache, those of few columns, which are split
-(`linalg-split-reductions`), and results that something reads in between.
+(`linalg-split-reductions`), results that something reads in between, and those of which only the rows are
+reduced, too (`linalg-reduce-both-ways`).
 
 example: test/passes/linalg/merge_column_sums.mlir
 """
@@ -72,7 +73,23 @@ def _producer(reduction: Generic) -> Generic | None:
     last = ir.AffineDimExpr(list(of_input.results)[-1]).position
     if reduction.reductions[last] or producer.extents[-1] < 2:
         return None
-    return None if _is_read_before(made, reduction.op) else producer
+    if _is_read_before(made, reduction.op) or _is_reduced_along_rows(made, reduction.op):
+        return None
+    return producer
+
+
+def _is_reduced_along_rows(made: ir.Value, columns: ir.Operation) -> bool:
+    """Whether all else that reads a value reduces its rows: that is done in one walk with the columns."""
+    others = {use.owner.operation for use in made.uses} - {columns}
+    if len(others) != 1:
+        return False
+    (other,) = others
+    if other.name != "linalg.generic" or other.block != columns.block:
+        return False
+    generic = read_generic(other)
+    if generic.rank != 2 or generic.inputs != (made,) or not generic.input_maps[0].is_permutation:
+        return False
+    return generic.reductions[ir.AffineDimExpr(generic.input_maps[0].results[1]).position]
 
 
 def _is_read_before(made: ir.Value, last: ir.Operation) -> bool:

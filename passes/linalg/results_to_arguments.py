@@ -8,7 +8,8 @@ where the caller wants them and copies only where it must. Each result becomes
 - a new trailing argument of the result's type.
 
 Destinations are marked `bufferization.writable = true`, all other arguments `false`: bufferisation
-would otherwise write into the caller's arrays. Leaves functions without a body alone.
+would otherwise write into the caller's arrays. An array of one number that several reductions begin with
+is one for each: they could not share its buffer. Leaves functions without a body alone.
 
 example: test/passes/linalg/results_to_arguments.mlir
 """
@@ -51,6 +52,7 @@ def _rewrite(func: ir.Operation) -> None:
                 destinations.append(arguments[updated[result]])
             else:
                 destinations.append(block.add_argument(result_type, func.location))
+    _begin_apart(block)
     values = list(terminator.operands)
     for value in values:
         _part_from_other_results(value, values)
@@ -95,6 +97,34 @@ def _rewrite(func: ir.Operation) -> None:
     func.attributes["arg_attrs"] = ir.ArrayAttr.get(new_attributes)
     if "res_attrs" in func.attributes:
         del func.attributes["res_attrs"]
+
+
+def _begin_apart(block: ir.Block) -> None:
+    """Give each op that accumulates in a fill one of its own."""
+    taken: set[ir.Value] = set()
+    for op in [inner.operation for inner in block.operations]:
+        if op.name != "linalg.generic":
+            continue
+        first = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
+        for number in range(first, len(op.operands)):
+            start = op.operands[number]
+            if start in taken and _is_fill(start):
+                with ir.InsertionPoint(op), op.location:
+                    empty = tensor.EmptyOp(list(start.type.shape), start.type.element_type).result
+                    op.operands[number] = make_copy(start.owner.operands[0], empty).result
+            taken.add(start)
+
+
+def _is_fill(value: ir.Value) -> bool:
+    """Whether a tensor is one scalar everywhere, which a generic over nothing else says."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "linalg.generic":
+        return False
+    op = value.owner.operation
+    sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    if list(sizes) != [1, 1] or isinstance(op.operands[0].type, ir.RankedTensorType):
+        return False
+    body = op.regions[0].blocks[0]
+    return body.operations[0].operation.operands[0] == body.arguments[0]
 
 
 def _seen_through_views(value: ir.Value) -> ir.Value:

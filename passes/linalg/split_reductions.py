@@ -73,7 +73,7 @@ class SplitReductions(Pass):
             and len(generic.outputs) == 1
             and 0 not in generic.extents
             and total_cost(generic) >= self.parallel_cost
-            and _combiner(generic) is not None
+            and combiner_of(generic) is not None
             and not any(op.operation.name == "linalg.index" for op in generic.body.operations)
         )
 
@@ -108,13 +108,13 @@ def _move_to_reader(last: ir.Operation) -> None:
 
 
 def _rewrite(generic: Generic, dimension: int, chunks: int) -> ir.Operation:
-    combiner = _combiner(generic)
+    combiner = combiner_of(generic)
     assert combiner is not None
     output = generic.outputs[0]
     element = output.type.element_type
     partial_type = ir.MemRefType.get([chunks, *output.type.shape], element)
     partial = memref.AllocOp(partial_type, [], []).result
-    neutral = arith.ConstantOp(element, _neutral_attribute(combiner, element)).result
+    neutral = arith.ConstantOp(element, neutral_of(combiner, element)).result
     make_copy(neutral, partial)
     inputs, maps = [], []
     for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
@@ -126,7 +126,12 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> ir.Operation:
     out_map = ir.AffineMap.get(generic.rank + 1, 0, [chunk, *out_map.results])
     first = make_generic(inputs, [partial], [*maps, out_map], [False, *generic.reductions])
     _move_body(generic.body, first)
-    # the chunks' results, in order
+    return add_up(partial, output, combiner)
+
+
+def add_up(partial: ir.Value, output: ir.Value, combiner: ir.Operation) -> ir.Operation:
+    """What combines the chunks' results with what a result is so far, in order."""
+    element = output.type.element_type
     rank = len(output.type.shape)
     identity = [ir.AffineDimExpr.get(d) for d in range(rank)]
     last = ir.AffineDimExpr.get(rank)
@@ -182,7 +187,7 @@ def _with_chunk(map_: ir.AffineMap, rank: int, place: int | None) -> ir.AffineMa
     return ir.AffineMap.get(rank + 1, 0, results)
 
 
-def _combiner(generic: Generic) -> ir.Operation | None:
+def combiner_of(generic: Generic) -> ir.Operation | None:
     """The op that adds an element to the accumulator, if it is one that can be split."""
     accumulator = generic.body.arguments[len(generic.inputs)]
     yielded = generic.body.operations[len(generic.body.operations) - 1].operands[0]
@@ -193,7 +198,8 @@ def _combiner(generic: Generic) -> ir.Operation | None:
     return owner.operation if uses == [owner.operation] else None
 
 
-def _neutral_attribute(combiner: ir.Operation, element: ir.Type) -> ir.Attribute:
+def neutral_of(combiner: ir.Operation, element: ir.Type) -> ir.Attribute:
+    """What combined with a value leaves it as it is."""
     neutral = _NEUTRAL[combiner.name]
     if isinstance(neutral, float):
         return ir.FloatAttr.get(element, neutral)

@@ -8,6 +8,20 @@ from lamina.dialects.vendors import ir, vector
 from lamina.passes.copies import remade
 from lamina.passes.memref.plain_loop import has_vectors
 
+_KINDS = {
+    "arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
+    "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
+}  # fmt: skip
+
+
+def across_lanes(combiner: ir.Operation, value: ir.Value, start: ir.Value) -> ir.Value:
+    """All lanes of a vector and a start, put together by what combines two."""
+    kind = _KINDS.get(combiner.name, combiner.name.removeprefix("arith."))
+    attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
+    if "fastmath" in combiner.attributes:
+        attributes["fastmath"] = combiner.attributes["fastmath"]
+    return ir.Operation.create("vector.reduction", [start.type], [value, start], attributes).result
+
 
 def can_be_on_vectors(body: ir.Block) -> bool:
     """Whether a body's ops are element-wise ones that vectors have."""

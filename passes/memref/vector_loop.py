@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.passes.copies import copied
+from lamina.passes.linalg.vector_body import across_lanes
 from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
 from lamina.passes.memref.plain_loop import PlainLoop, Step
@@ -17,10 +18,6 @@ _OF_FUNCTION = 20
 _SEVERAL = ((4, 6), (2, 14))
 _SEVERAL_CARRIED = ((4, 14), (2, 40))
 _NO_LOOP, _NO_LOOP_COST = 8, 16  # as many, if that is all there is
-_KINDS = {
-    "arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
-    "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
-}  # fmt: skip
 
 
 def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
@@ -112,15 +109,7 @@ class _Writer:
             while len(values) > 1:  # in pairs, which wait for each other the least
                 pairs = zip(values[::2], values[1::2], strict=False)
                 values = [*(_combine(step, *pair) for pair in pairs), *values[len(values) & ~1 :]]
-            kind = _KINDS.get(step.name, step.name.removeprefix("arith."))
-            attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
-            if "fastmath" in step.attributes:
-                attributes["fastmath"] = step.attributes["fastmath"]
-            results.append(
-                ir.Operation.create(
-                    "vector.reduction", [start.type], [*values, start], attributes
-                ).result
-            )
+            results.append(across_lanes(step.op, values[0], start))
         return results
 
     # ---- loops and bodies ---------------------------------------------------------------------

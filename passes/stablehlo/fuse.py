@@ -25,6 +25,8 @@ alone (fuse_parts.py). A matrix product is of kind library where a library does 
 kind output otherwise. `lamina.matrix_products` on the module, or the option `matrix-products`, decides for
 all of them: `kernel` leaves none to a library, `library` all that it can do.
 
+A reduction along rows and one down columns of one array are one kernel, too (fuse_both_ways.py).
+
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
 instructions is computed twice. Expects calls to be inlined and dead code to be gone.
 
@@ -50,6 +52,7 @@ from lamina.passes.stablehlo.facts import (
     is_pure,
     made_by,
 )
+from lamina.passes.stablehlo.fuse_both_ways import join_all_both_ways
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
 from lamina.passes.stablehlo.fuse_rows import join_rows
@@ -72,6 +75,8 @@ class Fuse(Pass):
     """Whether what makes and what follows a concatenation or a pad is one kernel with it."""
     solved_in_place: bool = True
     """Whether LAPACK may be given the place of an operand for its result."""
+    both_ways: bool = True
+    """Whether reductions of one array along its rows and down its columns are one kernel."""
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -101,9 +106,13 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(block, self.max_ops, self.max_chain, effects, products, self.parts)
+        grouping = Grouping(
+            block, self.max_ops, self.max_chain, effects, products, self.parts, self.both_ways
+        )
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
+        if self.both_ways:
+            self.count("joined both ways", join_all_both_ways(grouping, self.max_ops))
         Outliner(block, grouping, kernels, self.solved_in_place).run()
 
 

@@ -20,6 +20,7 @@ from math import prod
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT
+from lamina.passes.stablehlo.fuse_both_ways import join_both_ways
 from lamina.passes.stablehlo.fuse_graph import (
     ON_INNER,
     ON_OUTER,
@@ -58,12 +59,14 @@ class Grouping:
         effects: set[ir.Operation],
         products: Doers = "auto",
         in_parts: bool = True,
+        both_ways: bool = True,
     ) -> None:
         """`max_ops`: how many ops a group has at most, or `max_chain` if the others read no array of
         an argument. `effects`: the ops, here and in regions, that must stay in their order. `products`:
         who does matrix products. `in_parts`: whether kernels may do arrays that are put together part by
-        part."""
+        part. `both_ways`: whether they may reduce an array along rows and down columns."""
         self._effects = effects
+        self._both_ways = both_ways
         self.ops = [inner.operation for inner in block.operations]
         self._values = SeenValues()
         self.seen = [
@@ -320,11 +323,14 @@ class Grouping:
         kept: dict[Group, Places] = {}
         for group, places in wanted.items():
             for first in kept:
-                if (
-                    self._is_mergeable(first, group)
-                    and self._can_store(op, first, kept[first])
-                    and self._can_store(op, group, places)
-                    and self.graph.merge(first, group)
+                can_store = self._can_store(op, first, kept[first]) and self._can_store(op, group, places)
+                if can_store and (
+                    (self._is_mergeable(first, group) and self.graph.merge(first, group))
+                    or (
+                        self._both_ways
+                        and len(wanted) == 2
+                        and join_both_ways(self, first, group, self._limits.ops)
+                    )
                 ):
                     kept[first] |= places
                     break

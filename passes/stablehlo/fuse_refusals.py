@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.fuse_both_ways import refusal_both_ways
 from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Places
 from lamina.passes.stablehlo.fuse_ops import Seen
 from lamina.passes.stablehlo.fuse_parts import refusal_by_parts
@@ -32,6 +33,8 @@ def refusal(op: Seen, group: Group, places: Places, reads: bool, limits: Limits)
     by_parts = refusal_by_parts(op, group, places)
     if by_parts or op.cuts is not None:
         return by_parts
+    if (both_ways := refusal_both_ways(op, group, places)) is not None:
+        return both_ways
     if op.name == "stablehlo.reduce":
         return _of_reduction(op, group, places)
     if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):

@@ -75,6 +75,19 @@ def siblings(x):
     return x.sum(1), x.max(1)
 
 
+# CHECK-LABEL: TEST: both_ways
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]")
+def both_ways(x):
+    return (x * x).sum(1), (x * x).sum(0)
+
+
 # CHECK-LABEL: TEST: softmax_rows
 # CHECK-NEXT: kernel rows
 # CHECK-NOT: kernel

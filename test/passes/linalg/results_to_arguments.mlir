@@ -109,3 +109,29 @@ func.func @built_in_place(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<4xf32>
   %4 = tensor.insert_slice %3 into %1[1] [2] [2] : tensor<2xf32> into tensor<4xf32>
   return %4 : tensor<4xf32>
 }
+
+// Two sums that begin with the same zeros have zeros each.
+// CHECK-LABEL: func.func @begun_apart
+// CHECK: %[[ZEROS:.*]] = linalg.generic
+// CHECK: linalg.generic {{.*}} outs(%[[ZEROS]]
+// CHECK: %[[MORE:.*]] = linalg.fill
+// CHECK: linalg.generic {{.*}} outs(%[[MORE]]
+func.func @begun_apart(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%zero : f32) outs(%0 : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<4xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x4xf32>) outs(%1 : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<4xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x4xf32>) outs(%1 : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<4xf32>
+  return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}

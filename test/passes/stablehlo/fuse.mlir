@@ -380,3 +380,34 @@ module attributes {lamina.matrix_products = "library"} {
     return %0, %1 : tensor<8x8xf32>, tensor<8x8xbf16>
   }
 }
+
+// -----
+
+// Rows and columns of one array are reduced in one walk, and what makes it is done once. What also follows
+// along the rows does so without the columns.
+// CHECK-LABEL: func.func @both_ways
+// CHECK-NEXT: call @fused_reduce_0(%arg0) : (tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64xf32>)
+// CHECK-NEXT: return
+// CHECK: lamina.kind = "input", lamina.reason = "2 reductions over one domain with 1 ops around"
+// CHECK-COUNT-1: stablehlo.exponential
+func.func @both_ways(%x: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.exponential %x : tensor<64x256xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64x256xf32>, tensor<f32>) -> tensor<256xf32>
+  %2 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x256xf32>, tensor<f32>) -> tensor<64xf32>
+  return %1, %2 : tensor<256xf32>, tensor<64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rows_apart
+// CHECK: call @fused_{{.*}}(%arg0) : (tensor<64x256xf32>) -> tensor<256xf32>
+// CHECK: call @fused_{{.*}}(%arg0) : (tensor<64x256xf32>) -> tensor<64x256xf32>
+func.func @rows_apart(%x: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64x256xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64x256xf32>, tensor<f32>) -> tensor<256xf32>
+  %2 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x256xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<64xf32>) -> tensor<64x256xf32>
+  %4 = stablehlo.divide %x, %3 : tensor<64x256xf32>
+  return %1, %4 : tensor<256xf32>, tensor<64x256xf32>
+}
