@@ -266,7 +266,7 @@ class Grouping:
     def _share(self, position: int, wanted: dict[Group, Places], readers: list[Group]) -> None:
         """Place an op that several groups need, or that is also read from memory."""
         op = self.seen[position]
-        moves = op.mapped or op.name in fuse_ops.LEAVES
+        moves = op.name in fuse_ops.MAPPED or op.name in fuse_ops.LEAVES
         if not moves:
             wanted = self._merged(op, wanted)
             if len(wanted) == 1 and not readers:

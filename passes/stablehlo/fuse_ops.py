@@ -18,6 +18,7 @@ from lamina.passes.stablehlo.facts import (
     TERMINATORS,
     computes_elements,
     defining,
+    has_one_use,
     inner_ops,
     ints,
     size_of,
@@ -38,6 +39,9 @@ LEAVES = frozenset(
     f"stablehlo.{name}" for name in "iota slice dynamic_slice gather".split()
 )
 """Ops computed inside a group from operands in memory."""
+_REVERSE = "stablehlo.reverse"
+"""Mapped where nobody else reads its operand: what is also read straight is better stored, and overwritten,
+than computed at both places from an array that then has to stay."""
 _OF_BOXES = frozenset(("stablehlo.iota", "stablehlo.slice"))
 REARRANGEMENTS = frozenset(("stablehlo.concatenate", "stablehlo.pad"))
 """Ops that put an array together from others: done part by part (compute_parts.py)."""
@@ -158,7 +162,7 @@ class Seen:
             self.shape = results[0].shape
         known = _kind_of(name)
         self.elementwise = elementwise = known.elementwise or is_elementwise(op)
-        self.mapped = known.mapped
+        self.mapped = known.mapped and (name != _REVERSE or has_one_use(op.operands[0]))
         self.picks = name == "stablehlo.gather" and picks_elements(op)
         self.joins_loops = elementwise or known.mapped or known.leaf
         self.stays_in_main = known.stays_in_main
@@ -258,7 +262,7 @@ def is_small_operation(op: Seen, block: Sequence[Seen]) -> bool:
 
     So for what reads at most one array, and for cheap ops on arrays that are in memory anyway.
     """
-    if op.mapped or op.name in _OF_BOXES:
+    if op.mapped or op.name in (*_OF_BOXES, _REVERSE):
         return True
     if op.name not in CHEAP:
         return False

@@ -253,6 +253,27 @@ func.func @library(%x: tensor<4xf32>) {
 
 // -----
 
+// What is read backwards is computed there, unless it is also read straight: then it is stored.
+// CHECK-LABEL: func.func @backwards
+// CHECK-NEXT: call @fused_reverse_0(%arg0)
+// CHECK-NEXT: return
+// CHECK-LABEL: func.func @both_ways
+// CHECK-NEXT: %[[E:.*]] = call @fused_exponential_0(%arg0)
+// CHECK-NEXT: call @fused_add_0(%[[E]])
+func.func @backwards(%x: tensor<100x90xf32>) -> tensor<100x90xf32> {
+  %0 = stablehlo.exponential %x : tensor<100x90xf32>
+  %1 = stablehlo.reverse %0, dims = [1] : tensor<100x90xf32>
+  return %1 : tensor<100x90xf32>
+}
+func.func @both_ways(%x: tensor<100x90xf32>) -> tensor<100x90xf32> {
+  %0 = stablehlo.exponential %x : tensor<100x90xf32>
+  %1 = stablehlo.reverse %0, dims = [1] : tensor<100x90xf32>
+  %2 = stablehlo.add %0, %1 : tensor<100x90xf32>
+  return %2 : tensor<100x90xf32>
+}
+
+// -----
+
 // LAPACK may overwrite the right-hand sides of a system, not those that are also its matrix.
 // CHECK-LABEL: func.func @solved
 // CHECK: func.func private @fused_triangular_solve_0(%{{.*}}: tensor<40x40xf32>, %{{.*}}: tensor<40x7xf32> {lamina.may_alias = array<i64: 0>})
