@@ -36,7 +36,8 @@ class CodegenOptions:
     """How hard LLVM tries: the `level` of code generation, and the `passes` before, those of a level or
     these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory ahead
     of time. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
-    a sum."""
+    a sum. With `in_order`, instructions stay in the order in which they are written, but for what the
+    processor does."""
 
     level: int = 2
     passes: int | tuple[str, ...] = 2
@@ -44,6 +45,7 @@ class CodegenOptions:
     unroll: bool = True
     prefetch: bool = False
     select_fast: bool = False
+    in_order: bool = False
 
 
 _LEAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -119,9 +121,12 @@ os.register_at_fork(
 
 @contextmanager
 def _selector(options: CodegenOptions) -> Iterator[None]:
-    """Selects instructions as these options say: to LLVM that is an option of the whole process."""
+    """Selects and orders instructions as these options say: to LLVM they are options of the whole
+    process."""
     import llvmlite.binding as llvm
 
+    # What a target does without being told differs.
+    llvm.set_option("lamina", f"-enable-misched={'false' if options.in_order else 'true'}")
     if options.select_fast:
         llvm.set_option("lamina", "-fast-isel=true")
     try:

@@ -102,7 +102,7 @@ CUDA_FUSE = (
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64}",
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
@@ -230,6 +230,10 @@ CPU_KERNEL_VECTORS = (
     *KERNEL_PLACES,
     "memref-vectorize-loops{vector-bits=VECTOR_BITS}",
 )
+CPU_STREAM_VECTORS = (
+    *KERNEL_PLACES,
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS prefetch=true}",
+)
 CPU_PRODUCT_VECTORS = (
     *KERNEL_PLACES,
     "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
@@ -331,7 +335,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
     "stablehlo-widen-unsigned-operands",
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64}",
     "stablehlo-legalize-control-flow",
 )
 _CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")
@@ -386,6 +390,7 @@ ALL_PIPELINES = {
     "kernel-linalg": CPU_KERNEL_LINALG,
     "kernel-loops": CPU_KERNEL_LOOPS,
     "kernel-vectors": CPU_KERNEL_VECTORS,
+    "stream-vectors": CPU_STREAM_VECTORS,
     "product-vectors": CPU_PRODUCT_VECTORS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,

@@ -17,17 +17,19 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
 from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
-from lamina.passes.memref.vectorize_loops import OF_VECTORS
+from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
 
 
 @dataclass(frozen=True)
 class Generated:
     """LLVM IR of functions that take their buffers and then scratch memory, of which each needs
-    so many bytes. `of_vectors` says that LLVM's vectoriser would look for loops in vain."""
+    so many bytes. `of_vectors` says that LLVM's vectoriser would look for loops in vain, `in_order`
+    that its instructions are in an order to keep."""
 
     llvm_ir: str
     scratch_bytes: dict[str, int]
     of_vectors: bool
+    in_order: bool
 
 
 def generate(
@@ -52,11 +54,11 @@ def generate(
     run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
     run_pipeline(_for_target(_of_use(places, module, source), target), module)
-    of_vectors = OF_VECTORS in module.operation.attributes
+    of_vectors, in_order = (name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER))
     run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     check_translatable(module, ("llvm",))
-    return Generated(translate_to_llvm_ir(module.operation), scratch, of_vectors)
+    return Generated(translate_to_llvm_ir(module.operation), scratch, of_vectors, in_order)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ region; it returns nothing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generate
@@ -23,7 +23,12 @@ from lamina.backends.llvm_codegen import (
     Machine,
     emit,
 )
-from lamina.backends.pipelines import CPU_KERNEL_VECTORS, CPU_PRODUCT_VECTORS, KERNEL_PLACES
+from lamina.backends.pipelines import (
+    CPU_KERNEL_VECTORS,
+    CPU_PRODUCT_VECTORS,
+    CPU_STREAM_VECTORS,
+    KERNEL_PLACES,
+)
 from lamina.backends.target import Target
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.types import byte_size
@@ -87,12 +92,12 @@ def _lowered(
         streams = _streams(function)
         written = library_kernel(function, symbol, target)
         calls_library = written is not None
-        of_vectors = False
+        of_vectors = in_order = False
         if is_control:
             written = control_kernel(module, symbol, target, texts)
         elif written is None:
             generated = generate(module, source, target, texts, symbol, _places(kernel, source, streams))
-            of_vectors = generated.of_vectors
+            of_vectors, in_order = generated.of_vectors, generated.in_order
             written = generated.llvm_ir, generated.scratch_bytes[symbol]
         elif texts is not None:
             texts["linalg"] = str(module)
@@ -109,6 +114,7 @@ def _lowered(
     )
     if of_vectors:
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
+        codegen = replace(codegen, in_order=in_order)
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
@@ -148,8 +154,10 @@ def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]
     """The passes that decide whether LLVM's vectoriser is needed."""
     # What streams wants the memory that it asks for ahead of time in loops of LLVM's. A convolution's
     # address arithmetic has more loops around it than the short list takes it out of.
-    if streams or _CONVOLUTION in source or WORK in kernel.attributes:
+    if _CONVOLUTION in source or WORK in kernel.attributes:
         return KERNEL_PLACES
+    if streams:
+        return CPU_STREAM_VECTORS
     contracts = any(word in source for word in _CONTRACTIONS)
     return CPU_PRODUCT_VECTORS if contracts else CPU_KERNEL_VECTORS
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lamina.dialects.vendors import arith, ir, scf, vector
+from lamina.dialects.types import byte_size
+from lamina.dialects.vendors import arith, ir, memref, scf, vector
 from lamina.passes.copies import copied
 from lamina.passes.linalg.vector_body import across_lanes
 from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
 from lamina.passes.memref.plain_loop import PlainLoop, Step
+from lamina.passes.memref.side_by_side import side_by_side
 
-_COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
-_OF_FUNCTION = 20
-# Up to which cost of a body so many vectors side by side pay: to wait for fewer branches, and where
-# something is carried for fewer results.
-_SEVERAL = ((4, 6), (2, 14))
-_SEVERAL_CARRIED = ((4, 14), (2, 40))
-_NO_LOOP, _NO_LOOP_COST = 8, 16  # as many, if that is all there is
+_AHEAD = 2048  # bytes; 1 to 4 KB make no difference
 
 
-def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
-    """Replace a loop; what remains is done with a mask, or else one by one."""
+def write_over_vectors(loop: PlainLoop, *, masked: bool, prefetch: bool = False) -> bool:
+    """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
+    is done with a mask, or else one by one. With `prefetch`, memory is asked for ahead of time."""
     for step in loop.same:
         step.op.move_before(loop.op)
     with ir.InsertionPoint(loop.op), loop.op.location:
-        writer = _Writer(loop, wide=masked)
+        writer = _Writer(loop, wide=masked, ahead=_AHEAD if prefetch else 0)
         writer.write_main()
         if masked:
             writer.write_masked()
@@ -36,12 +33,14 @@ def write_over_vectors(loop: PlainLoop, *, masked: bool) -> None:
     for old, new in zip(loop.op.results, results, strict=True):
         old.replace_all_uses_with(new)
     loop.op.erase()
+    return writer.for_chain
 
 
 class _Writer:
-    def __init__(self, loop: PlainLoop, wide: bool) -> None:
+    def __init__(self, loop: PlainLoop, wide: bool, ahead: int) -> None:
         self._loop = loop
-        self._count = _several(loop)
+        self._ahead = ahead
+        self._count, self.for_chain = side_by_side(loop, registers=32 if wide else 16)
         self._wide = wide
         self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}
@@ -141,7 +140,7 @@ class _Writer:
         """The body on as many vectors as carry something from here on; what they carry then."""
         offsets = [_beyond(at, n * self._loop.lanes) for n in range(len(carried))]
         bodies = [
-            _Body(self._loop, offset, held, mask, self._broadcast, self._iota)
+            _Body(self._loop, offset, held, mask, self._broadcast, self._iota, 0 if mask else self._ahead)
             for offset, held in zip(offsets, carried, strict=True)
         ]
         for step in self._loop.body:
@@ -206,8 +205,10 @@ class _Body:
         mask: ir.Value | None,
         broadcast: Callable[[ir.Value], ir.Value],
         iota: Callable[[ir.Type], ir.Value],
+        ahead: int,
     ) -> None:
         self._loop = loop
+        self._ahead = ahead
         self._mask = mask
         self._broadcast, self._iota = broadcast, iota
         arguments = list(loop.op.regions[0].blocks[0].arguments)[1:]
@@ -245,6 +246,7 @@ class _Body:
             at = [self._scalars.get(value, value) for value in indices]
             if self._mask is None:
                 value = vector.LoadOp(type_, buffer, at).result
+                self._prefetch(value, buffer, at, writes=False)
             else:
                 zero = arith.ConstantOp(type_, _splat(type_, 0)).result
                 value = vector.MaskedLoadOp(type_, buffer, at, self._mask, zero).result
@@ -260,9 +262,19 @@ class _Body:
             pass  # nobody else reads it
         elif self._mask is None:
             vector.StoreOp(value, buffer, at)
+            self._prefetch(value, buffer, at, writes=True)
         else:
             vector.MaskedStoreOp(buffer, at, self._mask, value)
         self._stored[place] = value
+
+    def _prefetch(
+        self, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value], *, writes: bool
+    ) -> None:
+        """Ask for what lies ahead of a vector in memory; past the end of an array that does nothing."""
+        if self._ahead and buffer not in self._loop.own:
+            distance = self._ahead * self._loop.lanes // byte_size(value.type)
+            *outer, last = at
+            memref.PrefetchOp(buffer, [*outer, _beyond(last, distance)], writes, 3, True)
 
     def vector(self, value: ir.Value) -> ir.Value:
         """A value in all lanes."""
@@ -277,27 +289,6 @@ class _Body:
 
     def _type(self, element: ir.Type) -> ir.Type:
         return ir.VectorType.get([self._loop.lanes], element)
-
-
-def _several(loop: PlainLoop) -> int:
-    """How many vectors are worked on side by side."""
-    cost = sum(
-        _COST.get(step.name, _OF_FUNCTION if step.name.startswith("math.") else 1)
-        for step in loop.body
-        if loop.kinds.get((step.results or step.operands)[0]) != "linear"
-    )
-    levels = _SEVERAL_CARRIED if loop.combiners else _SEVERAL
-    count = next((n for n, most in levels if cost <= most), 1)
-    if loop.trips is None:
-        return count
-    vectors = loop.trips // loop.lanes
-    if 0 < vectors <= _NO_LOOP and vectors * cost <= _NO_LOOP_COST:
-        return vectors
-    if loop.combiners and vectors >= 2 * count:
-        return count
-    while count > 1 and (vectors < count or vectors % count):
-        count //= 2
-    return count
 
 
 def _beyond(at: ir.Value, distance: int) -> ir.Value:

@@ -33,6 +33,9 @@ from lamina.passes.memref.vector_loop import write_over_vectors
 OF_VECTORS = "lamina.vectors"
 """On a module: no loop is left that LLVM could make one over vectors."""
 
+IN_ORDER = "lamina.in_order"
+"""On a module: vectors that are worked on side by side should stay so, op by op."""
+
 _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 
@@ -43,6 +46,7 @@ class VectorizeLoops(Pass):
 
     vector_bits: int = 256
     beside_vectors: bool = False
+    prefetch: bool = False
 
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
@@ -62,7 +66,8 @@ class VectorizeLoops(Pass):
             self.count("loops left to LLVM", len(plain))
             return
         for loop in plain:
-            write_over_vectors(loop, masked=self.vector_bits == 512)
+            if write_over_vectors(loop, masked=self.vector_bits == 512, prefetch=self.prefetch):
+                module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
         self.count("loops over vectors", len(plain))
         module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
 

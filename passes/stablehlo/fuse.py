@@ -55,6 +55,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.fuse_both_ways import join_all_both_ways
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
+from lamina.passes.stablehlo.fuse_refusals import Limits
 from lamina.passes.stablehlo.fuse_rows import join_rows
 from lamina.passes.stablehlo.gemm import Doers, doers_of
 
@@ -64,9 +65,16 @@ class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
     max_ops: int = 64
-    """Of a kernel. Longer chains wait for themselves: of ops that each need the one before, a processor finds
-    others to do in the next vectors only while these are near. 300 in a row over 16M numbers take 183 ms of a
-    core in kernels of 64, 242 in kernels of 128, 358 in one, which compiles in 0.6 of the time."""
+    """Of a kernel. Longer chains in LLVM's loops wait for themselves: of ops that each need the one before, a
+    processor finds others to do in the next vectors only while these are near. 300 in a row on 16K numbers
+    take 39 us of a core in kernels of 64 and 143 in one where they are f16, 90 and 1,460 behind a gather."""
+    max_plain: int = 256
+    """Of a kernel that is only element-wise and becomes a loop over vectors, several side by side
+    (memref/side_by_side.py): one kernel is never slower, and the more values are alive between its ops the
+    faster, whether or not they spill. Of 300 ops with 1, 8 and 64 alive on 1M numbers of f32 it takes 0.85,
+    0.37 and 0.11 of the time of kernels of 64, which go through memory instead. What ends it is LLVM's time
+    for one block, of which each op takes 1.4 to 1.8 times as long in 1,000 as in 300; to do 256 ops takes
+    five to nine times as long as to read and write what lies between two kernels."""
     max_chain: int = 192
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
@@ -106,9 +114,8 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        grouping = Grouping(
-            block, self.max_ops, self.max_chain, effects, products, self.parts, self.both_ways
-        )
+        limits = Limits(self.max_ops, self.max_chain, max(self.max_ops, self.max_plain))
+        grouping = Grouping(block, limits, effects, products, self.parts, self.both_ways)
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         if self.both_ways:

@@ -66,6 +66,8 @@ class Group:
     """Where what it computes is put together from parts."""
     comes_in_parts: bool = True
     """Whether all its members can be computed for a part alone."""
+    is_plain: bool | None = None
+    """Whether all its members are, once that was asked."""
     merged_into: Group | None = None
 
     def stored_at(self, position: int) -> Place | None:
@@ -151,6 +153,7 @@ class Graph:
             del producer.consumers[second]
             producer.consumers[first] = None
         first.stops |= second.stops
+        first.is_plain = None
         first.cuts = joined(first.cuts, second.cuts)
         first.comes_in_parts = first.comes_in_parts and second.comes_in_parts
         second.merged_into = first

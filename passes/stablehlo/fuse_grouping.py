@@ -35,7 +35,7 @@ from lamina.passes.stablehlo.fuse_graph import (
 )  # fmt: skip
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
 from lamina.passes.stablehlo.fuse_parts import can_merge, note_parts, start_of_part
-from lamina.passes.stablehlo.fuse_refusals import Limits, refusal
+from lamina.passes.stablehlo.fuse_refusals import Limits, reads_argument, refusal
 from lamina.passes.stablehlo.gemm import Doers
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
@@ -54,17 +54,16 @@ class Grouping:
     def __init__(
         self,
         block: ir.Block,
-        max_ops: int,
-        max_chain: int,
+        limits: Limits,
         effects: set[ir.Operation],
         products: Doers = "auto",
         in_parts: bool = True,
         both_ways: bool = True,
     ) -> None:
-        """`max_ops`: how many ops a group has at most, or `max_chain` if the others read no array of
-        an argument. `effects`: the ops, here and in regions, that must stay in their order. `products`:
-        who does matrix products. `in_parts`: whether kernels may do arrays that are put together part by
-        part. `both_ways`: whether they may reduce an array along rows and down columns."""
+        """`limits`: how many ops a group has at most. `effects`: the ops, here and in regions, that must
+        stay in their order. `products`: who does matrix products. `in_parts`: whether kernels may do
+        arrays that are put together part by part. `both_ways`: whether they may reduce an array along
+        rows and down columns."""
         self._effects = effects
         self._both_ways = both_ways
         self.ops = [inner.operation for inner in block.operations]
@@ -76,7 +75,7 @@ class Grouping:
         self.graph = Graph()
         self.owner: dict[int, Group] = {}
         """The group that stores the results of the op at a position, if any does."""
-        self._limits = Limits(max_ops, max_chain)
+        self._limits = limits
         self._operands: dict[Member, Sources] = {}
         self._wanted: list[dict[Group, Places]] = [{} for _ in self.ops]
         self._readers: list[dict[Group, None]] = [{} for _ in self.ops]
@@ -164,7 +163,9 @@ class Grouping:
         if not readers and not wanted and pure:
             return  # dead
         for group in list(wanted):
-            why = refusal(op, group, wanted[group], group in readers, self._limits)
+            places = wanted[group]
+            most = self._most_ops(op, group, len(group.members) + len(places))
+            why = refusal(op, group, places, group in readers, most)
             if why:
                 del wanted[group]
                 readers[group] = None
@@ -179,6 +180,17 @@ class Grouping:
             self._start_group(position, [*readers, *wanted], pure)
         else:
             self._share(position, wanted, list(readers))
+
+    def _most_ops(self, op: Seen, group: Group, size: int) -> int:
+        """How many ops a group may have that would have this many with an op."""
+        limits = self._limits
+        if size <= limits.ops:
+            return limits.ops
+        if group.is_plain is None:
+            group.is_plain = all(self.seen[position].is_plain for position, _ in group.members)
+        if group.is_plain and op.is_plain:
+            return limits.plain
+        return limits.ops if reads_argument(op) else limits.chain
 
     def _stay_in_main(self, position: int, readers: list[Group], pure: bool) -> None:
         op = self.seen[position]
@@ -210,6 +222,8 @@ class Grouping:
         elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             group.kind = "output"
         note_parts(op, group)
+        if group.is_plain:
+            group.is_plain = op.is_plain
         for place, need in places.items():
             group.members[position, place] = need
             self._need_operands(position, group, place, need)

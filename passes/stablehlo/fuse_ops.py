@@ -30,6 +30,10 @@ from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.seams import Cuts, cuts_of
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
+_NOT_PLAIN = frozenset(
+    f"stablehlo.{name}" for name in "remainder popcnt count_leading_zeros bitcast_convert".split()
+)
+_PLAIN_TYPES = frozenset("f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
 
@@ -185,6 +189,19 @@ class Seen:
     def comes_in_parts(self) -> bool:
         """Whether a box of the result is computed from boxes of the operands."""
         return self.elementwise or self.mapped or self.name in _OF_BOXES or self.cuts is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether loops that do nothing else are written over vectors (memref/plain_loop.py)."""
+        if not self.elementwise:
+            if self.mapped:
+                return not self.operands[0].shape
+            return self.name == "stablehlo.iota" and len(self.shape or ()) == 1
+        if self.name in _NOT_PLAIN:
+            return False
+        types = {element_name(value.type) for value in (*self.operands, *self.results)}
+        divides = self.name in ("stablehlo.divide", "stablehlo.power") and types.isdisjoint(("f32", "f64"))
+        return types <= _PLAIN_TYPES and not divides
 
     @property
     def library(self) -> str | None:

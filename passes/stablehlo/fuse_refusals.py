@@ -15,21 +15,21 @@ _MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its gr
 
 
 class Limits(NamedTuple):
-    """How many ops a group has at most; `chain` if the one to join reads no array of an argument."""
+    """How many ops a group has at most; `chain` if the one to join reads no array of an argument, `plain`
+    if all are plain."""
 
     ops: int
     chain: int
+    plain: int
 
 
-def refusal(op: Seen, group: Group, places: Places, reads: bool, limits: Limits) -> str | None:
-    """Why a group may not compute an op that it needs; None if it may. `reads`: it reads the op's
-    result from memory, too."""
+def refusal(op: Seen, group: Group, places: Places, reads: bool, most: int) -> str | None:
+    """Why a group may not compute an op that it needs, of which it may have so many; None if it may.
+    `reads`: it reads the op's result from memory, too."""
     if reads:
         return "read as a whole, too"
-    if len(group.members) + len(places) > limits.ops:
-        limit = limits.ops if _reads_argument(op) else limits.chain
-        if len(group.members) + len(places) > limit:
-            return f"the group has its {limit} ops"
+    if len(group.members) + len(places) > most:
+        return f"the group has its {most} ops"
     by_parts = refusal_by_parts(op, group, places)
     if by_parts or op.cuts is not None:
         return by_parts
@@ -75,5 +75,6 @@ def _of_contraction(op: Seen, group: Group, places: Places) -> str | None:
     return None if len(group.members) <= _MAX_EPILOGUE else "too much follows the contraction"
 
 
-def _reads_argument(op: Seen) -> bool:
+def reads_argument(op: Seen) -> bool:
+    """Whether an op reads an array that the program is given."""
     return any(value.maker is None and value.shape for value in op.operands)

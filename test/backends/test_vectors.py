@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import lamina
+import lamina.numpy as jnp
 from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
@@ -66,3 +69,23 @@ def test_vectors_fill_the_machine_s(name: str) -> None:
     assert any(f"<{n} x {of}>" in made.texts["llvm"] for n in (lanes, 2 * lanes))
     assert "masked.scatter" not in made.texts["llvm"]
     assert not any(name.startswith(("exp", "log", "tanh", "sin", "cos")) for name in made.imports)
+
+
+@pytest.mark.parametrize("size", [1, 7, 127, 129, 1000, 4099, 600_001])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_long_chains_of_any_length_of_array(size: int, dtype: str) -> None:
+    """Eight vectors at a time, then single ones, then a part of one: of what a core does and of shares."""
+
+    def chain(x, where):
+        y = x
+        for step in range(90):
+            y = y * 3 if step % 3 == 0 else y - x
+            if step % 3 == 1:
+                y = where(abs(y) > 5, x - step, y)
+        return y
+
+    x = (np.arange(size) % 23 - 11).astype(dtype)
+    with lamina.enable_x64(dtype == "float64"), np.errstate(over="ignore"):
+        compiled = lamina.jit(lambda x: chain(x, jnp.where)).lower(x).compile()
+        assert compiled.as_text("fused").count("func.func private") == 1
+        np.testing.assert_array_equal(np.asarray(compiled(x)), chain(x, np.where))

@@ -1,8 +1,8 @@
 // One pipeline mixes our passes and MLIR's; options by the names of the fields.
-// RUN: %lamina-opt %s --pass-pipeline='stablehlo-cse,func.func(canonicalize),stablehlo-fuse{max-ops=1}' | FileCheck %s
-// RUN: %lamina-opt %s --pass-pipeline='builtin.module(stablehlo-cse,func.func(canonicalize),stablehlo-fuse{max-ops=1})' | FileCheck %s
-// RUN: %lamina-opt %s --stablehlo-cse --canonicalize --stablehlo-fuse=max-ops=1 | FileCheck %s
-// RUN: %lamina-opt - --stablehlo-cse --canonicalize --stablehlo-fuse=max-ops=1 -o %t < %s && FileCheck %s < %t
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-cse,func.func(canonicalize),stablehlo-fuse{max-ops=1 max-plain=1}' | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='builtin.module(stablehlo-cse,func.func(canonicalize),stablehlo-fuse{max-ops=1 max-plain=1})' | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-cse --canonicalize '--stablehlo-fuse=max-ops=1 max-plain=1' | FileCheck %s
+// RUN: %lamina-opt - --stablehlo-cse --canonicalize '--stablehlo-fuse=max-ops=1 max-plain=1' -o %t < %s && FileCheck %s < %t
 
 // CHECK: func.func @main
 // CHECK-NEXT: %[[A:.*]] = call @fused_add_0(%arg0, %arg1)

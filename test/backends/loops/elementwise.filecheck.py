@@ -24,6 +24,25 @@ def chain(x):
     return functools.reduce(lambda a, i: jnp.abs(a * 1.5) + i, range(15), x)
 
 
+# CHECK-LABEL: TEST: long_chain
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NEXT: fmul
+# CHECK-NEXT: fmul
+# CHECK-NEXT: fmul
+# CHECK: fabs
+# CHECK-NEXT: fabs
+# CHECK-NEXT: fabs
+# CHECK-NEXT: fabs
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def long_chain(x):
+    return functools.reduce(lambda a, i: jnp.abs(a * 1.5) + i, range(60), x)
+
+
 # CHECK-LABEL: TEST: math
 # CHECK-NEXT: kernel loop
 # CHECK-NOT: kernel

@@ -1,5 +1,6 @@
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512}' --split-input-file | FileCheck %s
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=256}' --split-input-file | FileCheck %s --check-prefix=NARROW
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 prefetch=true}' --split-input-file | FileCheck %s --check-prefix=AHEAD
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 beside-vectors=true}' --split-input-file | FileCheck %s --check-prefix=BESIDE
 
 // What stays the same is done once, and what remains with a mask. What was stored is not loaded again.
@@ -303,4 +304,157 @@ func.func @masked_maximum(%x: memref<64xf32>, %m: memref<64xi1>, %n: memref<64xi
     scf.yield %g : f32
   }
   return %r : f32
+}
+
+// -----
+
+// Of a long chain each op waits for the one before: as many vectors as fill the wait are worked on op by op,
+// and LLVM is asked to keep that order.
+// CHECK: module attributes {lamina.in_order, lamina.vectors}
+// CHECK-LABEL: func.func @long_chain
+// CHECK: scf.for {{.*}} step %c128
+// CHECK-COUNT-8: vector.load
+// CHECK-NOT: vector.load
+// CHECK-COUNT-8: arith.addf {{.*}} : vector<16xf32>
+// CHECK-NEXT: math.absf
+// CHECK-COUNT-7: math.absf
+// CHECK-NEXT: arith.addf
+// CHECK: vector.maskedload
+// NARROW-LABEL: func.func @long_chain
+// NARROW: scf.for {{.*}} step %c64
+// NARROW-COUNT-8: vector.load
+// AHEAD-LABEL: func.func @long_chain
+// AHEAD: scf.for %[[AT:.*]] = %{{.*}} step %c128
+// AHEAD: vector.load %arg0[%[[AT]]] :
+// AHEAD-NEXT: %c512{{.*}} = arith.constant 512 : index
+// AHEAD-NEXT: %[[FAR:.*]] = arith.addi %[[AT]], %c512
+// AHEAD-NEXT: memref.prefetch %arg0[%[[FAR]]], read, locality<3>, data : memref<?xf32>
+// AHEAD: vector.store
+// AHEAD: memref.prefetch %arg1[{{.*}}], write
+// AHEAD: vector.maskedload
+// AHEAD-NOT: prefetch
+// AHEAD-LABEL: func.func @wide
+func.func @long_chain(%x: memref<?xf32>, %y: memref<?xf32>, %low: index, %high: index) {
+  %c1 = arith.constant 1 : index
+  %c = arith.constant 2.0 : f32
+  scf.for %i = %low to %high step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %a0 = arith.addf %v, %c : f32
+    %m0 = math.absf %a0 : f32
+    %a1 = arith.addf %m0, %c : f32
+    %m1 = math.absf %a1 : f32
+    %a2 = arith.addf %m1, %c : f32
+    %m2 = math.absf %a2 : f32
+    %a3 = arith.addf %m2, %c : f32
+    %m3 = math.absf %a3 : f32
+    %a4 = arith.addf %m3, %c : f32
+    %m4 = math.absf %a4 : f32
+    %a5 = arith.addf %m4, %c : f32
+    %m5 = math.absf %a5 : f32
+    %a6 = arith.addf %m5, %c : f32
+    %m6 = math.absf %a6 : f32
+    %a7 = arith.addf %m6, %c : f32
+    %m7 = math.absf %a7 : f32
+    %a8 = arith.addf %m7, %c : f32
+    %m8 = math.absf %a8 : f32
+    %a9 = arith.addf %m8, %c : f32
+    %m9 = math.absf %a9 : f32
+    %a10 = arith.addf %m9, %c : f32
+    %m10 = math.absf %a10 : f32
+    %a11 = arith.addf %m10, %c : f32
+    %m11 = math.absf %a11 : f32
+    %a12 = arith.addf %m11, %c : f32
+    %m12 = math.absf %a12 : f32
+    %a13 = arith.addf %m12, %c : f32
+    %m13 = math.absf %a13 : f32
+    %a14 = arith.addf %m13, %c : f32
+    %m14 = math.absf %a14 : f32
+    %a15 = arith.addf %m14, %c : f32
+    %m15 = math.absf %a15 : f32
+    %a16 = arith.addf %m15, %c : f32
+    %m16 = math.absf %a16 : f32
+    %a17 = arith.addf %m16, %c : f32
+    %m17 = math.absf %a17 : f32
+    %a18 = arith.addf %m17, %c : f32
+    %m18 = math.absf %a18 : f32
+    %a19 = arith.addf %m18, %c : f32
+    %m19 = math.absf %a19 : f32
+    memref.store %m19, %y[%i] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// As long, but eight chains that do not wait for each other, of which a processor finds enough to do by itself;
+// and what is alive at a time would not fit into the registers of more.
+// CHECK: module attributes {lamina.vectors}
+// CHECK-LABEL: func.func @wide
+// CHECK: scf.for {{.*}} step %c16
+// CHECK-COUNT-1: vector.load
+// CHECK-NOT: vector.load
+// CHECK: return
+func.func @wide(%x: memref<?xf32>, %y: memref<?xf32>, %low: index, %high: index) {
+  %c1 = arith.constant 1 : index
+  %c = arith.constant 2.0 : f32
+  scf.for %i = %low to %high step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %k0_0 = arith.maximumf %v, %c : f32
+    %k1_0 = arith.maximumf %v, %c : f32
+    %k2_0 = arith.maximumf %v, %c : f32
+    %k3_0 = arith.maximumf %v, %c : f32
+    %k4_0 = arith.maximumf %v, %c : f32
+    %k5_0 = arith.maximumf %v, %c : f32
+    %k6_0 = arith.maximumf %v, %c : f32
+    %k7_0 = arith.maximumf %v, %c : f32
+    %k0_1 = arith.maximumf %k0_0, %c : f32
+    %k1_1 = arith.maximumf %k1_0, %c : f32
+    %k2_1 = arith.maximumf %k2_0, %c : f32
+    %k3_1 = arith.maximumf %k3_0, %c : f32
+    %k4_1 = arith.maximumf %k4_0, %c : f32
+    %k5_1 = arith.maximumf %k5_0, %c : f32
+    %k6_1 = arith.maximumf %k6_0, %c : f32
+    %k7_1 = arith.maximumf %k7_0, %c : f32
+    %k0_2 = arith.maximumf %k0_1, %c : f32
+    %k1_2 = arith.maximumf %k1_1, %c : f32
+    %k2_2 = arith.maximumf %k2_1, %c : f32
+    %k3_2 = arith.maximumf %k3_1, %c : f32
+    %k4_2 = arith.maximumf %k4_1, %c : f32
+    %k5_2 = arith.maximumf %k5_1, %c : f32
+    %k6_2 = arith.maximumf %k6_1, %c : f32
+    %k7_2 = arith.maximumf %k7_1, %c : f32
+    %k0_3 = arith.maximumf %k0_2, %c : f32
+    %k1_3 = arith.maximumf %k1_2, %c : f32
+    %k2_3 = arith.maximumf %k2_2, %c : f32
+    %k3_3 = arith.maximumf %k3_2, %c : f32
+    %k4_3 = arith.maximumf %k4_2, %c : f32
+    %k5_3 = arith.maximumf %k5_2, %c : f32
+    %k6_3 = arith.maximumf %k6_2, %c : f32
+    %k7_3 = arith.maximumf %k7_2, %c : f32
+    %k0_4 = arith.maximumf %k0_3, %c : f32
+    %k1_4 = arith.maximumf %k1_3, %c : f32
+    %k2_4 = arith.maximumf %k2_3, %c : f32
+    %k3_4 = arith.maximumf %k3_3, %c : f32
+    %k4_4 = arith.maximumf %k4_3, %c : f32
+    %k5_4 = arith.maximumf %k5_3, %c : f32
+    %k6_4 = arith.maximumf %k6_3, %c : f32
+    %k7_4 = arith.maximumf %k7_3, %c : f32
+    %k0_5 = arith.maximumf %k0_4, %c : f32
+    %k1_5 = arith.maximumf %k1_4, %c : f32
+    %k2_5 = arith.maximumf %k2_4, %c : f32
+    %k3_5 = arith.maximumf %k3_4, %c : f32
+    %k4_5 = arith.maximumf %k4_4, %c : f32
+    %k5_5 = arith.maximumf %k5_4, %c : f32
+    %k6_5 = arith.maximumf %k6_4, %c : f32
+    %k7_5 = arith.maximumf %k7_4, %c : f32
+    %r1 = arith.minimumf %k0_5, %k1_5 : f32
+    %r2 = arith.minimumf %r1, %k2_5 : f32
+    %r3 = arith.minimumf %r2, %k3_5 : f32
+    %r4 = arith.minimumf %r3, %k4_5 : f32
+    %r5 = arith.minimumf %r4, %k5_5 : f32
+    %r6 = arith.minimumf %r5, %k6_5 : f32
+    %r7 = arith.minimumf %r6, %k7_5 : f32
+    memref.store %r7, %y[%i] : memref<?xf32>
+  }
+  return
 }

@@ -1,0 +1,51 @@
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-fuse{max-ops=4 max-chain=4 max-plain=8}' --split-input-file | FileCheck %s
+
+// What is only element-wise becomes loops over vectors that do not wait for each other: a kernel may be longer.
+// CHECK-LABEL: func.func @plain
+// CHECK-NEXT: call @fused
+// CHECK-NEXT: return
+func.func @plain(%x: tensor<100xf32>) -> tensor<100xf32> {
+  %0 = stablehlo.abs %x : tensor<100xf32>
+  %1 = stablehlo.sine %0 : tensor<100xf32>
+  %2 = stablehlo.multiply %1, %x : tensor<100xf32>
+  %3 = stablehlo.sine %2 : tensor<100xf32>
+  %4 = stablehlo.add %3, %x : tensor<100xf32>
+  %5 = stablehlo.sine %4 : tensor<100xf32>
+  %6 = stablehlo.add %5, %x : tensor<100xf32>
+  %7 = stablehlo.sine %6 : tensor<100xf32>
+  return %7 : tensor<100xf32>
+}
+
+// -----
+
+// Numbers of 16 bits are done in loops of LLVM's.
+// CHECK-LABEL: func.func @halves
+// CHECK-COUNT-2: call @fused
+// CHECK: elementwise chain of 4; stopped at multiply: the group has its 4 ops
+func.func @halves(%x: tensor<100xf16>) -> tensor<100xf16> {
+  %0 = stablehlo.abs %x : tensor<100xf16>
+  %1 = stablehlo.sine %0 : tensor<100xf16>
+  %2 = stablehlo.multiply %1, %x : tensor<100xf16>
+  %3 = stablehlo.sine %2 : tensor<100xf16>
+  %4 = stablehlo.add %3, %x : tensor<100xf16>
+  %5 = stablehlo.sine %4 : tensor<100xf16>
+  %6 = stablehlo.sine %5 : tensor<100xf16>
+  return %6 : tensor<100xf16>
+}
+
+// -----
+
+// So is what reads elements in another order, which is stored here for a longer chain to read.
+// CHECK-LABEL: func.func @reversed
+// CHECK-COUNT-2: call @fused
+// CHECK: stablehlo.reverse
+// CHECK: elementwise chain of 5; stopped at reverse: the group has its 4 ops
+func.func @reversed(%x: tensor<100xf32>) -> tensor<100xf32> {
+  %0 = stablehlo.reverse %x, dims = [0] : tensor<100xf32>
+  %1 = stablehlo.sine %0 : tensor<100xf32>
+  %2 = stablehlo.abs %1 : tensor<100xf32>
+  %3 = stablehlo.sine %2 : tensor<100xf32>
+  %4 = stablehlo.abs %3 : tensor<100xf32>
+  %5 = stablehlo.sine %4 : tensor<100xf32>
+  return %5 : tensor<100xf32>
+}
