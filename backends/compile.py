@@ -6,6 +6,7 @@ compiler's version; each kernel is looked up there by its own content as well.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections import Counter
@@ -37,6 +38,8 @@ from lamina.dialects.types import byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
+from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.pipeline import checked_if_it_fails
 from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store
 
@@ -117,20 +120,22 @@ def _compiled(
     """The artifact of a module, which is used up; `source` and `text` are of what it was, `text` as
     `run_optimize` asks for it."""
     with instrumentation.compiling(name) as watch:
-        run_optimize(work, watch, target.kind, text)
-        signature = _signature(work)
-        counted = cost.Counter(work).main()
-        counted.bytes_accessed = run_fuse(work, watch, target.kind).main().bytes_accessed
-        run_plan(work, watch, target.kind)
-        built = _BACKENDS[target.kind](work, target, store)
+        plan = functools.partial(_planned, watch=watch, target=target)
+        if watch.dump is None:
+            planned = checked_if_it_fails(
+                lambda: plan(work, text), lambda: plan(working_copy(parse(source)), None)
+            )
+        else:  # nothing is dumped twice
+            planned = plan(work, text)
+        built = _BACKENDS[target.kind](planned.module, target, store)
 
     manifest = {
         "abi_version": ABI_VERSION,
         "name": name,
         **built.manifest,
-        **_memory(work, signature, built),
-        "kernels": _kernel_rows(work, built.symbols),
-        "cost": counted.as_dict(),
+        **_memory(planned, built),
+        "kernels": _kernel_rows(planned.module, built.symbols),
+        "cost": planned.cost.as_dict(),
         "target": target.describe(),
         "versions": versions(),
         "pipeline": {stage: list(map(str, passes)) for stage, passes in ALL_PIPELINES.items()},
@@ -138,6 +143,24 @@ def _compiled(
     artifact = Artifact(manifest, built.objects, source)
     Stages(artifact).dump(watch)
     return artifact
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A module in its last form, and what was seen on the way."""
+
+    module: ir.Module
+    signature: _Signature
+    cost: cost.Cost
+
+
+def _planned(module: ir.Module, text: str | None, watch: Instrumentation, target: Target) -> _Planned:
+    run_optimize(module, watch, target.kind, text)
+    signature = _signature(module)
+    counted = cost.Counter(module).main()
+    counted.bytes_accessed = run_fuse(module, watch, target.kind).main().bytes_accessed
+    run_plan(module, watch, target.kind)
+    return _Planned(module, signature, counted)
 
 
 def artifact_key(code: bytes, target: Target, name: str) -> str:
@@ -190,8 +213,8 @@ def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
         raise CompileError.at(main, f"takes or returns {of}; only arrays are supported") from None
 
 
-def _memory(planned: ir.Module, signature: _Signature, built: BuiltProgram) -> dict[str, Any]:
-    main = main_of(planned)
+def _memory(planned: _Planned, built: BuiltProgram) -> dict[str, Any]:
+    main, signature = main_of(planned.module), planned.signature
     arena = main.attributes[ARENA_BYTES].value + built.scratch_bytes
     types = main.attributes["function_type"].value.inputs
     sizes = list(map(byte_size, list(types)[:-1]))

@@ -278,6 +278,7 @@ CPU_KERNEL_LLVM = (
 _SMALL_FLOATS = ("f16", "f8E", "f6E", "f4E")
 _CONVERSIONS = ("arith.fptosi", "arith.fptoui")
 _FUNCTIONS = ("math.", "arith.remf", "complex<", *_CONVERSIONS, *_SMALL_FLOATS)  # conversions use some, too
+_BITS = ("i1>", "i2>", "i4>")  # in memory: what else is of few bits is computed on the way
 _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
 _METADATA = ("memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index")
 _AFFINE = ("affine.apply", "affine.min", "affine.max")
@@ -294,6 +295,7 @@ ONLY_WITH = {
     "math-divide-by-floats": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
+    "llvm-elements-as-bytes": _BITS,
 }
 
 # One kernel for a GPU: what must be done before all that a CPU's has done, too.

@@ -26,6 +26,7 @@ from lamina.core import garbage
 from lamina.dialects.serialize import to_bytecode
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
+from lamina.passes.pipeline import unchecked
 from lamina.program_key import program_key
 from lamina.program_plan import plan_program
 
@@ -44,7 +45,7 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
 
     watch = instrumentation.Instrumentation(timing=True, clock=time.process_time)
     target = Target.host()
-    with garbage.held_off(), instrumentation.use(watch):
+    with garbage.held_off(), instrumentation.use(watch), unchecked():
         with phase("trace"):
             closed = m.jit(lambda *leaves: fun(*leaves)).trace(*args).jaxpr
         with phase("drop what is dead, pair donations"):

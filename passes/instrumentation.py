@@ -72,7 +72,12 @@ class Instrumentation:
     @property
     def wants_every_pass(self) -> bool:
         """Whether upstream passes must run one by one."""
-        return bool(self.dump_passes or self.print_after or self.timing)
+        return self.timing or self.looks_at_every_pass
+
+    @property
+    def looks_at_every_pass(self) -> bool:
+        """Whether the module is shown after passes."""
+        return bool(self.dump_passes or self.print_after)
 
     @property
     def keeps_refused(self) -> bool:

@@ -11,7 +11,8 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -19,7 +20,7 @@ from typing import Literal, TypeVar
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
-from lamina.passes.find import op_names
+from lamina.passes.find import find_ops
 
 Stage = Pass | str
 Verify = Literal["each", "end", "never"]
@@ -29,23 +30,35 @@ _of_thread = threading.local()  # pass managers by their text
 _unchecked: ContextVar[bool] = ContextVar("lamina_unchecked", default=False)
 
 
-def checked_if_it_fails(lower: Callable[[], T]) -> T:
+def checked_if_it_fails(lower: Callable[[], T], again: Callable[[], T] | None = None) -> T:
     """What `lower` returns, whose pipelines neither verify modules nor keep copies of them: where it
-    fails it is called once more, and they do, so that the error says which pass it was.
+    fails `again`, or `lower` once more, is called, and they do, so that the error says which pass it
+    was.
 
     Passes are deterministic, and verifying takes a twelfth of a kernel's time in MLIR. The tests have
     LAMINA_VERIFY=1, with which all is checked at once.
     """
-    if os.environ.get("LAMINA_VERIFY", "0") not in ("", "0"):
-        return lower()
-    token = _unchecked.set(True)
     try:
-        return lower()
-    except Exception:  # raised again below, better explained
-        pass
+        with unchecked():
+            return lower()
+    except Exception:
+        if not _unchecked_is_wanted():
+            raise
+    return (again or lower)()  # raises it again, better explained
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Inside, pipelines neither verify modules nor keep copies, unless LAMINA_VERIFY says so."""
+    token = _unchecked.set(_unchecked_is_wanted())
+    try:
+        yield
     finally:
         _unchecked.reset(token)
-    return lower()
+
+
+def _unchecked_is_wanted() -> bool:
+    return os.environ.get("LAMINA_VERIFY", "0") in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -78,44 +91,49 @@ class Pipeline:
         an op of the module is valid afterwards.
         """
         watch = instrumentation.current(_name_of(module))
-        names = _OpNames(module)
-        if _unchecked.get() and not watch.wants_every_pass:
-            with module.context, ir.Location.unknown():
-                for batch in self._together:
-                    _run_batch(batch, names, False)
-            return
-        before = module.operation.clone(ip=False)  # in no module around it
+        names = _OpNames(module, self._looked_for)
+        is_checked = watch.looks_at_every_pass or not _unchecked.get()
+        before = module.operation.clone(ip=False) if is_checked else None  # in no module around it
         done = 0
         with module.context, ir.Location.unknown():
             try:
-                for batch in self._alone if watch.wants_every_pass else self._together:
-                    done += len(batch)
+                for stage, count in self._alone if watch.wants_every_pass else self._together:
+                    done += count
                     if watch.wants_every_pass:
-                        with watch.around(_text_of(batch), module):
-                            _run_batch(batch, names, verify == "each")
+                        with watch.around(_text(stage), module):
+                            _run_stage(stage, names, is_checked and verify == "each")
                     else:
-                        _run_batch(batch, names, verify == "each")
-                if verify == "end":
+                        _run_stage(stage, names, is_checked and verify == "each")
+                if is_checked and verify == "end":
                     module.operation.verify()
             except (Exception, RecursionError) as error:
+                if before is None:
+                    raise
                 raise self._explained(error, before, done, verify, watch) from (
                     None if isinstance(error, (CompileError, ir.MLIRError)) else error
                 )
 
     @functools.cached_property
-    def _alone(self) -> list[list[Stage]]:
-        return [[stage] for stage in self.stages]
+    def _alone(self) -> list[tuple[Stage, int]]:
+        return [(stage, 1) for stage in self.stages]
 
     @functools.cached_property
-    def _together(self) -> list[list[Stage]]:
-        """The passes, upstream ones together, for one pass manager."""
-        found: list[list[Stage]] = []
+    def _together(self) -> list[tuple[Stage, int]]:
+        """The passes, upstream ones together, for one pass manager; and how many each is."""
+        found: list[tuple[Stage, int]] = []
         for stage in self.stages:
-            if found and isinstance(stage, str) and isinstance(found[-1][0], str):
-                found[-1].append(stage)
+            last, count = found[-1] if found else (None, 0)
+            if isinstance(stage, str) and isinstance(last, str):
+                found[-1] = f"{last},{stage}", count + 1
             else:
-                found.append([stage])
+                found.append((stage, 1))
         return found
+
+    @functools.cached_property
+    def _looked_for(self) -> tuple[str, ...]:
+        """The names of ops without which one of the passes is left out."""
+        wanted = [stage.only_with for stage in self.stages if isinstance(stage, Pass)]
+        return tuple(sorted(frozenset().union(*wanted)))
 
     def _explained(
         self,
@@ -133,7 +151,7 @@ class Pipeline:
         """
         found = self.stages[done - 1]
         if isinstance(error, CompileError) and not isinstance(error, PassError):
-            error.pass_name = _text_of([found])
+            error.pass_name = _text(found)
             if not watch.keeps_refused:
                 return error
         again = ir.Module.parse(before.get_asm(enable_debug_info=True))
@@ -141,31 +159,32 @@ class Pipeline:
             for stage in self.stages[:done]:
                 text = again.operation.get_asm(enable_debug_info=True)
                 try:
-                    _run_batch([stage], _OpNames(again), verify != "never")
+                    _run_stage(stage, _OpNames(again, self._looked_for), verify != "never")
                 except (Exception, RecursionError):
                     found = stage
                     again = ir.Module.parse(text)
                     break
         explained = error if isinstance(error, CompileError) else _as_pass_error(error)
-        explained.pass_name = _text_of([found])
-        reproducer = watch.keep_failure(again, _text_of([found]))
+        explained.pass_name = _text(found)
+        reproducer = watch.keep_failure(again, _text(found))
         if isinstance(explained, PassError):
             explained.reproducer = reproducer
         return explained
 
 
 class _OpNames:
-    """The names of the ops in a module."""
+    """Which of some names the ops in a module have."""
 
-    def __init__(self, module: ir.Module) -> None:
-        self.module = module
+    def __init__(self, module: ir.Module, looked_for: tuple[str, ...]) -> None:
+        self.module, self.context = module, module.context
+        self._looked_for = looked_for
         self._names: set[str] = set()
         self._is_old = True
 
     def has_any(self, names: frozenset[str]) -> bool:
         """Whether the module has an op of these names; or had one, which is no reason to look again."""
         if names.isdisjoint(self._names) and self._is_old:
-            self._names = op_names(self.module)
+            self._names = {op.name for op in find_ops(self.module, *self._looked_for)}
             self._is_old = False
         return not names.isdisjoint(self._names)
 
@@ -174,22 +193,18 @@ class _OpNames:
         self._is_old = True
 
 
-def _run_batch(batch: Sequence[Stage], names: _OpNames, verify: bool) -> None:
+def _run_stage(stage: Stage, names: _OpNames, verify: bool) -> None:
+    """Run a pass of ours, or upstream ones in a text."""
     module = names.module
-    upstream: list[str] = []
-    for stage in [*batch, None]:
-        if isinstance(stage, str):
-            upstream.append(stage)
-            continue
-        if upstream:
-            _manager(module.context, ",".join(upstream), verify).run(module.operation)
-            names.forget()
-            upstream = []
-        if stage is not None and (not stage.only_with or names.has_any(stage.only_with)):
-            stage.run(module)
-            names.forget()
-            if verify:
-                module.operation.verify()
+    if isinstance(stage, str):
+        _manager(names.context, stage, verify).run(module.operation)
+    elif stage.only_with and not names.has_any(stage.only_with):
+        return
+    else:
+        stage.run(module)
+        if verify:
+            module.operation.verify()
+    names.forget()
 
 
 def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
@@ -223,10 +238,6 @@ def _name_of(module: ir.Module) -> str:
 
 def _text(stage: Stage) -> str:
     return options.to_text(stage) if isinstance(stage, Pass) else stage
-
-
-def _text_of(batch: Sequence[Stage]) -> str:
-    return ",".join(map(_text, batch))
 
 
 # The textual form

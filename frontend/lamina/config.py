@@ -176,7 +176,8 @@ ELSEWHERE = {
     "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "
     "default the CPUs this process may use.",
     "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
-    "LAMINA_VERIFY": "1: verify each kernel after each of its pipelines, not only before LLVM.",
+    "LAMINA_VERIFY": "1: verify a program and its kernels after each of their pipelines, not only "
+    "kernels before LLVM.",
 }
 """Environment variables that the compiler and the runtime read themselves."""
 

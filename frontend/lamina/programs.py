@@ -142,7 +142,8 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
     if device is not None and target is None:
         target = _target_of(device)
     number = None if device is None else device.id
-    store = default_store() if module is None else None
+    given = module is not None
+    store = None if given else default_store()
     key = program_key(plan, target) if store is not None else None
     if store is not None and key is not None:
         data = store.get("alias", key)
@@ -165,8 +166,10 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
         with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
             module = plan.lower()
     with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
-        # One that the store knows by the jaxpr is not looked up there by its module as well.
-        compile_ = compile_module if key is None else compile_own_module
+        # One that the store knows by the jaxpr is not looked up there by its module as well; without a
+        # store none is.
+        is_looked_up = given or (store is not None and key is None)
+        compile_ = compile_module if is_looked_up else compile_own_module
         compilation = compile_(module, target=target, name=f"jit_{plan.name}")
     _log(
         "compile",

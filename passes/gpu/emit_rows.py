@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.emit import element_wise, emit_loop, neighbours
@@ -366,8 +365,7 @@ def _with_local_maps(generic: Generic, places: dict[ir.Value, frozenset[int]]) -
             for value, map_ in zip(values, given, strict=True)
         )  # fmt: skip
 
-    return replace(
-        generic,
+    return generic._replace(
         input_maps=maps(generic.inputs, generic.input_maps),
         output_maps=maps(generic.outputs, generic.output_maps),
     )

@@ -11,7 +11,7 @@ leading loops.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
 
@@ -20,16 +20,14 @@ TASKS = "lamina.tasks"
 SHARED = "lamina.shared"
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """One loop over a dimension of the iteration space; step > 1 walks blocks of that size."""
 
     dimension: int
     step: int = 1
 
 
-@dataclass(frozen=True)
-class LoopNest:
+class LoopNest(NamedTuple):
     """Loops from the outermost in; the leading `tasks` of them run as parallel tasks of at least
     `grain` iterations."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -137,8 +137,7 @@ def _with_local_buffers(
         inputs, input_maps = localise(generic.inputs, generic.input_maps)
         outputs, output_maps = localise(generic.outputs, generic.output_maps)
         result.append(
-            replace(
-                generic,
+            generic._replace(
                 inputs=inputs,
                 input_maps=input_maps,
                 outputs=outputs,

@@ -128,7 +128,7 @@ class _Member:
         if any(loop.step > 1 for loop in loops):
             return []
         return [
-            _Member(self.generic, replace(self.nest, loops=(Loop(loop.dimension, width), *loops)))
+            _Member(self.generic, self.nest._replace(loops=(Loop(loop.dimension, width), *loops)))
             for loop in loops
             if self.generic.extents[loop.dimension] == extent
             and not self.generic.reductions[loop.dimension]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.find import find_ops
@@ -20,8 +20,7 @@ PART = "lamina.part"
 of that is the same in all tasks."""
 
 
-@dataclass(frozen=True)
-class Generic:
+class Generic(NamedTuple):
     """A `linalg.generic`: its operands with their maps, and the extent of each dimension of its
     iteration space."""
 
@@ -47,24 +46,14 @@ def read_generic(op: ir.Operation) -> Generic:
     attributes = op.attributes
     inputs = ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])[0]
     operands = tuple(op.operands)
-    maps, dimensions = _maps(attributes["indexing_maps"])
-    reductions = _reductions(attributes["iterator_types"])
+    maps, reductions, extents = _space(
+        attributes["indexing_maps"],
+        attributes["iterator_types"],
+        tuple([value.type for value in operands]),
+    )
     return Generic(
-        op, operands[:inputs], operands[inputs:], maps[:inputs], maps[inputs:], reductions,
-        _extents(operands, dimensions, len(reductions)),
-    )  # fmt: skip
-
-
-# Most generics have the maps and iterators of many others, and each pass reads them anew.
-
-
-@functools.lru_cache(1024)
-def _maps(
-    attribute: ir.ArrayAttr,
-) -> tuple[tuple[ir.AffineMap, ...], tuple[tuple[int, ...], ...]]:
-    """The maps, and for each result of each the dimension that it is; -1 for another expression."""
-    maps = tuple(part.value for part in attribute)
-    return maps, tuple(tuple(places_of(map_)) for map_ in maps)
+        op, operands[:inputs], operands[inputs:], maps[:inputs], maps[inputs:], reductions, extents
+    )
 
 
 def places_of(map_: ir.AffineMap) -> list[int]:
@@ -72,10 +61,31 @@ def places_of(map_: ir.AffineMap) -> list[int]:
     return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
 
 
-@functools.lru_cache(1024)
-def _reductions(attribute: ir.ArrayAttr) -> tuple[bool, ...]:
-    kinds = str(attribute)  # all at once: each has a name to look up
-    return tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
+@functools.lru_cache(1024)  # most have that of many others, and each pass reads them anew
+def _space(
+    indexing: ir.ArrayAttr, iterators: ir.ArrayAttr, types: tuple[ir.Type, ...]
+) -> tuple[tuple[ir.AffineMap, ...], tuple[bool, ...], tuple[int, ...]]:
+    """The maps of a generic on operands of these types, which of its dimensions it reduces, and their
+    extents."""
+    maps = tuple(part.value for part in indexing)
+    kinds = str(iterators)  # all at once: each has a name to look up
+    reductions = tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
+    return maps, reductions, _extents(types, maps, len(reductions))
+
+
+def _extents(
+    types: tuple[ir.Type, ...], maps: tuple[ir.AffineMap, ...], rank: int
+) -> tuple[int, ...]:
+    extents: list[int | None] = [None] * rank
+    for of, map_ in zip(types, maps, strict=True):
+        if not len(map_.results):
+            continue
+        for size, position in zip(ir.ShapedType(of).shape, places_of(map_), strict=True):
+            if position >= 0 and extents[position] is None:
+                extents[position] = size
+    if any(extent is None or extent < 0 for extent in extents):
+        raise ValueError("a linalg.generic with a dynamic or unnamed extent")
+    return tuple(extents)  # type: ignore[arg-type]
 
 
 def make_generic(
@@ -167,8 +177,7 @@ def part_of(
     return value if is_whole else subview(value, offsets, sizes)
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """One operand of a generic that is a buffer: how it is indexed, whether it is written."""
 
     buffer: ir.Value
@@ -254,25 +263,6 @@ def outputs_of(op: ir.Operation) -> list[ir.Value]:
 def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
     """Every bufferised `linalg.generic` of a module, in order of their text."""
     return [op for op in find_ops(module, "linalg.generic") if not len(op.results)]
-
-
-def _extents(
-    operands: tuple[ir.Value, ...], dimensions: tuple[tuple[int, ...], ...], rank: int
-) -> tuple[int, ...]:
-    extents: list[int | None] = [None] * rank
-    missing = rank
-    for value, positions in zip(operands, dimensions, strict=True):
-        if not missing:
-            break
-        if not positions:
-            continue
-        for size, position in zip(ir.ShapedType(value.type).shape, positions, strict=True):
-            if position >= 0 and extents[position] is None:
-                extents[position] = size
-                missing -= 1
-    if any(extent is None or extent < 0 for extent in extents):
-        raise ValueError("a linalg.generic with a dynamic or unnamed extent")
-    return tuple(extents)  # type: ignore[arg-type]
 
 
 def sole_fill(

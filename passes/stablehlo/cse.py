@@ -17,11 +17,19 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import COMMUTATIVE, CONTROL, is_name_of_pure, is_pure
+from lamina.passes.stablehlo.facts import (
+    COMMUTATIVE,
+    CONTROL,
+    TERMINATORS,
+    is_name_of_pure,
+    is_pure,
+)
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 
 Alike = dict[Hashable, ir.Operation]
-"""Ops by the rest of what they compute, or under None the only one, while nobody asked."""
+"""Ops of one name and operands by the rest of what they compute."""
+Known = dict[Hashable, "ir.Operation | Alike"]
+"""By name and operands the one op that there is, or several."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Cse(Pass):
             for region in function.operation.regions:
                 self._region(region, None)
 
-    def _region(self, region: ir.Region, outer: dict[Hashable, Alike] | None) -> None:
+    def _region(self, region: ir.Region, outer: Known | None) -> None:
         """Replace what `outer`, the ops of enclosing regions, or earlier ops here compute. They are
         found by name and operands: few others have the same, so that few are looked at closer."""
         for block in region.blocks:
@@ -48,45 +56,47 @@ class Cse(Pass):
                     is_candidate = is_pure(op)
                 else:
                     is_candidate = is_name_of_pure(name) or is_pure(op)
-                if not is_candidate or not len(op.results):
+                if not is_candidate or name in TERMINATORS:
                     continue
-                operands = tuple(op.operands)
-                if name in COMMUTATIVE and hash(operands[0]) > hash(operands[1]):
-                    operands = operands[::-1]
-                key = (name, *operands) if operands else _rest(op)
-                alike = known.get(key)
-                if alike is None:
-                    known[key] = {None: op}
-                    added.append((key, op))
+                operands = op.operands
+                if name in COMMUTATIVE:
+                    first, second = operands
+                    in_order = hash(first) <= hash(second)
+                    key: Hashable = (name, first, second) if in_order else (name, second, first)
+                else:
+                    key = (name, *operands) if len(operands) else _rest(op)
+                same = known.setdefault(key, op)
+                if same is not op and len(operands):
+                    same = _equal(op, same, key, known)
+                if same is op:
+                    if outer is not None:
+                        added.append((key, op))
                     continue
-                first = alike[None] if not operands else _equal(op, alike)
-                if first == op:
-                    added.append((key, op))
-                    continue
-                for result, same in zip(op.results, first.results):
-                    result.replace_all_uses_with(same)
+                for result, first in zip(op.results, same.results):
+                    result.replace_all_uses_with(first)
                 op.erase()
                 self.count("replaced")
             if outer is not None:
                 _forget(added, outer)
 
 
-def _forget(added: list[tuple[Hashable, ir.Operation]], known: dict[Hashable, Alike]) -> None:
+def _forget(added: list[tuple[Hashable, ir.Operation]], known: Known) -> None:
     """Take the ops of a block that ends out of those that later ones may be replaced by."""
     for key, op in added:
         alike = known[key]
-        if alike.pop(None, None) is None:
+        if isinstance(alike, dict):
             del alike[_rest(op)]
-        if not alike:
+        if alike is op or not alike:
             del known[key]
 
 
-def _equal(op: ir.Operation, alike: Alike) -> ir.Operation:
+def _equal(
+    op: ir.Operation, alike: ir.Operation | Alike, key: Hashable, known: Known
+) -> ir.Operation:
     """The one among ops of the same name and operands that computes the same; else the op itself,
     which is put there."""
-    only = alike.pop(None, None)
-    if only is not None:
-        alike[_rest(only)] = only
+    if not isinstance(alike, dict):
+        alike = known[key] = {_rest(alike): alike}
     return alike.setdefault(_rest(op), op)
 
 

@@ -21,7 +21,7 @@ from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import attrgetter
+from operator import itemgetter
 
 from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size
@@ -74,8 +74,8 @@ class RecomputeResiduals(Pass):
 
     def _let_go(self, value: ir.Value, at: int, lives: _Lives) -> bool:
         """Give the uses of a value after position `at` values of their own, if that is cheap."""
-        clusters = list(_clusters([use for use in lives.uses[value] if use.position > at]))
-        cones = [self._cone(value, at, cluster[0].position, lives) for cluster in clusters]
+        clusters = list(_clusters([use for use in lives.uses[value] if use[0] > at]))
+        cones = [self._cone(value, at, cluster[0][0], lives) for cluster in clusters]
         if not all(cones):
             return False
         for cluster, cone in zip(clusters, cones, strict=True):
@@ -109,20 +109,16 @@ class RecomputeResiduals(Pass):
         return sorted(members)
 
 
-@dataclass(eq=False, slots=True)
-class _Use:
-    """An operand that is a value or a view of it; `position` is that of the op of the block around it."""
-
-    position: int
-    op: ir.Operation
-    number: int
+_Use = tuple[int, ir.Operation, int]
+"""An operand that is a value or a view of it: the position of the op of the block around it, the op
+that has it, and its number."""
 
 
 def _clusters(uses: list[_Use]) -> Iterator[list[_Use]]:
     """Uses in order, cut where two neighbours are far from each other."""
     cluster: list[_Use] = []
     for use in uses:
-        if cluster and use.position > cluster[-1].position + _NEAR:
+        if cluster and use[0] > cluster[-1][0] + _NEAR:
             yield cluster
             cluster = []
         cluster.append(use)
@@ -161,7 +157,7 @@ class _Lives:
         for number, value in enumerate(op.operands):
             uses = uses_of.get(viewed.get(value, value) if viewed else value)
             if uses is not None:
-                uses.append(_Use(position, op, number))
+                uses.append((position, op, number))
         if len(op.regions):
             for region in op.regions:
                 for block in region.blocks:
@@ -176,7 +172,7 @@ class _Lives:
             size = sizes[value]
             if size and (uses := all_uses[value]) and value not in self._returned:
                 change[made] += size
-                change[uses[-1].position + 1] -= size
+                change[uses[-1][0] + 1] -= size
         alive = list(accumulate(change))
         peak = max(alive)
         return alive.index(peak), peak
@@ -189,14 +185,14 @@ class _Lives:
             if made < at
             and self.bytes[value] >= least
             and (uses := self.uses[value])
-            and uses[-1].position > at
+            and uses[-1][0] > at
             and value not in self._returned
         ]
 
     def is_at_hand(self, value: ir.Value, at: int, place: int, small: int) -> bool:
         """Whether a value that lives at `at` may be read at `place`, behind it, at no cost to speak of."""
         root = self._root(value)
-        last = self.uses[root][-1].position if self.uses.get(root) else -1
+        last = self.uses[root][-1][0] if self.uses.get(root) else -1
         if root not in self.maker:  # an argument, which may be overwritten after its last use
             return last >= place
         if root in self._returned:
@@ -206,20 +202,20 @@ class _Lives:
 
     def compute_again(self, value: ir.Value, cone: list[int], uses: list[_Use]) -> None:
         """Clone the ops of a cone before the first of `uses`, which get the clone of `value`."""
-        position = uses[0].position
+        position = uses[0][0]
         before = self._first_at.get(position, self.ops[position])
         copies: dict[ir.Value, ir.Value] = {}
         with ir.InsertionPoint(before):
             clones = [copied(self.ops[member], copies) for member in cone]
-            for use in uses:
-                use.op.operands[use.number] = self._copy_of(use.op.operands[use.number], copies)
+            for _, op, number in uses:
+                op.operands[number] = self._copy_of(op.operands[number], copies)
         self._first_at[position] = clones[0]
         self.uses[value] = [use for use in self.uses[value] if use not in uses]
         for clone in clones:
             for number, operand in enumerate(clone.operands):
                 known = self.uses.get(self._root(operand))
                 if known is not None:
-                    insort(known, _Use(position, clone, number), key=attrgetter("position"))
+                    insort(known, (position, clone, number), key=itemgetter(0))
 
     def _copy_of(self, value: ir.Value, copies: dict[ir.Value, ir.Value]) -> ir.Value:
         """The clone of a value, or of a view of it."""

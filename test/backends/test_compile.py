@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamina.backends import compile as compile_driver
 from lamina.backends import kernels
 from lamina.backends.compile import Compilation, artifact_key, compile_module
 from lamina.backends.stages import STAGES
 from lamina.backends.target import Target, TargetError
 from lamina.dialects.context import parse
-from lamina.passes.base import CompileError
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError, PassError
+from lamina.passes.pipeline import Pipeline
 from lamina.runtime import array_from_numpy
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import load
@@ -239,6 +242,27 @@ def test_errors_name_the_op(cache: Path, program: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
         compile_module(parse(program))
     assert entries(cache, "artifact") == 0
+
+
+def test_what_fails_unchecked_is_compiled_again_with_checks(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time from what the program was: the first has been at work on the module."""
+    monkeypatch.setenv("LAMINA_VERIFY", "0")
+    planned: list[str] = []
+
+    def refuse(module: ir.Module, *_: object) -> None:
+        planned.append(str(module))
+        module.operation.attributes["lamina.half"] = ir.UnitAttr.get(module.context)
+        Pipeline.parse("one-shot-bufferize").run(module)  # kernels on tensors: it can't
+
+    monkeypatch.setattr(compile_driver, "run_plan", refuse)
+    module = parse(PROGRAM)
+    with pytest.raises(PassError) as caught:
+        compile_module(module)
+    assert caught.value.pass_name == "one-shot-bufferize"
+    assert len(planned) == 2 and planned[0] == planned[1]
+    assert str(module) == str(parse(PROGRAM))
 
 
 def test_targets() -> None:
