@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
+    "stablehlo-choose-forms",
     "stablehlo-expand-lanes",
     "func.func(stablehlo-legalize-composite-to-call)",
     "inline{default-pipeline=}",  # what it would simplify on the way is simplified below, once
@@ -80,7 +81,7 @@ STABLEHLO_FUSE = (
 
 # The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,
 # and batches of matrices; loops of large steps are the driver's, which launches the kernels of each.
-CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[1:])
+CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[2:])
 CUDA_PREPARE = tuple(
     (patterns, "stablehlo-expand-fft" if "expand-fft" in needed else needed)
     for patterns, needed in STABLEHLO_PREPARE

@@ -32,11 +32,11 @@ def _known() -> tuple[dict[str, Primitive], dict[str, Any]]:
     from lamina.control_flow.jit_call import jit_p
     from lamina.control_flow.lanes import lanes_p
     from lamina.control_flow.scan import scan_p
+    from lamina.control_flow.two_forms import two_forms_p
     from lamina.control_flow.while_rules import while_p
 
     found = [v for v in vars(lax).values() if isinstance(v, Primitive)]
-    primitives = {
-        p.name: p for p in [*found, checkpoint_p, cond_p, jit_p, lanes_p, name_p, scan_p, while_p]
-    }
+    higher = [checkpoint_p, cond_p, jit_p, lanes_p, name_p, scan_p, two_forms_p, while_p]
+    primitives = {p.name: p for p in [*found, *higher]}
     names = {k: v for k, v in vars(lax).items() if isinstance(v, type)}
     return primitives, names

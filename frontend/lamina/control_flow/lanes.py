@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina import config
-from lamina.control_flow.residuals import hoist_consts
+from lamina.control_flow.residuals import forward_inputs, gather_residuals, hoist_consts
 from lamina.core import axes
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
@@ -107,6 +107,7 @@ def _lowering(
     from lamina.dialects import stablehlo as hlo
     from lamina.interpreters.lowering import private_function, tensor_type
 
+    block = min(block, size)
     functions = {"lanes": jaxpr if block == 1 else _in_select_form(jaxpr, block, batched)}
     if block > 1:
         functions["lane"] = jaxpr
@@ -157,22 +158,28 @@ def _jvp(
 def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     batched = params["batched"]
     unknown = [trace.is_unknown(x) for x in args]
-    known, later, out_unknown, residuals = partial_eval_jaxpr(params["jaxpr"], unknown)
+    known, later, out_unknown, _ = partial_eval_jaxpr(params["jaxpr"], unknown)
     if all(out_unknown):
         return trace.emit(lanes_p, args, params)
+    n_known = out_unknown.count(False)
+    known, which = forward_inputs(known, n_known)
     known, consts = hoist_consts(known)
     known_batched = [b for b, u in zip(batched, unknown, strict=True) if not u]
-    n_known = out_unknown.count(False)
+    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     outs = lanes_p.bind(
         *consts,
-        *(x for x, u in zip(args, unknown, strict=True) if not u),
+        *known_args,
         **params | {"jaxpr": known, "batched": (*[False] * len(consts), *known_batched)},
     )
     later_batched = [b for b, u in zip(batched, unknown, strict=True) if u]
+    residuals_batched = [i is None or known_batched[i] for i in which]
     rest = trace.emit(
         lanes_p,
-        [*outs[n_known:], *(x for x, u in zip(args, unknown, strict=True) if u)],
-        params | {"jaxpr": later, "batched": (*[True] * len(residuals), *later_batched)},
+        [
+            *gather_residuals(which, known_args, outs[n_known:]),
+            *(x for x, u in zip(args, unknown, strict=True) if u),
+        ],
+        params | {"jaxpr": later, "batched": (*residuals_batched, *later_batched)},
     )
     now, then = iter(outs[:n_known]), iter(rest)
     return [next(then) if u else next(now) for u in out_unknown]

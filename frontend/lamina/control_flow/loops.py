@@ -1,10 +1,10 @@
-"""Loops made of while_loop and scan: fori_loop, map, associative_scan."""
+"""Loops made of while_loop and scan: fori_loop, map."""
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,76 +142,3 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if whole < n:
         outs.append(vectorised(part(whole, n)))
     return tree.map(lambda *ys: lax.concatenate(list(ys), 0), *outs) if len(outs) > 1 else outs[0]
-
-
-def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
-    """All prefixes of elems combined by the associative function fn, in O(log n) vector steps.
-
-    Blelloch, "Prefix sums and their applications" (1990).
-    """
-    from lamina import lax
-    from lamina.lax.checks import canonical_axis
-
-    if not callable(fn):
-        raise TypeError("lax.associative_scan: fn argument should be callable.")
-    leaves, treedef = tree.flatten(elems)
-    ndim = get_aval(leaves[0]).ndim
-    axis = canonical_axis("associative_scan", axis, ndim)
-    sizes = {get_aval(x).shape[axis] for x in leaves}
-    if len(sizes) != 1:
-        raise ValueError(
-            f"Array inputs to associative_scan must have the same size along axis {axis}: "
-            f"{sorted(sizes)}"
-        )
-    if reverse:
-        leaves = [lax.rev(x, (axis,)) for x in leaves]
-
-    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
-
-    def part(xs: Sequence[Any], start: int, stop: int | None, stride: int = 1) -> list[Any]:
-        return [
-            lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
-            for x in xs
-        ]
-
-    def run(xs: list[Any]) -> list[Any]:
-        n = xs[0].shape[axis]
-        if n < 2:
-            return xs
-        pairs = combine(part(xs, 0, n - 1, 2), part(xs, 1, None, 2))
-        odd = run(pairs)
-        left = odd if n % 2 else part(odd, 0, odd[0].shape[axis] - 1)
-        if n > 2:
-            even = combine(left, part(xs, 2, None, 2))
-            first = part(xs, 0, 1)
-            even = [lax.concatenate([a, b], axis) for a, b in zip(first, even, strict=True)]
-        else:
-            even = part(xs, 0, 1)
-        return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
-
-    out = run(leaves)
-    if reverse:
-        out = [lax.rev(x, (axis,)) for x in out]
-    return tree.unflatten(treedef, out)
-
-
-def _interleave(a: Any, b: Any, axis: int) -> Any:
-    """a[0], b[0], a[1], b[1], ...; a may be one longer."""
-    from lamina import lax
-
-    zero = np.zeros((), a.dtype)[()]
-    none = [(0, 0, 0)] * a.ndim
-    total = a.shape[axis] + b.shape[axis]
-
-    def spread(x: Any, offset: int) -> Any:
-        config_ = list(none)
-        used = offset + 2 * x.shape[axis] - 1
-        config_[axis] = (offset, total - used, 1)
-        return lax.pad(x, zero, config_)
-
-    if a.dtype == np.bool_:
-        return lax.bitwise_or(spread(a, 0), spread(b, 1))
-    return lax.add(spread(a, 0), spread(b, 1))

@@ -29,6 +29,7 @@ from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import Accepted, check_accepted, check_same_dtypes
 
 Derivative = Callable[..., Any]
+_ELEMENTWISE: set[Primitive] = set()
 
 
 # ---- shapes ------------------------------------------------------------------------------------
@@ -249,7 +250,13 @@ def elementwise(
             batching=elementwise_batching(this),
         )
     )
+    _ELEMENTWISE.add(made[0])
     return made[0]
+
+
+def is_elementwise(primitive: Primitive) -> bool:
+    """Whether each number of its results comes of the numbers at the same place of its operands."""
+    return primitive in _ELEMENTWISE or primitive.name in ("select_n", "convert_element_type")
 
 
 def builder(name: str) -> Callable[..., Any]:

@@ -1,0 +1,236 @@
+"""associative_scan: all prefixes of arrays combined by an associative function.
+
+It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays, and one in blocks
+(`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function can't be
+applied to one element at a time, or would be slow there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lamina import config
+from lamina.control_flow.jit_call import jit_p
+from lamina.control_flow.scan_in_blocks import prefixes_in_blocks
+from lamina.control_flow.tracing import debug_info, trace_function
+from lamina.control_flow.two_forms import bind_forms
+from lamina.core import axes, tree
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, eval_jaxpr
+from lamina.core.trace import get_aval
+from lamina.errors import ConcretizationTypeError
+from lamina.interpreters.batching import batch_flat, move_batch
+from lamina.interpreters.staging import trace_to_jaxpr
+
+_LEAST = 16  # elements worth blocks
+_SLOW_IN_LOOPS = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf".split())
+"""Functions that loops of lanes compute with half of a vector register, and all lanes at once with
+whole ones."""
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """All prefixes of elems (a tree of arrays) along an axis, combined by the associative function
+    fn of two such trees, which holds for any number of elements along the axis; from the end on, if
+    reverse."""
+    from lamina import lax
+    from lamina.lax.checks import canonical_axis
+
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, treedef = tree.flatten(elems)
+    ndim = get_aval(leaves[0]).ndim
+    axis = canonical_axis("associative_scan", axis, ndim)
+    sizes = {get_aval(x).shape[axis] for x in leaves}
+    if len(sizes) != 1:
+        raise ValueError(
+            f"Array inputs to associative_scan must have the same size along axis {axis}: "
+            f"{sorted(sizes)}"
+        )
+    (n,) = sizes
+    if reverse:
+        leaves = [lax.rev(x, (axis,)) for x in leaves]
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+
+    step = None
+    if n >= _LEAST and not config.disable_jit.value:
+        step = _combiner(fn, leaves, treedef, axis)
+    if step is None:
+        out = _tree(combine, leaves, axis)
+    else:
+        out = _in_two_forms(combine, step, leaves, axis)
+    if reverse:
+        out = [lax.rev(x, (axis,)) for x in out]
+    return tree.unflatten(treedef, out)
+
+
+# ---- the function on one element ---------------------------------------------------------------
+@dataclass(frozen=True)
+class _Combiner:
+    """The function on the leaves of two elements, whose size along the axis is 1. `by_numbers`: it
+    goes by single numbers, so that elements may have any shape."""
+
+    closed: ClosedJaxpr
+    consts: Sequence[Any]
+    by_numbers: bool
+
+    def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        given = [*self.closed.consts, *self.consts, *a, *b]
+        return _evaluated(self.closed.jaxpr, given, np.shape(a[0]) if self.by_numbers else None)
+
+
+def _evaluated(jaxpr: Jaxpr, args: Sequence[Any], shape: tuple[int, ...] | None) -> list[Any]:
+    """The results of a program; of an elementwise one for arrays of another shape."""
+    if shape is None:
+        return eval_jaxpr(jaxpr, args[: len(jaxpr.constvars)], *args[len(jaxpr.constvars) :])
+    values: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], args, strict=True))
+
+    def read(v: Any) -> Any:
+        return v.val if type(v) is Literal else values[v]
+
+    for eqn in jaxpr.eqns:
+        given = [read(v) for v in eqn.invars]
+        if eqn.primitive is jit_p:
+            inner = eqn.params["jaxpr"]
+            outs = _evaluated(inner.jaxpr, [*inner.consts, *given], shape)
+        else:
+            out = eqn.primitive.bind(*given, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+        values.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _combiner(
+    fn: Callable[[Any, Any], Any], leaves: Sequence[Any], treedef: tree.PyTreeDef, axis: int
+) -> _Combiner | None:
+    """fn on one element and another; None where it can't be told, or does not give one more."""
+    avals = [x.update(weak_type=False) for x in map(get_aval, leaves)]
+    if not all(x.size and x.ndim > axis and x.dtype.kind in "?biufcV" for x in avals):
+        return None
+    element = [x.update(shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :])) for x in avals]
+    traced = _traced(fn, element, treedef)
+    if traced is None:
+        return None
+    one_shape = len({x.shape for x in avals}) == 1
+    return _Combiner(*traced, by_numbers=one_shape and _goes_by_numbers(*traced))
+
+
+def _traced(
+    fn: Callable[[Any, Any], Any], element: Sequence[ShapedArray], treedef: tree.PyTreeDef
+) -> tuple[ClosedJaxpr, Sequence[Any]] | None:
+    one = tree.unflatten(treedef, list(element))
+    in_tree = tree.flatten((one, one))[1]
+    info = debug_info(fn, "associative_scan")
+    try:
+        closed, consts, out_tree = trace_function(fn, in_tree, [*element, *element], info)
+    except ConcretizationTypeError:
+        return None  # outside jit it may look at values
+    alike = [(x.shape, x.dtype) for x in closed.out_avals] == [(x.shape, x.dtype) for x in element]
+    if out_tree != treedef or not alike or closed.effects or axes.used_in(closed.jaxpr):
+        return None
+    if any(eqn.primitive.name in _SLOW_IN_LOOPS for eqn in all_equations(closed.jaxpr)):
+        return None
+    return closed, consts
+
+
+def _goes_by_numbers(closed: ClosedJaxpr, consts: Sequence[Any]) -> bool:
+    return not any(np.shape(c) for c in (*consts, *closed.consts)) and _is_elementwise(closed.jaxpr)
+
+
+def _is_elementwise(jaxpr: Jaxpr) -> bool:
+    from lamina.lax.elementwise_rules import is_elementwise
+
+    return all(
+        _is_elementwise(eqn.params["jaxpr"].jaxpr) if eqn.primitive is jit_p
+        else is_elementwise(eqn.primitive)
+        for eqn in jaxpr.eqns
+    )  # fmt: skip
+
+
+# ---- two forms ---------------------------------------------------------------------------------
+def _in_two_forms(
+    combine: Callable[..., list[Any]], step: _Combiner, leaves: Sequence[Any], axis: int
+) -> list[Any]:
+    avals = [x.update(weak_type=False) for x in map(get_aval, leaves)]
+    plain = trace_to_jaxpr(lambda *xs: _tree(combine, xs, axis), avals)
+    in_blocks = trace_to_jaxpr(lambda *xs: _in_blocks(step, xs, axis), avals)
+    return bind_forms(plain, in_blocks, leaves)
+
+
+def _in_blocks(step: _Combiner, xs: Sequence[Any], axis: int) -> list[Any]:
+    from lamina import lax
+
+    shape, n = xs[0].shape, xs[0].shape[axis]
+    if not step.by_numbers:
+        first = [lax.expand_dims(_moved(x, axis, 0), (axis + 1,)) for x in xs]
+        out = prefixes_in_blocks(step, first)
+        return [_moved(lax.squeeze(x, (axis + 1,)), 0, axis) for x in out]
+    rows = prod(shape[:axis])
+    flat = [lax.reshape(x, (rows, n, *shape[axis + 1 :])) for x in xs]
+    outs, dims = batch_flat(lambda *x: prefixes_in_blocks(step, x), flat, [0] * len(flat), rows)
+    return [
+        lax.reshape(move_batch(x, d, rows), shape) for x, d in zip(outs, dims, strict=True)
+    ]
+
+
+def _moved(x: Any, axis: int, to: int) -> Any:
+    from lamina import lax
+
+    order = [d for d in range(x.ndim) if d != axis]
+    order.insert(to, axis)
+    return x if axis == to else lax.transpose(x, order)
+
+
+def _tree(combine: Callable[..., list[Any]], leaves: Sequence[Any], axis: int) -> list[Any]:
+    """Blelloch, "Prefix sums and their applications" (1990)."""
+    from lamina import lax
+
+    def part(xs: Sequence[Any], start: int, stop: int | None, stride: int = 1) -> list[Any]:
+        return [
+            lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
+            for x in xs
+        ]
+
+    def run(xs: list[Any]) -> list[Any]:
+        n = xs[0].shape[axis]
+        if n < 2:
+            return xs
+        pairs = combine(part(xs, 0, n - 1, 2), part(xs, 1, None, 2))
+        odd = run(pairs)
+        left = odd if n % 2 else part(odd, 0, odd[0].shape[axis] - 1)
+        if n > 2:
+            even = combine(left, part(xs, 2, None, 2))
+            first = part(xs, 0, 1)
+            even = [lax.concatenate([a, b], axis) for a, b in zip(first, even, strict=True)]
+        else:
+            even = part(xs, 0, 1)
+        return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+    return run(list(leaves))
+
+
+def _interleave(a: Any, b: Any, axis: int) -> Any:
+    """a[0], b[0], a[1], b[1], ...; a may be one longer."""
+    from lamina import lax
+
+    zero = np.zeros((), a.dtype)[()]
+    none = [(0, 0, 0)] * a.ndim
+    total = a.shape[axis] + b.shape[axis]
+
+    def spread(x: Any, offset: int) -> Any:
+        config_ = list(none)
+        used = offset + 2 * x.shape[axis] - 1
+        config_[axis] = (offset, total - used, 1)
+        return lax.pad(x, zero, config_)
+
+    if a.dtype == np.bool_:
+        return lax.bitwise_or(spread(a, 0), spread(b, 1))
+    return lax.add(spread(a, 0), spread(b, 1))
