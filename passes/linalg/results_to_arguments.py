@@ -124,7 +124,8 @@ def _is_fill(value: ir.Value) -> bool:
     if list(sizes) != [1, 1] or isinstance(op.operands[0].type, ir.RankedTensorType):
         return False
     body = op.regions[0].blocks[0]
-    return body.operations[0].operation.operands[0] == body.arguments[0]
+    first = body.operations[0].operation
+    return first.name == "linalg.yield" and first.operands[0] == body.arguments[0]
 
 
 def _seen_through_views(value: ir.Value) -> ir.Value:

@@ -124,9 +124,10 @@ def clone_on(op: ir.Operation, operands: Sequence[ir.Value]) -> ir.Operation:
 def make_copy(value: ir.Value, into: ir.Value) -> ir.Operation:
     """`linalg.copy`, or `linalg.fill` of a scalar, on tensors or on buffers."""
     on_tensors = isinstance(into.type, ir.RankedTensorType)
-    kinds = [getattr(type_, "element_type", type_) for type_ in (value.type, into.type)]
+    is_array = isinstance(value.type, ir.ShapedType)  # a complex number has an element type, too
+    kinds = [value.type.element_type if is_array else value.type, into.type.element_type]
     op = ir.Operation.create(
-        "linalg.fill" if kinds[0] == value.type else "linalg.copy",
+        "linalg.copy" if is_array else "linalg.fill",
         results=[into.type] if on_tensors else [],
         operands=[value, into],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},

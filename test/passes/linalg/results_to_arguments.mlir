@@ -135,3 +135,26 @@ func.func @begun_apart(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   } -> tensor<4xf32>
   return %2, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Also two products of complex numbers.
+// CHECK-LABEL: func.func @complex_begun_apart
+// CHECK: linalg.fill ins(%{{.*}} : complex<f32>) outs(%{{.*}} : tensor<4xcomplex<f32>>)
+// CHECK-NOT: linalg.fill
+func.func @complex_begun_apart(%x: tensor<4x4xcomplex<f32>>, %one: complex<f32>) -> (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) {
+  %0 = tensor.empty() : tensor<4xcomplex<f32>>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%one : complex<f32>) outs(%0 : tensor<4xcomplex<f32>>) {
+  ^bb0(%in: complex<f32>, %out: complex<f32>):
+    linalg.yield %in : complex<f32>
+  } -> tensor<4xcomplex<f32>>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x4xcomplex<f32>>) outs(%1 : tensor<4xcomplex<f32>>) {
+  ^bb0(%in: complex<f32>, %out: complex<f32>):
+    %4 = complex.mul %out, %in : complex<f32>
+    linalg.yield %4 : complex<f32>
+  } -> tensor<4xcomplex<f32>>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x4xcomplex<f32>>) outs(%1 : tensor<4xcomplex<f32>>) {
+  ^bb0(%in: complex<f32>, %out: complex<f32>):
+    %4 = complex.mul %out, %in : complex<f32>
+    linalg.yield %4 : complex<f32>
+  } -> tensor<4xcomplex<f32>>
+  return %2, %3 : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
+}
