@@ -38,9 +38,8 @@ def main() -> None:
             return b""
 
     try:
+        compiled("first", _FIRST, Target.host())  # imports, patterns: the next takes a tenth
         write_message(answers, b"ready")
-        if not select.select([given], [], [], 0)[0]:
-            compiled("first", _FIRST, Target.host())  # imports, patterns: the next takes a tenth
         while select.select([given], [], [], _IDLE_SECONDS)[0]:
             job = json.loads(read_message(given))
             target = Target(**job["target"])
