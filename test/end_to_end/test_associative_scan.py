@@ -3,6 +3,7 @@
 import functools
 import re
 
+import jax
 import numpy as np
 import pytest
 
@@ -175,3 +176,20 @@ def test_few_kernels_and_no_whole_arrays_between_them():
     main = made.as_text("planned").split("func.func private")[0]
     assert len(re.findall("call @", main)) < 40  # of a tree there are more than a hundred
     assert made.memory_analysis().temp_size_in_bytes < 2 * x.nbytes
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["cummax", "cummin", "maximum"])
+def test_ties_share_derivatives_as_the_tree_has_them(name, axis):
+    x = RNG.integers(0, 4, (37, 40)).astype(np.float32)
+    weight = RNG.normal(size=x.shape).astype(np.float32)
+
+    def gradient(m):
+        def run(x):
+            if name == "maximum":
+                return m.lax.associative_scan(m.numpy.maximum, x, axis=axis)
+            return getattr(m.lax, name)(x, axis)
+
+        return np.asarray(m.jit(m.grad(lambda x: (run(x) * weight).sum()))(x))
+
+    np.testing.assert_allclose(gradient(lamina), gradient(jax), rtol=1e-5, atol=1e-5)

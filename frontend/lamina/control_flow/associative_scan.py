@@ -2,7 +2,7 @@
 
 It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays, and one in blocks
 (`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function can't be
-applied to one element at a time, or would be slow there.
+applied to one element at a time, or would be slow there, or whose derivatives the order shows in.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ _LEAST = 16  # elements worth blocks
 _SLOW_IN_LOOPS = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf".split())
 """Functions that loops of lanes compute with half of a vector register, and all lanes at once with
 whole ones."""
+_SHARED_BY_TIES = frozenset(("max", "min"))
+"""Equal operands share the derivative of these, so who gets how much of it says in which order the
+elements were combined: as in JAX, by the tree."""
 
 
 def associative_scan(
@@ -136,7 +139,8 @@ def _traced(
     alike = [(x.shape, x.dtype) for x in closed.out_avals] == [(x.shape, x.dtype) for x in element]
     if out_tree != treedef or not alike or closed.effects or axes.used_in(closed.jaxpr):
         return None
-    if any(eqn.primitive.name in _SLOW_IN_LOOPS for eqn in all_equations(closed.jaxpr)):
+    names = {eqn.primitive.name for eqn in all_equations(closed.jaxpr)}
+    if not names.isdisjoint(_SLOW_IN_LOOPS | _SHARED_BY_TIES):
         return None
     return closed, consts
 
