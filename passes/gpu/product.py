@@ -16,6 +16,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import (
     Generic,
     filled_value,
+    is_temporary,
     loaded_buffers,
     root_buffer,
     sole_fill,
@@ -177,7 +178,7 @@ def with_surroundings(product: Product, before: Sequence[Generic], after: Sequen
 
 def _is_private(buffer: ir.Value, inside: set[ir.Operation]) -> bool:
     """Whether a buffer is a temporary that only these ops use."""
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return False
     users = {use.owner.operation for use in buffer.uses}
     return all(user in inside or user.name == "memref.dealloc" for user in users)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.base import Pass
-from lamina.passes.linalg.dense_access import DenseAccess, dense_access, flat, place_in
+from lamina.passes.linalg.dense_access import DenseAccess, bits_of, dense_access, flat, place_in
 from lamina.passes.linalg.interleaving import interleaved
 from lamina.passes.linalg.lane_windows import Windows, window
 from lamina.passes.linalg.parallel import split, total_cost
@@ -31,6 +31,7 @@ from lamina.passes.linalg.structure import (
     Generic,
     is_buffer,
     is_generic_on_buffers,
+    is_temporary,
     outputs_of,
     read_generic,
     stride_along,
@@ -113,7 +114,7 @@ def _read(ops: Sequence[ir.Operation], vector_bits: int) -> _Columns | None:
     *outer, rows = [math.prod(extents[d] for d in group) for group in groups]
     last = [group[-1] for group in groups]
     found = [_along(member, last) for member in found]
-    bits = [_width(argument.type) for generic in generics for argument in generic.body.arguments]
+    bits = [bits_of(argument.type) for generic in generics for argument in generic.body.arguments]
     lanes = vector_bits // max(bits)
     dealt = _dealt(found)
     if rows < lanes or lanes < _LEAST_LANES or not dealt or not _are_apart(found, rows % lanes == 0):
@@ -167,10 +168,6 @@ def _along(member: _Member, dims: Sequence[int]) -> _Member:
 
     inputs = tuple(None if access is None else of(access) for access in member.inputs)
     return _Member(member.generic, inputs, of(member.output))
-
-
-def _width(element: ir.Type) -> int:
-    return getattr(element, "width", 64)
 
 
 def _dealt(members: Sequence[_Member]) -> dict[DenseAccess, tuple[DenseAccess, ...]]:
@@ -229,17 +226,12 @@ def _within(access: DenseAccess, outer: Sequence[int], rows: int) -> bool:
     return first + last + max(1, step * rows) <= access.size
 
 
-def _is_own(buffer: ir.Value) -> bool:
-    """Whether a buffer is a temporary of the kernel's."""
-    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
-
-
 def _erase(ops: Sequence[ir.Operation]) -> None:
     buffers = {outputs_of(op)[0] for op in ops}
     for op in reversed(ops):
         op.erase()
     for buffer in buffers:
-        if _is_own(buffer) and not list(buffer.uses):
+        if is_temporary(buffer) and not list(buffer.uses):
             buffer.owner.erase()
 
 
@@ -310,4 +302,4 @@ class _Emitter:
     def _is_private(self, buffer: ir.Value) -> bool:
         """Whether a buffer is a temporary of one column that only these ops use."""
         members = {member.generic.op for member in self._columns.members}
-        return _is_own(buffer) and all(use.owner.operation in members for use in buffer.uses)
+        return is_temporary(buffer) and all(use.owner.operation in members for use in buffer.uses)

@@ -46,6 +46,11 @@ def dense_access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) ->
     return DenseAccess(root, offset, tuple(strides), math.prod(whole.shape))
 
 
+def bits_of(element: ir.Type) -> int:
+    """What a number takes of a vector; an index as much as an i64."""
+    return getattr(element, "width", 64)
+
+
 def flat(buffer: ir.Value) -> ir.Value:
     """A dense buffer as one row."""
     type_ = ir.MemRefType(buffer.type)

@@ -11,6 +11,7 @@ from lamina.passes.linalg.structure import (
     Generic,
     is_buffer,
     is_generic_on_buffers,
+    is_temporary,
     loaded_buffers,
     outputs_of,
     part_of,
@@ -74,7 +75,7 @@ class Epilogue:
 def find_epilogue(contraction: Generic, fill: ir.Operation) -> Epilogue | None:
     """The op that takes a contraction's place as the writer of its blocks, if there is one."""
     buffer = contraction.outputs[0]
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return None
     users = {use.owner.operation for use in buffer.uses} - {contraction.op, fill}
     if len(users) != 1:

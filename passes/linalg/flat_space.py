@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.contraction import read_contraction
-from lamina.passes.linalg.dense_access import DenseAccess, dense_access
+from lamina.passes.linalg.dense_access import DenseAccess, bits_of, dense_access
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.lane_windows import Window, window
 from lamina.passes.linalg.narrow_products import widened_before
@@ -171,8 +171,8 @@ class _Blocks:
         self._generic = generic
         self._inputs, self._after, self._output = inputs, after, output
         self._all = [a for a in (*inputs, *after, output) if a is not None]
-        widths = [_width(ir.MemRefType(access.buffer.type).element_type) for access in self._all]
-        widths += [_width(a.type) for a in generic.body.arguments]
+        widths = [bits_of(ir.MemRefType(access.buffer.type).element_type) for access in self._all]
+        widths += [bits_of(a.type) for a in generic.body.arguments]
         self._lanes = vector_bits // max(widths)
         self._reduced = [d for d in range(generic.rank) if generic.reductions[d]]
         self._operations = len(list(generic.body.operations)) - 1
@@ -290,9 +290,3 @@ def _cost(windows: Iterable[Window]) -> float:
         if one.steps and one.width == len(one.steps[0]):
             shuffles += one.shuffles
     return _LOAD * len(loads) + _SHUFFLE * shuffles
-
-
-def _width(element: ir.Type) -> int:
-    return getattr(element, "width", 64)
-
-

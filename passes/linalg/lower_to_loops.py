@@ -26,6 +26,7 @@ from lamina.passes.linalg.structure import (
     Generic,
     accesses,
     generics_on_buffers,
+    is_temporary,
     read_generic,
     sole_fill,
 )
@@ -149,7 +150,7 @@ def _with_local_buffers(
 
 def _is_private(buffer: ir.Value, members: set[ir.Operation]) -> bool:
     """Whether a buffer is a temporary that only these ops use."""
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return False
     return all(use.owner.operation in members for use in buffer.uses)
 
@@ -163,9 +164,7 @@ def _allocate(shape: Sequence[int], element: ir.Type) -> ir.Value:
 
 
 def _erase_if_unused(buffer: ir.Value) -> None:
-    if isinstance(buffer.owner, ir.Block) or list(buffer.uses):
-        return
-    if buffer.owner.operation.name == "memref.alloc":
+    if is_temporary(buffer) and not list(buffer.uses):
         buffer.owner.operation.erase()
 
 

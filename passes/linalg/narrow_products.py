@@ -15,6 +15,7 @@ from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     Generic,
     is_generic_on_buffers,
+    is_temporary,
     loaded_buffers,
     read_generic,
     root_buffer,
@@ -102,7 +103,7 @@ def widened_before(product: Generic, factor: Factor, last: ir.Operation) -> Narr
     """What a factor is a widened copy of, if a generic in front wrote it as that and what that
     reads has not changed up to `last`."""
     buffer = factor.buffer
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return None
     users = {use.owner.operation for use in buffer.uses}
     writers = [op for op in users - {product.op} if _writes(op, buffer)]

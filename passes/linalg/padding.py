@@ -12,6 +12,7 @@ from lamina.passes.linalg.structure import (
     Generic,
     filled_value,
     is_generic_on_buffers,
+    is_temporary,
     outputs_of,
     root_buffer,
 )
@@ -49,7 +50,7 @@ class Padding:
 
 def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
     """What a temporary is a padded copy of, if it was made for this reader alone."""
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return None
     users = [u.owner.operation for u in buffer.uses if u.owner.operation.name != "memref.dealloc"]
     users = [user for user in users if user != reader.op]
@@ -88,7 +89,7 @@ def find_padding(buffer: ir.Value, reader: Generic) -> Padding | None:
 def _conversion_of(buffer: ir.Value, reader: ir.Operation) -> ir.Operation | None:
     """The generic that makes a temporary from another buffer by one op on each element, for this
     reader alone."""
-    if isinstance(buffer.owner, ir.Block) or buffer.owner.operation.name != "memref.alloc":
+    if not is_temporary(buffer):
         return None
     users = [u.owner.operation for u in buffer.uses if u.owner.operation.name != "memref.dealloc"]
     others = [user for user in users if user != reader]

@@ -25,6 +25,8 @@ from lamina.passes.linalg.structure import (
     Generic,
     generics_on_buffers,
     is_buffer,
+    is_temporary,
+    places_of,
     read_generic,
     root_buffer,
     sole_fill,
@@ -72,7 +74,7 @@ class _Reduction:
     def of(cls, generic: Generic) -> _Reduction | None:
         if generic.rank != 2 or sum(generic.reductions) != 1 or len(generic.inputs) != 1:
             return None
-        axes = _axes(generic.input_maps[0])
+        axes = places_of(generic.input_maps[0])
         if len(generic.outputs) != 1 or sorted(axes) != [0, 1] or not can_be_on_vectors(generic.body):
             return None
         fill, combiner = sole_fill(generic, generic.outputs[0]), combiner_of(generic)
@@ -106,11 +108,11 @@ class _Walk:
         return [*made, self.rows.generic.body, self.columns.generic.body]
 
     @property
-    def given(self) -> tuple[Generic, tuple[int, ...]]:
+    def given(self) -> tuple[Generic, list[int]]:
         """The op that reads memory, and which of its dimensions are rows and columns."""
         if self.producer is not None:
-            return self.producer, (0, 1)
-        return self.rows.generic, _axes(self.rows.generic.input_maps[0])
+            return self.producer, [0, 1]
+        return self.rows.generic, places_of(self.rows.generic.input_maps[0])
 
     @property
     def needed(self) -> list[ir.Value]:
@@ -172,7 +174,7 @@ def _read(
 def _producer(rows: _Reduction, columns: _Reduction, generics: Sequence[Generic]) -> Generic | None:
     """The element-wise op that makes what only the two reductions read."""
     (made,) = rows.generic.inputs
-    if not is_buffer(made) or isinstance(made.owner, ir.Block) or made.owner.name != "memref.alloc":
+    if not is_buffer(made) or not is_temporary(made):
         return None
     users = {use.owner.operation for use in made.uses} - {rows.generic.op, columns.generic.op}
     found = [generic for generic in generics if generic.op in users]
@@ -183,23 +185,18 @@ def _producer(rows: _Reduction, columns: _Reduction, generics: Sequence[Generic]
         producer.outputs == (made,)
         and producer.rank == 2
         and not any(producer.reductions)
-        and _axes(producer.output_maps[0]) == (0, 1)
+        and places_of(producer.output_maps[0]) == [0, 1]
         and not list(producer.body.arguments[-1].uses)
         and can_be_on_vectors(producer.body)
     )
     return producer if is_plain else None
 
 
-def _axes(map_: ir.AffineMap) -> tuple[int, ...]:
-    """The dimensions that a map names; -1 for another expression."""
-    return tuple(e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results)
-
-
-def _can_be_read(value: ir.Value, map_: ir.AffineMap, axes: tuple[int, ...]) -> bool:
+def _can_be_read(value: ir.Value, map_: ir.AffineMap, axes: list[int]) -> bool:
     """Whether elements of a row lie side by side, or are one."""
     if not is_buffer(value):
         return True
-    named = _axes(map_)
+    named = places_of(map_)
     if -1 in named or axes[1] in named[:-1]:
         return False
     return axes[1] not in named or stride_along(value, map_, axes[1]) == 1
@@ -330,7 +327,7 @@ class _Emitter:
         position = dict(zip(axes, (row, at), strict=True))
         found: list[ir.Value] = []
         for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
-            named = _axes(map_) if is_buffer(value) else ()
+            named = places_of(map_) if is_buffer(value) else []
             place = [position[d] for d in named]
             if axes[1] in named:
                 of = ir.VectorType.get([lanes], ir.MemRefType(value.type).element_type)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from lamina.dialects.attributes import INOUT, updated_arguments
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
-from lamina.passes.linalg.structure import make_copy
+from lamina.passes.linalg.structure import is_fill_of_input, make_copy
 
 WRITABLE = "bufferization.writable"
 _VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.extract_slice")
@@ -108,24 +108,11 @@ def _begin_apart(block: ir.Block) -> None:
         first = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
         for number in range(first, len(op.operands)):
             start = op.operands[number]
-            if start in taken and _is_fill(start):
+            if start in taken and not isinstance(start.owner, ir.Block) and is_fill_of_input(start.owner):
                 with ir.InsertionPoint(op), op.location:
                     empty = tensor.EmptyOp(list(start.type.shape), start.type.element_type).result
                     op.operands[number] = make_copy(start.owner.operands[0], empty).result
             taken.add(start)
-
-
-def _is_fill(value: ir.Value) -> bool:
-    """Whether a tensor is one scalar everywhere, which a generic over nothing else says."""
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "linalg.generic":
-        return False
-    op = value.owner.operation
-    sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
-    if list(sizes) != [1, 1] or isinstance(op.operands[0].type, ir.RankedTensorType):
-        return False
-    body = op.regions[0].blocks[0]
-    first = body.operations[0].operation
-    return first.name == "linalg.yield" and first.operands[0] == body.arguments[0]
 
 
 def _seen_through_views(value: ir.Value) -> ir.Value:

@@ -266,12 +266,17 @@ def generics_on_buffers(module: ir.Module) -> list[ir.Operation]:
     return [op for op in find_ops(module, "linalg.generic") if not len(op.results)]
 
 
+def is_temporary(buffer: ir.Value) -> bool:
+    """Whether a buffer is one that its function allocates."""
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name == "memref.alloc"
+
+
 def sole_fill(
     generic: Generic, output: ir.Value, is_fill: Callable[[ir.Operation], bool] | None = None
 ) -> ir.Operation | None:
     """The fill that only gives a reduction's output its initial value: its last write before the
     generic. `is_fill` says what counts as one."""
-    is_fill = is_fill or _is_fill_of_input
+    is_fill = is_fill or is_fill_of_input
     if not any(generic.reductions):
         return None
     users = [use.owner for use in output.uses]
@@ -311,14 +316,15 @@ def filled_value(op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def _is_fill_of_input(op: ir.Operation) -> bool:
+def is_fill_of_input(op: ir.Operation) -> bool:
+    """Whether a generic, on tensors or on buffers, writes one input everywhere, which is a number."""
     if op.name != "linalg.generic" or list(
         ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     ) != [1, 1]:
         return False
     block = op.regions[0].blocks[0]
     return (
-        not is_buffer(op.operands[0])
+        not isinstance(op.operands[0].type, ir.ShapedType)
         and len(block.operations) == 1
         and block.operations[0].operands[0] == block.arguments[0]
     )

@@ -22,6 +22,7 @@ from lamina.passes.stablehlo.facts import (
     made_by,
     splat_of,
 )
+from lamina.passes.stablehlo.indexed_dims import IndexedDims
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_OPS = 8  # that are computed again for each gather
@@ -31,10 +32,10 @@ _MOST_AROUND = 1 << 30  # twice which an i32 holds
 def _gather_of_positions(op: ir.Operation) -> ir.Value | None:
     """Whole rows, or the like, of an array of which positions decide the elements -> computed."""
     operand, indices = op.operands
-    numbers = stablehlo_ext.GatherDimensionNumbers(op.attributes["dimension_numbers"])
-    at, offsets = list(numbers.start_index_map), list(numbers.offset_dims)
+    dims = IndexedDims.of(op)
+    at, offsets = dims.named, dims.windows
     before, after = shape_of(operand.type), shape_of(op.result.type)
-    if len(at) != 1 or at != list(numbers.collapsed_slice_dims) or list(numbers.operand_batching_dims):
+    if len(at) != 1 or at != dims.single or dims.batch:
         return None
     place = dict(zip((d for d in range(len(before)) if d != at[0]), offsets, strict=True))
     if any(before[d] != after[to] for d, to in place.items()) or dtype_of(indices.type).itemsize < 4:
@@ -43,9 +44,9 @@ def _gather_of_positions(op: ir.Operation) -> ir.Value | None:
     if ops is None or not before[at[0]]:
         return None
     batch = [d for d in range(len(after)) if d not in offsets]
-    if numbers.index_vector_dim < len(shape_of(indices.type)):
-        sizes = shape_of(indices.type)
-        indices = hlo.reshape(indices, sizes[: numbers.index_vector_dim] + sizes[numbers.index_vector_dim + 1 :])
+    sizes = shape_of(indices.type)
+    if dims.vector < len(sizes):
+        indices = hlo.reshape(indices, sizes[: dims.vector] + sizes[dims.vector + 1 :])
     low, high = (hlo.full(value, (), dtype_of(indices.type)) for value in (0, before[at[0]] - 1))
     picked = hlo.broadcast_in_dim(hlo.clamp(low, indices, high), after, batch)
     return _computed_at(operand, ops, after, {at[0]: picked}, place)
