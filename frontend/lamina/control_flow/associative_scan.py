@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from lamina import config
-from lamina.control_flow.jit_call import jit_p
+from lamina.control_flow.jit_call import with_calls_inlined
 from lamina.control_flow.scan_in_blocks import prefixes_in_blocks
 from lamina.control_flow.tracing import debug_info, trace_function
 from lamina.control_flow.two_forms import bind_forms
 from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, eval_jaxpr
+from lamina.core.jaxpr import ClosedJaxpr, all_equations, eval_jaxpr
 from lamina.core.trace import get_aval
 from lamina.errors import ConcretizationTypeError
 from lamina.interpreters.batching import batch_flat, move_batch
@@ -86,29 +86,7 @@ class _Combiner:
     by_numbers: bool
 
     def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        given = [*self.closed.consts, *self.consts, *a, *b]
-        return _evaluated(self.closed.jaxpr, given, np.shape(a[0]) if self.by_numbers else None)
-
-
-def _evaluated(jaxpr: Jaxpr, args: Sequence[Any], shape: tuple[int, ...] | None) -> list[Any]:
-    """The results of a program; of an elementwise one for arrays of another shape."""
-    if shape is None:
-        return eval_jaxpr(jaxpr, args[: len(jaxpr.constvars)], *args[len(jaxpr.constvars) :])
-    values: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], args, strict=True))
-
-    def read(v: Any) -> Any:
-        return v.val if type(v) is Literal else values[v]
-
-    for eqn in jaxpr.eqns:
-        given = [read(v) for v in eqn.invars]
-        if eqn.primitive is jit_p:
-            inner = eqn.params["jaxpr"]
-            outs = _evaluated(inner.jaxpr, [*inner.consts, *given], shape)
-        else:
-            out = eqn.primitive.bind(*given, **eqn.params)
-            outs = out if eqn.primitive.multiple_results else [out]
-        values.update(zip(eqn.outvars, outs, strict=True))
-    return [read(v) for v in jaxpr.outvars]
+        return eval_jaxpr(self.closed.jaxpr, self.closed.consts, *self.consts, *a, *b)
 
 
 def _combiner(
@@ -122,8 +100,12 @@ def _combiner(
     traced = _traced(fn, element, treedef)
     if traced is None:
         return None
+    closed, consts = traced
+    flat = with_calls_inlined(closed)
     one_shape = len({x.shape for x in avals}) == 1
-    return _Combiner(*traced, by_numbers=one_shape and _goes_by_numbers(*traced))
+    if one_shape and _goes_by_numbers(flat, consts):
+        return _Combiner(flat, consts, by_numbers=True)
+    return _Combiner(closed, consts, by_numbers=False)
 
 
 def _traced(
@@ -146,17 +128,11 @@ def _traced(
 
 
 def _goes_by_numbers(closed: ClosedJaxpr, consts: Sequence[Any]) -> bool:
-    return not any(np.shape(c) for c in (*consts, *closed.consts)) and _is_elementwise(closed.jaxpr)
-
-
-def _is_elementwise(jaxpr: Jaxpr) -> bool:
     from lamina.lax.elementwise_rules import is_elementwise
 
-    return all(
-        _is_elementwise(eqn.params["jaxpr"].jaxpr) if eqn.primitive is jit_p
-        else is_elementwise(eqn.primitive)
-        for eqn in jaxpr.eqns
-    )  # fmt: skip
+    return not any(np.shape(c) for c in (*consts, *closed.consts)) and all(
+        is_elementwise(eqn.primitive) for eqn in closed.jaxpr.eqns
+    )
 
 
 # ---- two forms ---------------------------------------------------------------------------------
@@ -171,26 +147,19 @@ def _in_two_forms(
 
 def _in_blocks(step: _Combiner, xs: Sequence[Any], axis: int) -> list[Any]:
     from lamina import lax
+    from lamina.lax.batching_rules import move_axis
 
     shape, n = xs[0].shape, xs[0].shape[axis]
     if not step.by_numbers:
-        first = [lax.expand_dims(_moved(x, axis, 0), (axis + 1,)) for x in xs]
+        first = [lax.expand_dims(move_axis(x, axis, 0), (axis + 1,)) for x in xs]
         out = prefixes_in_blocks(step, first)
-        return [_moved(lax.squeeze(x, (axis + 1,)), 0, axis) for x in out]
+        return [move_axis(lax.squeeze(x, (axis + 1,)), 0, axis) for x in out]
     rows = prod(shape[:axis])
     flat = [lax.reshape(x, (rows, n, *shape[axis + 1 :])) for x in xs]
     outs, dims = batch_flat(lambda *x: prefixes_in_blocks(step, x), flat, [0] * len(flat), rows)
     return [
         lax.reshape(move_batch(x, d, rows), shape) for x, d in zip(outs, dims, strict=True)
     ]
-
-
-def _moved(x: Any, axis: int, to: int) -> Any:
-    from lamina import lax
-
-    order = [d for d in range(x.ndim) if d != axis]
-    order.insert(to, axis)
-    return x if axis == to else lax.transpose(x, order)
 
 
 def _tree(combine: Callable[..., list[Any]], leaves: Sequence[Any], axis: int) -> list[Any]:

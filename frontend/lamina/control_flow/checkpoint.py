@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from lamina.control_flow.jit_call import with_calls_inlined
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import split_static
 from lamina.control_flow.tracing import avals_of, check_callable, debug_info, trace_function
@@ -158,7 +159,7 @@ def _split(closed: ClosedJaxpr, unknown: tuple[bool, ...], policy: Policy | None
     half, taking (kept values, known inputs that it reads, unknown inputs); which results the other
     half gives; which known inputs it reads; how many values are kept."""
     if policy is not None:
-        closed = _with_calls_inlined(closed)
+        closed = with_calls_inlined(closed)
     known, later, out_unknown, _ = partial_eval_jaxpr(closed, unknown)
     known, extra = hoist_consts(known)
     jaxpr = known.jaxpr
@@ -226,40 +227,6 @@ def _keeps(policy: Policy, eqn: JaxprEqn, result: int) -> bool:
             if v in made.outvars and _keeps(policy, made, made.outvars.index(v)):  # type: ignore[arg-type]
                 return True
     return False
-
-
-def _with_calls_inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The program with the equations of inner jits in place of calls, for policies to see them."""
-    from lamina.control_flow.jit_call import jit_p
-
-    if not any(e.primitive is jit_p for e in closed.jaxpr.eqns):
-        return closed
-    jaxpr = closed.jaxpr
-    eqns: list[JaxprEqn] = []
-
-    def inline(inside: Jaxpr, env: dict[Any, Any]) -> None:
-        def at(v: Any) -> Any:
-            return v if type(v) is Literal else env.get(v, v)
-
-        for eqn in inside.eqns:
-            invars = [at(v) for v in eqn.invars]
-            if eqn.primitive is not jit_p:
-                fresh = [Var(v.aval) for v in eqn.outvars]
-                env.update(zip(eqn.outvars, fresh, strict=True))
-                eqns.append(eqn.replace(invars=invars, outvars=fresh))
-                continue
-            inner = eqn.params["jaxpr"].jaxpr
-            scope = dict(zip(inner.invars, invars, strict=True))
-            inline(inner, scope)
-            outs = [v if type(v) is Literal else scope.get(v, v) for v in inner.outvars]
-            env.update(zip(eqn.outvars, outs, strict=True))
-
-    env: dict[Any, Any] = {}
-    inline(jaxpr, env)
-    outs = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
-    return ClosedJaxpr(
-        Jaxpr(jaxpr.constvars, jaxpr.invars, outs, eqns, jaxpr.debug_info), closed.consts
-    )
 
 
 @cache_on_jaxpr

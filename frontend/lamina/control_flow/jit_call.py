@@ -8,7 +8,10 @@ from lamina.control_flow.residuals import forward_inputs, gather_residuals
 from lamina.control_flow.varying import aligns_call
 from lamina.core.jaxpr import (
     ClosedJaxpr,
+    Jaxpr,
     JaxprEqn,
+    Literal,
+    Var,
     close_jaxpr,
     convert_constvars,
     dce_nested,
@@ -175,3 +178,35 @@ jit_p = Primitive(
 def call_jaxpr(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:
     """Applies a jaxpr as one compiled call."""
     return _call(closed, args, name)
+
+
+def with_calls_inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with the equations of inner jits in place of calls."""
+    if not any(e.primitive is jit_p for e in closed.jaxpr.eqns):
+        return closed
+    jaxpr = closed.jaxpr
+    eqns: list[JaxprEqn] = []
+
+    def inline(inside: Jaxpr, env: dict[Any, Any]) -> None:
+        def at(v: Any) -> Any:
+            return v if type(v) is Literal else env.get(v, v)
+
+        for eqn in inside.eqns:
+            invars = [at(v) for v in eqn.invars]
+            if eqn.primitive is not jit_p:
+                fresh = [Var(v.aval) for v in eqn.outvars]
+                env.update(zip(eqn.outvars, fresh, strict=True))
+                eqns.append(eqn.replace(invars=invars, outvars=fresh))
+                continue
+            inner = eqn.params["jaxpr"].jaxpr
+            scope = dict(zip(inner.invars, invars, strict=True))
+            inline(inner, scope)
+            outs = [v if type(v) is Literal else scope.get(v, v) for v in inner.outvars]
+            env.update(zip(eqn.outvars, outs, strict=True))
+
+    env: dict[Any, Any] = {}
+    inline(jaxpr, env)
+    outs = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
+    return ClosedJaxpr(
+        Jaxpr(jaxpr.constvars, jaxpr.invars, outs, eqns, jaxpr.debug_info), closed.consts
+    )
