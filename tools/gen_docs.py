@@ -8,7 +8,9 @@ them is not what it would write.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
@@ -40,21 +42,24 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def primitives_in(module: ModuleType) -> list[Primitive]:
-    """The primitives that a module makes: its own names that end in _p."""
-    own = [v for n, v in vars(module).items() if n.endswith("_p") and isinstance(v, Primitive)]
-    return list(dict.fromkeys(own))
+    """The primitives that a module makes: those that its text assigns to names that end in _p."""
+    stored = {
+        node.id
+        for statement in ast.parse(inspect.getsource(module)).body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    own = [v for n, v in vars(module).items() if n in stored and n.endswith("_p")]
+    return list(dict.fromkeys(v for v in own if isinstance(v, Primitive)))
 
 
 def families() -> Iterator[tuple[ModuleType, list[Primitive]]]:
     """Each file of primitives with those that it makes."""
-    seen: set[Primitive] = set()
     for package in (lax, control_flow, callbacks):
         for module in _modules(package):
             if hasattr(module, "__path__"):
                 continue  # a package only passes on what its modules make
-            found = [p for p in primitives_in(module) if p not in seen]
-            seen.update(found)
-            if found:
+            if found := primitives_in(module):
                 yield module, found
 
 
