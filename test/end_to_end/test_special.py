@@ -267,3 +267,36 @@ def test_i0e_in_single_precision():
     assert (np.abs(got - want) / np.spacing(want.astype(np.float32))).max() < 6
     ends = np.array([np.inf, -np.inf, np.nan], np.float32)
     assert np.array_equal(special.i0e(jnp.asarray(ends)), [0, 0, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("name, ulps", [("ndtr", 8), ("log_ndtr", 9), ("ndtri", 5), ("erfcx", 8)])
+def test_normal_distribution_in_single_precision(name, ulps):
+    """Computed in f32 without losing digits in the tails, as the same in f64 shows."""
+    rng = np.random.default_rng(0)
+    if name == "ndtri":
+        small = np.exp(rng.uniform(-87, 0, 20000))
+        x = np.concatenate([rng.uniform(0, 1, 20000), small, 1 - small, [0, 1, -0.0, -1, 2, 0.5]])
+    else:
+        x = np.concatenate([rng.uniform(-9, 9, 20000), -np.exp(rng.uniform(-80, 2.2, 20000)),
+                            [-12.9, 0.0, -0.0, 1e30, -1e18 if name == "log_ndtr" else -9.0]])  # fmt: skip
+    x = np.concatenate([x, [np.inf, -np.inf, np.nan]]).astype(np.float32)
+    got = np.asarray(getattr(special, name)(x))
+    with np.errstate(all="ignore"):
+        want = getattr(scipy.special, name)(x.astype(np.float64))
+        unit = np.spacing(np.maximum(np.abs(want), 1.2e-38).astype(np.float32))
+        off = np.abs(got - want) / unit
+        same = got == want.astype(np.float32)
+    off = np.where(same | (np.isnan(got) & np.isnan(want)), 0, off)
+    assert off.max() <= ulps, (x[off.argmax()], got[off.argmax()], want[off.argmax()])
+
+
+def test_digamma_to_the_last_digit_of_single_precision():
+    """Also beside its zeros and poles, and left of 0."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-20, 20, 3000), rng.uniform(1.461, 1.463, 500), 10 ** rng.uniform(-30, 38, 500),
+                        [1.4616321, -0.50408301, -1.5734985, 9.9999, 10.0]]).astype(np.float32)  # fmt: skip
+    want = np.array([float(mpmath.digamma(float(v))) for v in x])
+    np.testing.assert_allclose(np.asarray(lax.digamma(x)), want, rtol=6.1e-8)
+    poles = np.float32([0.0, -0.0, -1, -7, -1e30, -np.inf, np.nan])
+    assert np.isnan(lax.digamma(poles)).all()
+    assert lax.digamma(np.float32(np.inf)) == np.inf

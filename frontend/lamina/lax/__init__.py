@@ -66,7 +66,7 @@ from lamina.lax.joining import concatenate, concatenate_p, pad, pad_p, split, sp
 from lamina.lax.math import (
     AccuracyMode, Tolerance,
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
-    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
+    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, erf, erf_inv, erf_inv_p,
     erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
     log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh,
     sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
@@ -137,6 +137,7 @@ from lamina.lax.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bess
 from lamina.lax.special.beta import (
     betainc, betainc_grad_a_p, betainc_grad_b_p, regularized_incomplete_beta_p,
 )  # fmt: skip
+from lamina.lax.special.digamma import digamma, digamma_p
 from lamina.lax.special.gamma import (
     igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
     random_gamma_grad_p,

@@ -144,16 +144,6 @@ def chlo_lowering(op: str) -> Callable[..., Any]:
     return rule
 
 
-def wide_chlo_lowering(op: str) -> Callable[..., Any]:
-    """The same, computed in f64: where the op's formula cancels, in f32 no digit would be left."""
-
-    def rule(ctx: Any, x: Any, **_: Any) -> Any:
-        wide = np.dtype(np.float64)
-        return computed_in(wide, ctx.avals_in[0].dtype, x, lambda v: hlo.chlo(op, [v], v.type))
-
-    return rule
-
-
 def computed_in(wide: np.dtype, dtype: np.dtype, x: Any, formula: Callable[[Any], Any]) -> Any:
     """formula(x) for x of `dtype`, computed in a wider type where that is another."""
     if dtype == wide:

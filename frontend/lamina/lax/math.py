@@ -14,13 +14,7 @@ from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
 from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
-from lamina.lax.elementwise_rules import (
-    builder,
-    chlo_lowering,
-    computed_in,
-    elementwise,
-    wide_chlo_lowering,
-)  # fmt: skip
+from lamina.lax.elementwise_rules import builder, chlo_lowering, computed_in, elementwise
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -175,11 +169,6 @@ def erf_inv(x: Any) -> Any:
 def lgamma(x: Any) -> Any:
     """log |gamma(x)|."""
     return lgamma_p.bind(x)
-
-
-def digamma(x: Any) -> Any:
-    """The derivative of lgamma."""
-    return digamma_p.bind(x)
 
 
 def polygamma(m: Any, x: Any) -> Any:
@@ -366,11 +355,10 @@ erf_inv_p: Primitive = _function(
     "erf_inv", chlo_lowering("erf_inv"),
     lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
-# lgamma has JAX's bits: counts of random.poisson depend on them. digamma is exact at its zeros, too.
-lgamma_p: Primitive = _function("lgamma", chlo_lowering("lgamma"), lambda ans, x: digamma(x), FLOAT)
-digamma_p: Primitive = _function(
-    "digamma", wide_chlo_lowering("digamma"), lambda ans, x: polygamma(scalar_like(x, 1), x), FLOAT,
-)  # fmt: skip
+# lgamma has JAX's bits: counts of random.poisson depend on them.
+lgamma_p: Primitive = _function(
+    "lgamma", chlo_lowering("lgamma"), lambda ans, x: lax.digamma(x), FLOAT
+)
 
 
 def _by_order(name: str) -> Callable[..., Any]:

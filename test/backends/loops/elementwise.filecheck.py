@@ -8,6 +8,7 @@ import functools
 from print_loops import print_loops
 
 import lamina.numpy as jnp
+from lamina.scipy import special
 
 
 # CHECK-LABEL: TEST: chain
@@ -284,3 +285,29 @@ def remainder_of_integers(x, y):
 @print_loops("u32[65536]", "u32[65536]")
 def quotient_of_words(x, y):
     return x // y
+
+
+# CHECK-LABEL: TEST: log_ndtr
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK-NOT: double
+# CHECK: full vectors:
+# CHECK: fmul contract <{{[0-9]+}} x float>
+# CHECK-NOT: double
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def log_ndtr(x):
+    return special.log_ndtr(x)
+
+
+# CHECK-LABEL: TEST: digamma
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fdiv <{{[0-9]+}} x double>
+# CHECK-NOT: no vectors:
+@print_loops("f32[4096]")
+def digamma(x):
+    return special.digamma(x)

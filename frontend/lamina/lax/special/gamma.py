@@ -100,6 +100,16 @@ def stirling_rest(a: Any) -> Any:
     return inverse * polynomial(inverse * inverse, _STIRLING)
 
 
+def rising(a: Any, count: int) -> Any:
+    """a (a + 1) ... (a + count - 1), of an even count: (a + j) (a + n - j) is a (a + n) + j (n - j)."""
+    n = count - 1
+    outer = a * (a + float(n))
+    product = outer
+    for j in range(1, count // 2):
+        product = product * (outer + float(j * (n - j)))
+    return product
+
+
 def _density(a: Any, x: Any) -> Any:
     """x^a e^-x / Gamma(a + 1)."""
     large = a >= _LARGE

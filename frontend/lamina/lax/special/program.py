@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from lamina import config, lax
 from lamina.control_flow import while_loop
 from lamina.core import ShapedArray
+from lamina.core.trace import Tracer
 from lamina.lax.elementwise_rules import spread_values
 
 _DOUBLE = np.dtype(np.float64)
@@ -79,10 +81,12 @@ def derivative_of(fun: Callable[..., Any], position: int) -> Callable[..., Any]:
 
 
 def where(which: Any, chosen: Any, otherwise: Any) -> Any:
-    """lax.select with numbers for one or both of the cases."""
-    shape = which.shape
+    """lax.select with numbers for one or both of the cases, of the other's dtype or float64."""
+    dtypes = [x.dtype for x in (chosen, otherwise) if isinstance(x, Tracer)]
+    dtype, shape = dtypes[0] if dtypes else _DOUBLE, which.shape
     cases = [
-        x if np.shape(x) == shape else lax.full(shape, x, _DOUBLE) for x in (chosen, otherwise)
+        x if isinstance(x, Tracer) and x.shape == shape else lax.full(shape, x, dtype)
+        for x in (chosen, otherwise)
     ]
     return lax.select(which, *cases)
 
@@ -115,14 +119,37 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
-    """c0 + c1 T1(t) + c2 T2(t) + ... for -1 <= t <= 1, by Clenshaw's recurrence, without the terms
-    that t has no digits for. The series is nowhere much smaller than c0."""
-    least = abs(coefficients[0]) * float(np.finfo(t.dtype).eps) / 32
+    """c0 + c1 T1(t) + c2 T2(t) + ... for -1 <= t <= 1, without the terms that t has no digits for.
+    The series is nowhere much smaller than c0.
+
+    By powers of t, even and odd ones in two chains, where their coefficients lose no digits; else by
+    Clenshaw's recurrence, which takes twice the operations.
+    """
     if t.dtype != _DOUBLE:
+        least = abs(coefficients[0]) * float(np.finfo(t.dtype).eps) / 32
         coefficients = [c for c in coefficients if abs(c) >= least]
+    powers = _powers(tuple(coefficients))
+    if sum(map(abs, powers)) <= 3 * abs(coefficients[0]):
+        square = t * t
+        return t * polynomial(square, powers[1::2]) + polynomial(square, powers[::2])
     twice = t + t
     last: Any = lax.full_like(t, 0)
     before: Any = last
     for c in reversed(coefficients[1:]):
         last, before = twice * last - before + c, last
     return t * last - before + coefficients[0]
+
+
+@functools.lru_cache
+def _powers(coefficients: tuple[float, ...]) -> tuple[float, ...]:
+    """The same polynomial's coefficients by powers of t, computed exactly and rounded once."""
+    total = [Fraction(0)] * len(coefficients)
+    last, this = [Fraction(0), Fraction(1)], [Fraction(1)]  # T_-1 = T_1 = t, T_0 = 1
+    for c in map(Fraction, coefficients):
+        for i, factor in enumerate(this):
+            total[i] += c * factor
+        following = [Fraction(0), *(2 * factor for factor in this)]
+        for i, factor in enumerate(last):
+            following[i] -= factor
+        last, this = this, following
+    return tuple(map(float, total))

@@ -14,17 +14,20 @@ from lamina.numpy.promotion import promote_args_inexact
 
 
 def in_double(name: str, fun: Callable[..., Any], arity: int,
-              derivatives: Sequence[Derivative | None] | None) -> Callable[..., Any]:  # fmt: skip
+              derivatives: Sequence[Derivative | None] | None, *, stable: bool = False
+              ) -> Callable[..., Any]:  # fmt: skip
     """The function name(*args) that promotes its arguments to a common float dtype and broadcasts
     them; fun computes it, given float64 arrays of one shape, whatever that dtype.
 
+    stable       fun loses no digits: of narrower floats it is given float32 arrays.
     derivatives  as those of an elementwise primitive: d(g, ans, *args) for each argument. None for
                  one argument: constant in it. None for all: derivatives are owed.
     """
+    lowering = program(fun, stable=stable)
     if derivatives is None:
-        primitive: Primitive = elementwise(name, program(fun), *[FLOAT] * arity, jvp=OWED)
+        primitive: Primitive = elementwise(name, lowering, *[FLOAT] * arity, jvp=OWED)
     else:
-        primitive = elementwise(name, program(fun), *[FLOAT] * arity, derivatives=derivatives)
+        primitive = elementwise(name, lowering, *[FLOAT] * arity, derivatives=derivatives)
 
     signature = inspect.signature(fun)
 

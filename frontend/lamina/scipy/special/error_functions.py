@@ -12,6 +12,7 @@ from lamina import numpy as jnp
 from lamina.control_flow import custom_jvp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.lax.checks import scalar_like
 from lamina.lax.special.program import chebyshev, where
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, promote_args_inexact
@@ -36,27 +37,41 @@ def erfinv(x: ArrayLike) -> Array:
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
 
-def erfcx_double(x: Any) -> Any:
-    """exp(x^2) erfc(x) of float64 (Shepherd and Laframboise, 1981: one series for all x >= 0)."""
-    size = lax.min(lax.abs(x), np.float64(1e150))
-    positive = chebyshev((size - 3.75) / (size + 3.75), tables.ERFCX) / (1.0 + 2.0 * size)
-    square = size * size
-    # exp(x^2) with the rounding error of the square made good
-    high = lax.bitcast_convert_type(
-        lax.bitwise_and(lax.bitcast_convert_type(size, np.uint64), np.uint64(0xFFFFFFFFF8000000)),
-        np.float64,
-    )
-    error = ((high * high - square) + 2.0 * high * (size - high)) + (size - high) * (size - high)
+def mills(t: Any) -> Any:
+    """exp(t^2 / 2) ndtr(-t), Mills' ratio times the density at 0, for finite t >= 0."""
+    inverse = 1.0 / (t + 5.0)
+    return chebyshev((t - 5.0) * inverse, tables.MILLS) * inverse
+
+
+def halves(x: Any) -> tuple[Any, Any]:
+    """x as a sum of two numbers of half its digits, whose products are exact."""
+    word, low_bits = (np.uint64, 27) if x.dtype == np.float64 else (np.uint32, 12)
+    mask = word(-(1 << low_bits) % (1 << np.dtype(word).itemsize * 8))
+    bits = lax.bitwise_and(lax.bitcast_convert_type(x, word), mask)
+    high = lax.bitcast_convert_type(bits, x.dtype)
+    return high, x - high
+
+
+def square_and_error(x: Any) -> tuple[Any, Any]:
+    """x^2, and what rounding has taken from it."""
+    square = x * x
+    high, low = halves(x)
+    return square, ((high * high - square) + 2.0 * high * low) + low * low
+
+
+def _erfcx(x: Any) -> Any:
+    size = lax.min(lax.abs(x), scalar_like(x, float(np.finfo(x.dtype).max) / 4))
+    positive = 2.0 * mills(size * math.sqrt(2))
+    square, error = square_and_error(size)
     grown = lax.exp(square)
     grown = where(grown < math.inf, grown + grown * error, grown)
     result = where(x < 0.0, 2.0 * grown - positive, positive)
-    result = where(x == math.inf, 0.0, result)
-    return where(x == x, result, math.nan)
+    return where(x == math.inf, 0.0, result)
 
 
-_real_erfcx = in_double("erfcx", erfcx_double, 1, [
+_real_erfcx = in_double("erfcx", _erfcx, 1, [
     lambda g, ans, x: g * (2 * x * ans - 2 / _ROOT_PI),
-])  # fmt: skip
+], stable=True)  # fmt: skip
 
 
 def erfcx(x: ArrayLike) -> Array:
@@ -107,11 +122,7 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
 
 
 def _half_pi_times_square(x: Any) -> Any:
-    high = lax.bitcast_convert_type(
-        lax.bitwise_and(lax.bitcast_convert_type(x, np.uint64), np.uint64(0xFFFFFFFFF8000000)),
-        np.float64,
-    )
-    low = x - high
+    high, low = halves(x)
     square = high * high
     rest = 2.0 * high * low + low * low
     four = lax.full_like(x, 4)

@@ -13,13 +13,20 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
-from lamina.lax.special.gamma import stirling_rest
-from lamina.lax.special.program import where
+from lamina.lax.special.gamma import rising, stirling_rest
+from lamina.lax.special.program import polynomial, where
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, literal, promote_args_inexact
 from lamina.scipy.special.define import in_double
 
 _LARGE = 12
+# gamma(x) = sqrt(2 pi) x^(x - 1/2) e^-x times this series in 1/x (DLMF 5.11.3), here with the root.
+_STIRLING = tuple(math.sqrt(2 * math.pi) * c for c in (
+    1.0, 0.08333333333333333, 0.003472222222222222, -0.0026813271604938273, -0.00022947209362139917,
+    0.0007840392217200666, 6.972813758365857e-05, -0.0005921664373536939, -5.171790908260592e-05,
+    0.0008394987206720873, 7.204895416020011e-05, -0.0019144384985654776, -0.00016251626278391583,
+    0.00640336283380807, 0.0005401647678926045,
+))  # fmt: skip
 
 
 # ---- gamma -------------------------------------------------------------------------------------
@@ -72,14 +79,11 @@ def _gamma(x: Any) -> Any:
     left = x < 0.5
     y = where(left, 1.0 - x, x)
     # Up to 12 by the recurrence, beyond by Stirling's formula; x^(x/2) twice does not overflow.
-    small, product = y, lax.full_like(y, 1)
-    for _ in range(_LARGE):
-        near = small < _LARGE
-        product = where(near, product * small, product)
-        small = where(near, small + 1.0, small)
-    root = lax.pow(small, 0.5 * small - 0.25)
-    scale = lax.exp(stirling_rest(small) - small) * math.sqrt(2 * math.pi)
-    right = root * scale * root / product
+    small = y < _LARGE
+    large = where(small, y + _LARGE, y)
+    root = lax.pow(large, 0.5 * large - 0.25)
+    scale = lax.exp(-large) * polynomial(1.0 / large, _STIRLING)
+    right = root * scale * root / where(small, rising(lax.min(y, np.float64(_LARGE)), _LARGE), 1.0)
     right = where(y > 171.7, math.inf, right)
     # sin(pi x) by the distance to the nearest integer
     nearest = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)

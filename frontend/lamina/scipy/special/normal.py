@@ -11,14 +11,17 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.lax.checks import scalar_like
 from lamina.lax.special.program import chebyshev, where
 from lamina.numpy.promotion import Array, ArrayLike, check_arraylike
 from lamina.scipy.special import tables
 from lamina.scipy.special.define import in_double
-from lamina.scipy.special.error_functions import erfcx_double
+from lamina.scipy.special.error_functions import mills, square_and_error
 
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY = 1 / math.sqrt(2 * math.pi)
+# of (r - 2) / (r + 2) on [1.4, 28] to [-1, 1]
+_NDTRI_SCALE, _NDTRI_SHIFT = 1.9172932330827067, -0.6616541353383459
 
 
 def _check_float(name: str, x: ArrayLike) -> None:
@@ -28,13 +31,23 @@ def _check_float(name: str, x: ArrayLike) -> None:
                         f"{name} takes floats")  # fmt: skip
 
 
-def _ndtr_double(x: Any) -> Any:
-    return 0.5 * lax.erfc(-x * _ROOT_HALF)
+def _lower_tail(t: Any) -> tuple[Any, Any]:
+    """exp(t^2 / 2) ndtr(-t) and ndtr(-t) for t >= 0."""
+    ratio = mills(t)
+    square, error = square_and_error(t)
+    density = lax.exp(-0.5 * square)
+    return ratio, ratio * (density - 0.5 * error * density)
 
 
-_ndtr = in_double("ndtr", _ndtr_double, 1, [
+def _ndtr_program(x: Any) -> Any:
+    # Beyond 40 it is 0 in any precision.
+    _, tail = _lower_tail(lax.min(lax.abs(x), scalar_like(x, 40)))
+    return where(x < 0.0, tail, 1.0 - tail)
+
+
+_ndtr = in_double("ndtr", _ndtr_program, 1, [
     lambda g, ans, x: g * (_DENSITY * jnp.exp(-0.5 * x * x)),
-])  # fmt: skip
+], stable=True)  # fmt: skip
 
 
 def ndtr(x: ArrayLike) -> Array:
@@ -43,18 +56,18 @@ def ndtr(x: ArrayLike) -> Array:
     return _ndtr(x)
 
 
-def _log_ndtr_double(x: Any) -> Any:
-    right = x > -1.0
-    y = where(right, x, 0.0)
-    near = lax.log1p(-0.5 * lax.erfc(y * _ROOT_HALF))
-    z = where(right, -1.0, x)
-    far = lax.log(0.5 * erfcx_double(-z * _ROOT_HALF)) - 0.5 * z * z
-    return where(x == -math.inf, -math.inf, where(right, near, far))
+def _log_ndtr_program(x: Any) -> Any:
+    """log(1 - ndtr(-x)) to the right; to the left -x^2 / 2 plus a logarithm that, of a number far from
+    1, may be that of a difference from 1, too."""
+    far = 2 * float(np.finfo(x.dtype).eps) ** -0.5  # from here on the logarithm doesn't count
+    ratio, tail = _lower_tail(lax.min(lax.abs(x), scalar_like(x, far)))
+    left = x < 0.0
+    return lax.log1p(where(left, ratio - 1.0, -tail)) - where(left, 0.5 * x * x, 0.0)
 
 
-_log_ndtr = in_double("log_ndtr", _log_ndtr_double, 1, [
+_log_ndtr = in_double("log_ndtr", _log_ndtr_program, 1, [
     lambda g, ans, x: g * (_DENSITY * jnp.exp(-0.5 * x * x - ans)),
-])  # fmt: skip
+], stable=True)  # fmt: skip
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -73,26 +86,22 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     return _log_ndtr(x)
 
 
-def _ndtri_double(p: Any) -> Any:
+def _ndtri_program(p: Any) -> Any:
     q = p - 0.5
-    central = lax.abs(q) <= 0.425
-    near = where(central, q, 0.0)
-    ratio = near * (1 / 0.425)
-    middle = near * chebyshev(2.0 * ratio * ratio - 1.0, tables.NDTRI_CENTRE)
-    tail = where(central, 0.05, lax.min(p, 1.0 - p))
-    tail = where(tail > 0.0, tail, 0.05)
-    r = lax.sqrt(-lax.log(tail))
-    inner = chebyshev((lax.min(r, np.float64(5)) - 1.6) * (1 / 1.7) - 1.0, tables.NDTRI_TAIL)
-    outer = chebyshev((lax.max(r, np.float64(5)) - 5.0) * (1 / 11.5) - 1.0, tables.NDTRI_FAR)
-    size = where(r <= 5.0, inner, outer)
-    result = where(central, middle, where(q < 0.0, -size, size))
-    result = where(p == 0.0, -math.inf, where(p == 1.0, math.inf, result))
-    return where((p >= 0.0) & (p <= 1.0), result, math.nan)
+    ratio = q * (1 / 0.375)
+    middle = q * chebyshev(2.0 * ratio * ratio - 1.0, tables.NDTRI_CENTRE)
+    tail = lax.min(p, 1.0 - p)
+    r = lax.sqrt(-lax.log(lax.min(tail, scalar_like(p, 0.125))))
+    # (r - 2) / (r + 2), scaled
+    t = ((_NDTRI_SCALE + _NDTRI_SHIFT) * r - 2 * (_NDTRI_SCALE - _NDTRI_SHIFT)) / (r + 2.0)
+    size = where(tail == 0.0, math.inf, r * chebyshev(t, tables.NDTRI_TAIL))
+    result = where(lax.abs(q) <= 0.375, middle, where(q < 0.0, -size, size))
+    return where(tail >= 0.0, result, math.nan)
 
 
-_ndtri = in_double("ndtri", _ndtri_double, 1, [
+_ndtri = in_double("ndtri", _ndtri_program, 1, [
     lambda g, ans, p: g * (jnp.exp(0.5 * ans * ans) / _DENSITY),
-])  # fmt: skip
+], stable=True)  # fmt: skip
 
 
 def ndtri(p: ArrayLike) -> Array:
