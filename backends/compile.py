@@ -17,6 +17,7 @@ from lamina.backends import cost, workers
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.program import build_program as build_for_cpu
 from lamina.backends.cuda.program import build_program as build_for_cuda
+from lamina.backends.kernels import Kernels
 from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.stages import (
@@ -44,7 +45,6 @@ from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store
 
 _KIND = "artifact"
-_BACKENDS = {"cpu": build_for_cpu, "cuda": build_for_cuda}
 
 
 @dataclass
@@ -119,15 +119,18 @@ def _compiled(
 ) -> Artifact:
     """The artifact of a module, which is used up; `source` and `text` are of what it was, `text` as
     `run_optimize` asks for it."""
-    with instrumentation.compiling(name) as watch:
-        plan = functools.partial(_planned, watch=watch, target=target)
+    with instrumentation.compiling(name) as watch, Kernels(target, store) as kernels:
+        plan = functools.partial(_planned, watch=watch, target=target, kernels=kernels)
         if watch.dump is None:
             planned = checked_if_it_fails(
                 lambda: plan(work, text), lambda: plan(working_copy(parse(source)), None)
             )
         else:  # nothing is dumped twice
             planned = plan(work, text)
-        built = _BACKENDS[target.kind](planned.module, target, store)
+        if target.kind == "cuda":
+            built = build_for_cuda(planned.module, target)
+        else:
+            built = build_for_cpu(planned.module, target, kernels)
 
     manifest = {
         "abi_version": ABI_VERSION,
@@ -154,11 +157,15 @@ class _Planned:
     cost: cost.Cost
 
 
-def _planned(module: ir.Module, text: str | None, watch: Instrumentation, target: Target) -> _Planned:
+def _planned(
+    module: ir.Module, text: str | None, watch: Instrumentation, target: Target, kernels: Kernels
+) -> _Planned:
     run_optimize(module, watch, target.kind, text)
     signature = _signature(module)
     counted = cost.Counter(module).main()
     counted.bytes_accessed = run_fuse(module, watch, target.kind).main().bytes_accessed
+    if target.kind == "cpu":
+        kernels.offer(module)
     run_plan(module, watch, target.kind)
     return _Planned(module, signature, counted)
 

@@ -17,6 +17,7 @@ from lamina.backends.planned import is_scalar
 from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.backends.workers import Batch
+from lamina.dialects.attributes import MAY_ALIAS
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.runtime.store import Store
@@ -35,54 +36,90 @@ class Kernel:
     source: str
 
 
-def distinct_kernels(functions: Mapping[str, ir.Operation], target: Target) -> dict[str, Kernel]:
-    """Name -> kernel for each function that is code of its own."""
-    return {
-        name: Kernel(function, symbol_of(function, target), text_without_name(function))
-        for name, function in functions.items()
-        if not is_scalar(function)
-    }
+class Kernels:
+    """The kernels of one program on their way to objects. Inside, workers may have some of them."""
 
+    def __init__(self, target: Target, store: Store | None) -> None:
+        self._target, self._store = target, store
+        self._batch = Batch(target, alone=instrumentation.current("kernels").wants_every_pass)
+        self._offered: dict[str, tuple[str, str]] = {}
+        self._objects: dict[str, KernelObject | None] = {}
 
-def compiled_kernels(
-    kernels: Iterable[Kernel], target: Target, store: Store | None, codegen: Executor
-) -> dict[str, KernelObject]:
-    """Symbol -> object for each of these, from the store where it is there.
+    def __enter__(self) -> Kernels:
+        self._batch.__enter__()
+        return self
 
-    MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one kernel
-    in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that can't be
-    compiled.
-    """
-    distinct = {kernel.symbol: kernel for kernel in kernels}
-    objects = {symbol: _stored(store, symbol) for symbol in distinct}
-    missing = [symbol for symbol, found in objects.items() if found is None]
+    def __exit__(self, *exc: object) -> None:
+        self._batch.__exit__(*exc)
 
-    def lowered(symbol: str) -> LoweredKernel:
-        kernel = distinct[symbol]
-        return lower_kernel(kernel.function, symbol, kernel.source, target)
+    def offer(self, fused: ir.Module) -> None:
+        """Let workers begin with those kernels of a fused module that planning leaves as they are."""
+        for view in fused.body.operations:
+            function = view.operation
+            name = function.attributes["sym_name"].value
+            if name != "main" and not is_scalar(function) and not _has_wishes(function):
+                self._offered[name] = self._named(function)
+        self._look_up(self._offered.values())
 
-    with Batch(
-        [(symbol, distinct[symbol].source) for symbol in missing],
-        target,
-        alone=instrumentation.current("kernels").wants_every_pass,  # in this process
-    ) as batch:
+    def distinct(self, functions: Mapping[str, ir.Operation]) -> dict[str, Kernel]:
+        """Name -> kernel for each function of a planned module that is code of its own."""
+        return {
+            name: Kernel(function, *(self._offered.get(name) or self._named(function)))
+            for name, function in functions.items()
+            if not is_scalar(function)
+        }
+
+    def compiled(self, kernels: Iterable[Kernel], codegen: Executor) -> dict[str, KernelObject]:
+        """Symbol -> object for each of these, from the store where it is there.
+
+        MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
+        kernel in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that
+        can't be compiled.
+        """
+        distinct = {kernel.symbol: kernel for kernel in kernels}
+        self._look_up((kernel.symbol, kernel.source) for kernel in distinct.values())
+        objects = {symbol: self._objects[symbol] for symbol in distinct}
+        missing = [symbol for symbol, found in objects.items() if found is None]
+
+        def lowered(symbol: str) -> LoweredKernel:
+            kernel = distinct[symbol]
+            return lower_kernel(kernel.function, symbol, kernel.source, self._target)
+
         made: dict[str, Future[KernelObject]] = {}
-        while (mine := batch.take()) is not None:
-            made[mine] = codegen.submit(emit_kernel, lowered(mine), target)
+        while (mine := self._batch.take()) is not None:
+            if mine not in distinct:  # planning found no call of it
+                continue
+            made[mine] = codegen.submit(emit_kernel, lowered(mine), self._target)
             if len(made) > _AHEAD:  # what LLVM is far from is better left to workers
                 list(made.values())[-1 - _AHEAD].exception()
         for symbol in missing:
-            found = None if symbol in made else batch.result(symbol)
+            found = None if symbol in made else self._batch.result(symbol)
             if found is not None:
                 objects[symbol] = _from_bytes(found)
                 continue
             if symbol not in made:
-                made[symbol] = codegen.submit(emit_kernel, lowered(symbol), target)
+                made[symbol] = codegen.submit(emit_kernel, lowered(symbol), self._target)
             objects[symbol] = made[symbol].result()
-    if store is not None:
-        for symbol in missing:
-            store.put(_KIND, _key(symbol), to_bytes(objects[symbol]))  # type: ignore[arg-type]
-    return objects  # type: ignore[return-value]
+        if self._store is not None:
+            for symbol in missing:
+                self._store.put(_KIND, _key(symbol), to_bytes(objects[symbol]))  # type: ignore[arg-type]
+        return objects  # type: ignore[return-value]
+
+    def _named(self, function: ir.Operation) -> tuple[str, str]:
+        return symbol_of(function, self._target), text_without_name(function)
+
+    def _look_up(self, kernels: Iterable[tuple[str, str]]) -> None:
+        """See which of these, symbols and texts, the store has, and offer the others to workers."""
+        new = {symbol: source for symbol, source in kernels if symbol not in self._objects}
+        self._objects |= {symbol: _stored(self._store, symbol) for symbol in new}
+        self._batch.add({s: source for s, source in new.items() if self._objects[s] is None})
+
+
+def _has_wishes(function: ir.Operation) -> bool:
+    """Whether planning may make another function of a kernel: one that overwrites an operand."""
+    attributes = function.attributes
+    given = attributes["arg_attrs"] if "arg_attrs" in attributes else ()
+    return any(MAY_ALIAS in each for each in given)
 
 
 def _stored(store: Store | None, symbol: str) -> KernelObject | None:

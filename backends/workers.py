@@ -17,12 +17,13 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO
 
 from lamina.backends.target import Target
+from lamina.backends.turns import short_turns
 from lamina.runtime import machine_limits
 
 LEAST_KERNELS = 8
@@ -51,22 +52,15 @@ class Batch:
     """Kernels to be compiled by whoever is free, the longest first: so nobody is left with a long one
     when all others are done."""
 
-    def __init__(
-        self, sources: Sequence[tuple[str, str]], target: Target, *, alone: bool = False
-    ) -> None:
-        """`sources`: symbol and text of each kernel. `alone`: workers get none."""
-        self._is_shared = not alone and len(sources) > 1
-        self.target = target
+    def __init__(self, target: Target, *, alone: bool = False) -> None:
+        """With `alone` workers get none."""
+        self.target, self._alone = target, alone
+        self._count = 0
         self._done: dict[str, Future[bytes | None]] = {}
-        self._waiting = deque(sorted(sources, key=lambda source: -len(source[1])))
+        self._waiting: deque[tuple[str, str]] = deque()
+        self._turns = ExitStack()
 
     def __enter__(self) -> Batch:
-        if self._is_shared:
-            if len(self._waiting) >= LEAST_KERNELS:
-                prepare()
-            with _lock:
-                _batches.append(self)
-                _lock.notify_all()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -74,6 +68,20 @@ class Batch:
             self._waiting.clear()
             if self in _batches:
                 _batches.remove(self)
+        self._turns.close()
+
+    def add(self, sources: Mapping[str, str]) -> None:
+        """More of them: symbol -> text. One alone is the caller's."""
+        self._count += len(sources)
+        if self._count >= LEAST_KERNELS and not self._alone:
+            prepare()
+        with _lock:
+            longest = sorted((*self._waiting, *sources.items()), key=lambda each: -_cost(each[1]))
+            self._waiting = deque(longest)
+            if self._count > 1 and not self._alone and self not in _batches:
+                _batches.append(self)
+                self._turns.enter_context(short_turns())
+            _lock.notify_all()
 
     def take(self) -> str | None:
         """The symbol of a kernel that the caller has to compile; None when all are taken."""
@@ -95,6 +103,17 @@ class Batch:
             return None if future is None else future.result(_PATIENCE)
         except TimeoutError:
             return None
+
+
+# What is long beside the text itself, in characters that take as long; as measured on a few dozen.
+_COSTS = (("dot_general", 800), *((f"stablehlo.{name}", 600) for name in (
+    "sine", "cosine", "exponential", "log", "tanh", "logistic", "power", "rsqrt", "sort", "pad",
+)))  # fmt: skip
+
+
+def _cost(source: str) -> int:
+    """About how long a kernel takes to compile, in a unit of its own."""
+    return len(source) + sum(cost * source.count(word) for word, cost in _COSTS)
 
 
 def prepare() -> None:

@@ -6,17 +6,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.entry import ENTRY_SYMBOL, emit_entry, entry_imports, entry_text
-from lamina.backends.kernels import compiled_kernels, distinct_kernels
+from lamina.backends.kernels import Kernels
 from lamina.backends.planned import kernels_of, largest_team
 from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
-from lamina.runtime.store import Store
 
 
-def build_program(planned: ir.Module, target: Target, store: Store | None) -> BuiltProgram:
-    """Machine code for a planned module. Raises CompileError naming the op that can't be
-    compiled."""
-    kernels = distinct_kernels(kernels_of(planned), target)
+def build_program(planned: ir.Module, target: Target, program: Kernels) -> BuiltProgram:
+    """Machine code for a planned module, of whose kernels some may have been offered already. Raises
+    CompileError naming the op that can't be compiled."""
+    kernels = program.distinct(kernels_of(planned))
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
     team = largest_team(planned)
     with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
@@ -27,7 +26,7 @@ def build_program(planned: ir.Module, target: Target, store: Store | None) -> Bu
         # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while
         # the first of them is lowered.
         early = entry(0) if team == 1 else None
-        compiled = compiled_kernels(kernels.values(), target, store, codegen).values()
+        compiled = program.compiled(kernels.values(), codegen).values()
         scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
         code = (early or entry(scratch_bytes)).result()
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}

@@ -17,10 +17,9 @@ from lamina.dialects.types import tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.gemm import doers_of
 from lamina.runtime.cuda import CONSTANTS
-from lamina.runtime.store import Store
 
 
-def build_program(planned: ir.Module, target: Target, store: Store | None) -> BuiltProgram:
+def build_program(planned: ir.Module, target: Target) -> BuiltProgram:
     """PTX and cubins for a planned module.
 
     Raises CompileError naming the op that can't be compiled, CudaUnavailable without nvJitLink.

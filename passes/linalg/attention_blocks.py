@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.linalg.group_packing import turned
+from lamina.passes.linalg.interleaving import turned
 from lamina.passes.linalg.register_blocks import (
     Block,
     Factor,

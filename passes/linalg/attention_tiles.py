@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.attention_blocks import Position, Range, array, plus
 from lamina.passes.linalg.group_factors import offset
-from lamina.passes.linalg.group_packing import interleaved, part_of, turned
+from lamina.passes.linalg.group_packing import interleaved, part_of
 from lamina.passes.linalg.group_units import (
     TILE_ROWS,
     Tiles,
@@ -22,6 +22,7 @@ from lamina.passes.linalg.group_units import (
     tile_instruction,
     with_elements,
 )
+from lamina.passes.linalg.interleaving import turned
 from lamina.passes.linalg.register_blocks import Factor, load_vector, moved, store_vector
 from lamina.passes.linalg.structure import stride_along
 from lamina.passes.loops import for_steps, index

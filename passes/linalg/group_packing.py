@@ -21,6 +21,7 @@ from lamina.passes.linalg.group_units import (
     store_at,
     with_elements,
 )
+from lamina.passes.linalg.interleaving import turned
 from lamina.passes.loops import for_range, for_steps, index
 
 
@@ -178,16 +179,6 @@ class Packer:
     def _constant(self, value: int) -> ir.Value:
         word = ir.IntegerType.get_signless(32)
         return splat(ir.VectorType.get([self._lanes], word), value)
-
-
-def turned(rows: list[ir.Value]) -> list[ir.Value]:
-    """The columns of as many vectors as each has lanes, a power of two."""
-    lanes = len(rows)
-    half = lanes // 2
-    for _ in range(lanes.bit_length() - 1):
-        pairs = [interleaved(rows[i], rows[i + half]) for i in range(half)]
-        rows = [part_of(pair, start, lanes) for pair in pairs for start in (0, lanes)]
-    return rows
 
 
 def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:

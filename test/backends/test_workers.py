@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,7 @@ import pytest
 from lamina.backends import workers
 from lamina.backends.compile import expect
 from lamina.backends.cpu.kernel import KernelObject
-from lamina.backends.kernels import Kernel, compiled_kernels, distinct_kernels
+from lamina.backends.kernels import Kernels
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
@@ -22,7 +23,7 @@ from lamina.passes.instrumentation import Instrumentation
 COUNT = 10
 
 
-def planned() -> ir.Module:
+def fused() -> ir.Module:
     """A program of many small kernels, each of a size of its own."""
     kinds = [f"tensor<{n + 2}xf32>" for n in range(COUNT)]
     given = ", ".join(f"%a{n}: {kind}" for n, kind in enumerate(kinds))
@@ -33,13 +34,16 @@ def planned() -> ir.Module:
     module, watch = working_copy(parse(text)), Instrumentation()
     run_optimize(module, watch)
     run_fuse(module, watch)
-    run_plan(module, watch)
     return module
 
 
-def compiled(kernels: list[Kernel]) -> dict[str, KernelObject]:
-    with ThreadPoolExecutor(1) as codegen:
-        return compiled_kernels(kernels, Target.host(), None, codegen)
+def compiled() -> dict[str, KernelObject]:
+    """The kernels, of which workers may take some before there is a plan."""
+    module = fused()
+    with Kernels(Target.host(), None) as kernels, ThreadPoolExecutor(1) as codegen:
+        kernels.offer(module)
+        run_plan(module, Instrumentation())
+        return kernels.compiled(kernels.distinct(kernels_of(module)).values(), codegen)
 
 
 @pytest.fixture
@@ -58,11 +62,9 @@ def one_worker(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None:
-    module = planned()
-    kernels = list(distinct_kernels(kernels_of(module), Target.host()).values())
     with monkeypatch.context() as without:
         without.setattr(workers.Batch, "hand_out", lambda batch: None)
-        alone = compiled(kernels)
+        alone = compiled()
 
     # With this process waiting, the worker does all but the first.
     taken: list[str] = []
@@ -82,7 +84,7 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
 
     monkeypatch.setattr(workers.Batch, "take", one_only)
     monkeypatch.setattr(workers.Batch, "result", seen)
-    assert compiled(kernels) == alone
+    assert compiled() == alone
     assert answered == [True] * (COUNT - 1)
 
     # One that is killed with a kernel in hand leaves it to this process.
@@ -98,7 +100,7 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
         return job
 
     monkeypatch.setattr(workers.Batch, "hand_out", deadly)
-    assert compiled(kernels) == alone
+    assert compiled() == alone
     assert True not in answered
 
 
@@ -106,9 +108,10 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
 def test_no_workers_for_small_programs_nor_in_forks(one_worker, monkeypatch) -> None:
     monkeypatch.setattr(workers, "prepare", lambda: pytest.fail("workers are started"))
     for few, is_shared in ((1, False), (workers.LEAST_KERNELS - 1, True)):
-        batch = workers.Batch([(f"k{n}", "") for n in range(few)], Target.host())
+        batch = workers.Batch(Target.host())
         monkeypatch.setattr(batch, "hand_out", lambda: None)
         with batch:
+            batch.add({f"k{n}": "" for n in range(few)})
             assert (batch in workers._batches) is is_shared  # with those that are there
     child = os.fork()
     if not child:
@@ -144,3 +147,36 @@ def test_how_many_workers_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LAMINA_COMPILE_WORKERS", wrong)
         with pytest.raises(ValueError, match="LAMINA_COMPILE_WORKERS=.*: expected how many processes"):
             workers._wanted()
+
+
+def test_turns_are_short_while_workers_may_help_and_as_before_afterwards(monkeypatch) -> None:
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "0")
+    before = sys.getswitchinterval()
+    with workers.Batch(Target.host()) as first, workers.Batch(Target.host()) as second:
+        first.add({"alone": ""})
+        assert sys.getswitchinterval() == before
+        first.add({"another": ""})
+        with workers.Batch(Target.host()) as inner:
+            inner.add({"one": "", "two": ""})
+        second.add({"one": "", "two": ""})
+        assert sys.getswitchinterval() < before
+    assert sys.getswitchinterval() == before
+
+
+def test_the_longest_kernel_is_taken_first() -> None:
+    product = "stablehlo.dot_general " * 2
+    with workers.Batch(Target.host(), alone=True) as batch:
+        batch.add({"short": "a", "long": "a" * 1000})
+        batch.add({"product": product, "between": "a" * 500})
+        assert [batch.take() for _ in range(5)] == ["product", "long", "between", "short", None]
+
+
+def test_workers_begin_before_there_is_a_plan(one_worker) -> None:
+    with Kernels(Target.host(), None) as kernels:
+        kernels.offer(fused())
+        for _ in range(600):
+            if not kernels._batch._waiting:  # the worker took them all, this process none
+                break
+            time.sleep(0.1)
+        assert not kernels._batch._waiting
+        assert all(kernels._batch.result(symbol) for symbol in list(kernels._objects))

@@ -25,6 +25,7 @@ def _check(function, *arrays):
 
 def _turn_all_sizes(dtype):
     sizes = [(few, many) for few in (0, 1, 2, 3, 4, 5, 7, 9, 12, 17) for many in (7, 130)]
+    sizes += [(side, many) for side in (4, 8, 16) for many in (side, side + 5)]
     _check(lambda *xs: [x.T for x in xs], *(_numbers(dtype, s) for s in sizes))
     _check(lambda *xs: [x.T for x in xs], *(_numbers(dtype, s[::-1]) for s in sizes))
 

@@ -164,6 +164,26 @@ func.func @dealt(%x: memref<3x1000xf32>, %y: memref<1000x3xf32>) {
   return
 }
 
+// As many rows as lanes change places in squares: first of one element, then of two, then of four.
+// CHECK-LABEL: func.func @square
+// CHECK-COUNT-8: vector.load %arg0[{{.*}}] : memref<8x8xf32>, vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [0, 8, 2, 10, 4, 12, 6, 14]
+// CHECK: vector.shuffle {{.*}} [1, 9, 3, 11, 5, 13, 7, 15]
+// CHECK-COUNT-6: vector.shuffle
+// CHECK: vector.shuffle {{.*}} [0, 1, 8, 9, 4, 5, 12, 13]
+// CHECK-COUNT-7: vector.shuffle
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 3, 8, 9, 10, 11]
+// CHECK-COUNT-7: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK-COUNT-8: vector.store {{.*}}, %arg1[{{.*}}] : memref<8x8xf32>, vector<8xf32>
+func.func @square(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #full], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x8xf32>) outs(%y : memref<8x8xf32>) attrs = {lamina.loops = array<i64: 0, 4096, 1, 8, 0, 1, 1, 1>} {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
+
 // And back: four rows of bytes from one, in twice two shuffles each.
 // CHECK-LABEL: func.func @dealt_out
 // CHECK-COUNT-4: vector.load %arg0[{{.*}}] : memref<640x4xi8>, vector<64xi8>
