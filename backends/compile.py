@@ -107,13 +107,6 @@ def compile_own_module(
     return Compilation(artifact, from_cache=False)
 
 
-def expect(operations: int, target: Target | None = None) -> None:
-    """Says that a program of so many operations is about to be lowered, and then compiled: of a large
-    one the workers are ready by the time it has kernels."""
-    if operations >= workers.LEAST_OPERATIONS and (target is None or target.kind == "cpu"):
-        workers.prepare()
-
-
 def _compiled(
     work: ir.Module, source: bytes, text: str, target: Target, name: str, store: Store | None
 ) -> Artifact:

@@ -127,6 +127,13 @@ def prepare() -> None:
                 return
 
 
+def expect(operations: int, target: Target | None = None) -> None:
+    """Says that a program of so many operations is about to be lowered, and then compiled: of a large
+    one the workers are ready by the time it has kernels."""
+    if operations >= LEAST_OPERATIONS and (target is None or target.kind == "cpu"):
+        prepare()
+
+
 def _wanted() -> int:
     text = os.environ.get("LAMINA_COMPILE_WORKERS")
     if text is None:

@@ -157,12 +157,15 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
                 monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
                 executable = load(artifact, (), number)
                 return Program(plan, executable, _compilation_of(artifact), device)
-    from lamina.backends.compile import compile_module, compile_own_module, expect
+    from lamina.backends.workers import expect
+
+    if module is None:  # they start while this process imports the compiler
+        expect(len(plan.closed.jaxpr.eqns), target)
+    from lamina.backends.compile import compile_module, compile_own_module
 
     if store is not None:
         monitoring.record_event(monitoring.CACHE_MISS, fun_name=plan.name)
     if module is None:
-        expect(len(plan.closed.jaxpr.eqns), target)
         with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
             module = plan.lower()
     with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lamina.backends import workers
-from lamina.backends.compile import expect
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import Kernels
 from lamina.backends.planned import kernels_of
@@ -129,10 +128,10 @@ def test_a_python_that_cannot_be_started(monkeypatch) -> None:
 def test_workers_start_when_a_large_program_is_to_come(monkeypatch) -> None:
     started: list[bool] = []
     monkeypatch.setattr(workers, "prepare", lambda: started.append(True))
-    expect(workers.LEAST_OPERATIONS - 1)
-    expect(workers.LEAST_OPERATIONS, Target("cuda", "sm_90a"))
+    workers.expect(workers.LEAST_OPERATIONS - 1)
+    workers.expect(workers.LEAST_OPERATIONS, Target("cuda", "sm_90a"))
     assert not started
-    expect(workers.LEAST_OPERATIONS)
+    workers.expect(workers.LEAST_OPERATIONS)
     assert started
 
 
