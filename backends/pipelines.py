@@ -170,6 +170,7 @@ CPU_KERNEL_LINALG = (
     "stablehlo-legalize-to-linalg",
     "stablehlo-convert-to-signless",
     "linalg-inline-scalar-generics",
+    "linalg-fuse-long-chains",
     "func.func(linalg-fuse-elementwise-ops)",
     "func.func(linalg-generalize-named-ops)",
     "linalg-inline-extracted",
@@ -213,6 +214,7 @@ CPU_KERNEL_LOOPS = (
     "memref-join-loops",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",
+    "memref-cut-long-loops{vector-bits=VECTOR_BITS}",
     "memref-place-temporaries",
 )
 

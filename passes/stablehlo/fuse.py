@@ -68,13 +68,12 @@ class Fuse(Pass):
     """Of a kernel. Longer chains in LLVM's loops wait for themselves: of ops that each need the one before, a
     processor finds others to do in the next vectors only while these are near. 300 in a row on 16K numbers
     take 39 us of a core in kernels of 64 and 143 in one where they are f16, 90 and 1,460 behind a gather."""
-    max_plain: int = 256
-    """Of a kernel that is only element-wise and becomes a loop over vectors, several side by side
-    (memref/side_by_side.py): one kernel is never slower, and the more values are alive between its ops the
-    faster, whether or not they spill. Of 300 ops with 1, 8 and 64 alive on 1M numbers of f32 it takes 0.85,
-    0.37 and 0.11 of the time of kernels of 64, which go through memory instead. What ends it is LLVM's time
-    for one block, of which each op takes 1.4 to 1.8 times as long in 1,000 as in 300; to do 256 ops takes
-    five to nine times as long as to read and write what lies between two kernels."""
+    max_plain: int = 16384
+    """Of a kernel that is only element-wise and becomes loops over vectors, several side by side
+    (memref/side_by_side.py), each as long as LLVM compiles in time (memref/cut_long_loops.py): one kernel is
+    never slower, and the more values are alive between its ops the faster. Of 600 ops with 1 and 16 alive on
+    16M numbers of f32 it takes 1.0 and 0.22 of the time of kernels of 256, which go through memory instead.
+    Its one thread of compilation takes as long as theirs together."""
     max_chain: int = 192
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""

@@ -194,8 +194,9 @@ class Seen:
     def is_plain(self) -> bool:
         """Whether loops that do nothing else are written over vectors (memref/plain_loop.py)."""
         if not self.elementwise:
-            if self.mapped:
-                return not self.operands[0].shape
+            if self.name == "stablehlo.broadcast_in_dim":
+                kept = ints(self.op, "broadcast_dimensions")
+                return kept == sorted(kept)
             return self.name == "stablehlo.iota" and len(self.shape or ()) == 1
         if self.name in _NOT_PLAIN:
             return False

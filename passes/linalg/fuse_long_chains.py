@@ -1,0 +1,172 @@
+"""Make one op of the many element-wise ops of a long chain, in time that grows with their number.
+
+    %0 = linalg.generic ins(%x) { a }             %y = linalg.generic ins(%x, %b) {
+    %1 = linalg.generic ins(%b) { b }        ->     a; b; c
+    %y = linalg.generic ins(%0, %1) { c }         }
+`linalg-fuse-elementwise-ops` makes one op of two with copies of both bodies, and begins with the last: of
+4,000 ops it makes copies of eight million. Here the bodies move into one, each behind those that it needs.
+Taken are parallel ops whose results are read at one place in all, by ops over one space; what is read at
+another place, or by anything else, is a result as well. Leaves functions of fewer than `least_ops` such ops to
+the other pass, and those where what stays would have to be between what moves.
+
+example: test/passes/linalg/fuse_long_chains.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.linalg.structure import make_generic, read_generic
+from lamina.passes.loops import index
+
+
+@dataclass(frozen=True)
+class FuseLongChains(Pass):
+    """See the module's docstring."""
+
+    least_ops: int = 96
+
+    def run(self, module: ir.Module) -> None:
+        for function in module.body.operations:
+            if function.operation.name == "func.func" and function.regions[0].blocks:
+                block = function.regions[0].blocks[0]
+                operations = [view.operation for view in block.operations]
+                if sum(op.name == "linalg.generic" for op in operations) >= self.least_ops:
+                    self._fuse(operations)
+
+    def _fuse(self, operations: list[ir.Operation]) -> None:
+        chain = _Chain(operations)
+        if len(chain.places) >= self.least_ops and chain.can_move():
+            chain.write()
+            self.count("ops", len(chain.places))
+
+
+class _Chain:
+    """The ops that become one: all that the last one over its space needs, and what else is over that."""
+
+    def __init__(self, operations: list[ir.Operation]) -> None:
+        self._numbers = {op: number for number, op in enumerate(operations)}
+        self._generics = {op: read_generic(op) for op in operations if _is_elementwise(op)}
+        self._extents = max((g.extents for g in self._generics.values()), key=len, default=())
+        self.places: dict[ir.Operation, ir.AffineMap] = {}
+        """Of each op, at which place of its own space it is computed."""
+        self._wanted: dict[ir.Operation, list[ir.AffineMap]] = {}
+        self._stored: list[ir.Operation] = []
+        for op in reversed(self._generics):
+            self._place(op)
+
+    def _place(self, op: ir.Operation) -> None:
+        generic = self._generics[op]
+        identity = ir.AffineMap.get_identity(len(self._extents))
+        wanted = self._wanted.get(op, [])
+        is_read = sum(len(list(result.uses)) for result in op.results) > len(wanted)
+        places = {str(place): place for place in ([*wanted, identity] if is_read else wanted)}
+        if len(places) != 1 or (is_read and generic.extents != self._extents):
+            return
+        (place,) = places.values()
+        if place != identity and _asks_where(op):
+            return
+        self.places[op] = place
+        if is_read:
+            self._stored.append(op)
+        for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
+            maker = value.owner
+            if isinstance(maker, ir.Block) or maker.operation not in self._generics:
+                continue
+            self._wanted.setdefault(maker.operation, []).append(_composed(map_, place))
+
+    def can_move(self) -> bool:
+        """Whether nothing that stays reads what is computed before the last of them."""
+        last = max(self._numbers[op] for op in self.places)
+        readers = (use.owner for op in self._stored for value in op.results for use in value.uses)
+        return all(op in self.places or self._numbers.get(op, last) >= last for op in readers)
+
+    def write(self) -> None:
+        """Put one op in place of all, at the last of them."""
+        ops = [op for op in self._generics if op in self.places]
+        stored = self._stored[::-1]
+        inputs = self._inputs(ops)
+        rank = len(self._extents)
+        values = [value for value, _ in inputs]
+        maps = [map_ for _, map_ in inputs.values()]
+        outputs = [value for op in stored for value in self._generics[op].outputs]
+        results = [value.type for op in stored for value in op.results]
+        maps += [ir.AffineMap.get_identity(rank)] * len(outputs)
+        with ir.InsertionPoint(ops[-1]), ops[-1].location:
+            fused = make_generic(values, outputs, maps, [False] * rank, results)
+        block = fused.regions[0].blocks.append(*(v.type.element_type for v in (*values, *outputs)))
+        arguments = {key: block.arguments[n] for key, (n, _) in inputs.items()}
+        with ir.InsertionPoint(block), ops[-1].location:
+            end = index(0).owner.operation  # ops move only relative to an op
+        yielded: dict[ir.Value, ir.Value] = {}
+        for op in ops:
+            self._move(op, end, arguments, yielded)
+        with ir.InsertionPoint(block), ops[-1].location:
+            ir.Operation.create("linalg.yield", operands=[yielded[v] for op in stored for v in op.results])
+        end.erase()
+        old = [value for op in stored for value in op.results]
+        for value, new in zip(old, fused.results, strict=True):
+            value.replace_all_uses_with(new)
+        for op in reversed(ops):
+            op.erase()
+
+    def _inputs(self, ops: list[ir.Operation]) -> dict[tuple[ir.Value, str], tuple[int, ir.AffineMap]]:
+        """What they read that is none of theirs, each with its number and its map."""
+        found: dict[tuple[ir.Value, str], tuple[int, ir.AffineMap]] = {}
+        for op in ops:
+            for value, map_ in self._reads(op):
+                if not self._is_inside(value):
+                    found.setdefault((value, str(map_)), (len(found), map_))
+        return found
+
+    def _reads(self, op: ir.Operation) -> list[tuple[ir.Value, ir.AffineMap]]:
+        generic = self._generics[op]
+        pairs = zip(generic.inputs, generic.input_maps, strict=True)
+        return [(value, _composed(map_, self.places[op])) for value, map_ in pairs]
+
+    def _is_inside(self, value: ir.Value) -> bool:
+        return not isinstance(value.owner, ir.Block) and value.owner.operation in self.places
+
+    def _move(
+        self,
+        op: ir.Operation,
+        end: ir.Operation,
+        arguments: dict[tuple[ir.Value, str], ir.Value],
+        yielded: dict[ir.Value, ir.Value],
+    ) -> None:
+        body = op.regions[0].blocks[0]
+        reads = self._reads(op)
+        for argument, (value, map_) in zip(body.arguments, reads, strict=False):
+            new = yielded[value] if self._is_inside(value) else arguments[value, str(map_)]
+            argument.replace_all_uses_with(new)
+        *steps, last = [view.operation for view in body.operations]
+        for step in steps:
+            step.move_before(end)
+        yielded.update(zip(op.results, last.operands, strict=True))
+
+
+def _is_elementwise(op: ir.Operation) -> bool:
+    """Whether an op computes each element of arrays that it makes from those of others."""
+    if op.name != "linalg.generic" or not len(op.results):
+        return False
+    generic = read_generic(op)
+    arguments = list(generic.body.arguments)[len(generic.inputs) :]
+    identity = ir.AffineMap.get_identity(generic.rank)
+    return (
+        not any(generic.reductions)
+        and all(map_ == identity for map_ in generic.output_maps)
+        and all(isinstance(value.type, ir.RankedTensorType) for value in generic.inputs)
+        and not any(len(list(argument.uses)) for argument in arguments)
+    )
+
+
+def _asks_where(op: ir.Operation) -> bool:
+    return any(step.operation.name == "linalg.index" for step in op.regions[0].blocks[0].operations)
+
+
+def _composed(map_: ir.AffineMap, place: ir.AffineMap) -> ir.AffineMap:
+    """Where an op at a place of its space reads by a map."""
+    results = [ir.AffineExpr.compose(result, place) for result in map_.results]
+    return ir.AffineMap.get(place.n_dims, 0, results)

@@ -1,0 +1,119 @@
+"""Chains of many element-wise ops are one kernel, whose loops go over what the first cache holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+
+LENGTH = 700
+
+
+def interwoven(x, b, alive, where):
+    """`alive` values of which each waits for its neighbour; small integers, so that all is exact."""
+    values = [x + i for i in range(alive)]
+    for step in range((LENGTH - 2 * alive) // 3):
+        i = step % alive
+        other = values[(i + 1) % alive]
+        match step % 4:
+            case 0:
+                values[i] = where(values[i] > other, other - 1, values[i] + b)
+            case 1:
+                values[i] = abs(values[i] - other)
+            case 2:
+                values[i] = where(abs(values[i]) > 50, x, values[i] + step % 5)
+            case 3:
+                values[i] = values[i] * 2 - other - b
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+def kernels(compiled) -> int:
+    return compiled.as_text("fused").count("func.func private")
+
+
+@pytest.mark.parametrize("alive", (1, 16))
+@pytest.mark.parametrize("shape", ((), (0,), (1,), (37,), (4096,), (33, 1000), (1003, 3), (300001,)))
+def test_any_shape(shape: tuple[int, ...], alive: int) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype("float32")
+    b = np.asarray(x[0] if len(shape) > 1 else np.float32(3))  # a row, or one number
+    compiled = lamina.jit(lambda x, b: interwoven(x, b, alive, jnp.where)).lower(x, b).compile()
+    assert kernels(compiled) <= 1
+    np.testing.assert_array_equal(np.asarray(compiled(x, b)), interwoven(x, b, alive, np.where))
+
+
+@pytest.mark.parametrize("dtype", ("float64", "int32", "int8", "uint8", "int64", "float16"))
+def test_any_type(dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 9, 10_007).astype(dtype)
+    b = np.asarray(3, dtype)
+    with lamina.enable_x64(dtype in ("float64", "int64")), np.errstate(over="ignore"):
+        found = lamina.jit(lambda x, b: interwoven(x, b, 6, jnp.where))(x, b)
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(found), interwoven(x, b, 6, np.where))
+
+
+def test_truths_and_numbers_on_the_way() -> None:
+    def chain(x, np_):
+        truth, n, y = x > 0, np_.where(x > 1, np_.int32(3), np_.int32(4)), x
+        for step in range(150):
+            y = np_.where(truth, y - x, y + np_.float32(step % 3))
+            truth = (y > x) ^ truth
+            n = n + np_.where(truth, np_.int32(1), np_.int32(-2))
+        return y, truth, n
+
+    x = np.random.default_rng(2).integers(-5, 5, 20_011).astype("float32")
+    compiled = lamina.jit(lambda x: chain(x, jnp)).lower(x).compile()
+    assert kernels(compiled) == 1
+    for found, expected in zip(compiled(x), chain(x, np), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_results_in_the_place_of_arguments() -> None:
+    """Nothing is read once its place may have been written."""
+
+    def chain(x, y):
+        a, b = x, y
+        for step in range(200):
+            a, b = b - x + step % 7, a - y
+        return a + x, b + y
+
+    x = np.arange(50_000, dtype="float32") % 13
+    y = np.arange(50_000, dtype="float32") % 11
+    expected = chain(x, y)
+    found = lamina.jit(chain, donate_argnums=(0, 1))(jnp.array(x), jnp.array(y))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_positions_and_rows_and_columns() -> None:
+    def chain(x, row, column, np_):
+        y = x
+        for step in range(130):
+            y = np_.where(y > 30, y - row * np_.float32(step % 3), y + column)
+            y = y - np_.arange(x.shape[1], dtype="float32") % np_.float32(5)
+        return y
+
+    rng = np.random.default_rng(3)
+    x, row, column = (rng.integers(-5, 5, s).astype("float32") for s in ((70, 300), (300,), (70, 1)))
+    found = lamina.jit(lambda *args: chain(*args, jnp))(x, row, column)
+    np.testing.assert_array_equal(np.asarray(found), chain(x, row, column, np))
+
+
+def test_a_gradient_of_a_long_chain() -> None:
+    def chain(x):
+        y = x
+        for _ in range(150):
+            y = jnp.sin(y) + x * 0.5
+        return y
+
+    x = np.linspace(-1, 1, 5003, dtype="float32")
+    slope = lamina.jit(lamina.grad(lambda x: chain(x).sum()))(x)
+    y, expected = x.astype("float64"), np.ones(5003)
+    for _ in range(150):
+        expected = np.cos(y) * expected + 0.5
+        y = np.sin(y) + 0.5 * x
+    np.testing.assert_allclose(np.asarray(slope), expected, rtol=2e-4)
