@@ -26,7 +26,7 @@ from lamina.passes.loops import index
 class FuseLongChains(Pass):
     """See the module's docstring."""
 
-    least_ops: int = 96
+    least_ops: int = 256
 
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:
