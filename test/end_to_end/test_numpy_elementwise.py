@@ -188,6 +188,26 @@ def test_integer_powers_wrap(dtype):
     check(lambda m: m.np.power(base, exponent[:6]))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint64"])
+def test_integer_powers_by_small_and_large_exponents(dtype):
+    """An array's largest exponent decides how many squarings there are; all give the same."""
+    info = np.iinfo(dtype)
+    base = np.array([0, 1, 2, 3, -1 % (info.max + 1), info.max, info.min], dtype)
+    with lamina.enable_x64(True):
+        power = lamina.jit(jnp.power)
+        for exponent in (0, 1, 5, 63, 64, 100, min(info.max, 10**9 + 1)):
+            every = np.arange(exponent - 3, exponent + 4).clip(0, info.max).astype(dtype)
+            np.testing.assert_array_equal(power(base, every), np.power(base, every))
+            np.testing.assert_array_equal(power(base, every[3]), np.power(base, every[3]))
+        np.testing.assert_array_equal(power(base[:, None], base[None, :0]), np.zeros((7, 0)))
+        np.testing.assert_array_equal(
+            lamina.vmap(power, (None, 0))(base, every), np.power(base, every[:, None])
+        )
+        if info.min:
+            x, y = np.array([[1, -1, -1, 0, 3, -2, info.min], [-3, -3, -2, -1, -1, -5, -2]], dtype)
+            np.testing.assert_array_equal(power(x, y), [1, -1, 1, 0, 0, 0, 0])
+
+
 def test_powers_of_arrays():
     x = np.array([0.0, 2.0, -3.0], np.float32)
     check(lambda m: m.np.power(x, np.array([2, 3, -1])))

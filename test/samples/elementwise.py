@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import scipy.special
 from sample import b1, bf16, c64, f16, f32, i8, i32, row, u8
 
 from lamina import lax
+
+
+def _integer_power(lib, x, y):
+    """lamina's primitive; JAX has a function of arrays for it."""
+    return lib.integer_power(x, y) if hasattr(lib, "integer_power") else jax.numpy.power(x, y)
 
 
 def _betainc_grad(lib, position, a, b, x):
@@ -99,6 +105,8 @@ for _y in (0, 1, 2, 3, -1, -3, 7):
     row("integer_pow", f32(3, 4, low=0.5, high=2), note=f"y={_y}",
         numpy=lambda x, y=_y: np.power(x, np.float32(y)), rtol=2e-5, y=_y)
 row("integer_pow", i32(5), numpy=lambda x: x**3, y=3)
+for _spec in (i32, i8):
+    row("integer_power", _spec(5), _spec(5, low=0, high=20), numpy=np.power, call=_integer_power)
 row("integer_pow", c64(5), rtol=1e-4, y=3)
 
 # ---- elementwise: two operands ------------------------------------------------------------------

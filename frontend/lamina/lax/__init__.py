@@ -142,6 +142,8 @@ from lamina.lax.special.gamma import (
     igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
     random_gamma_grad_p,
 )  # fmt: skip
+from lamina.lax.special.integer_power import integer_power, integer_power_p
+
 # ---- end of special functions -------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
+from lamina.lax.special.integer_power import integer_power
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
@@ -141,7 +142,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     if dtypes.is_integer(exponent_dtype) and dtypes.is_inexact(base_dtype):
         return lax.pow(*promote_shapes("power", x, y))  # differentiable in x at 0
     x, y = promote_args_numeric("power", x, y)
-    return _integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
+    return integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
 
 
 pow = power
@@ -152,22 +153,6 @@ def _static_integer(y: Any) -> int | None:
     if isinstance(y, bool) or isinstance(y, Tracer) or not dtypes.is_integer(get_aval(y).dtype):
         return None
     return operator.index(y) if np.ndim(y) == 0 else None
-
-
-@compiled
-def _integer_power(x: Any, y: Any) -> Array:
-    """Integer powers by repeated squaring over the bits of y; x ** negative is 0 as in C, but for
-    x in (-1, 1)."""
-    shape = broadcast_shapes(shape_of(x), shape_of(y))
-    x, y = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
-    dtype = get_aval(x).dtype
-    zero, one = literal(x, 0), literal(x, 1)
-    result = lax.full(shape, 1, dtype)
-    for _ in range(dtype.itemsize * 8 - dtypes.is_signed(dtype)):
-        odd = lax.ne(lax.bitwise_and(y, one), zero)
-        result = lax.select(odd, lax.mul(result, x), result)
-        x, y = lax.mul(x, x), lax.shift_right_logical(y, one)
-    return result
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:

@@ -311,3 +311,18 @@ def log_ndtr(x):
 @print_loops("f32[4096]")
 def digamma(x):
     return special.digamma(x)
+
+
+# CHECK-LABEL: TEST: integer_powers
+# CHECK-NEXT: kernel input
+# CHECK-NOT: no vectors:
+# CHECK: kernel control
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: mul <{{[0-9]+}} x i32>
+# CHECK: full vectors:
+# CHECK: mul <{{[0-9]+}} x i32>
+# CHECK-NOT: no vectors:
+@print_loops("i32[4096]", "i32[4096]")
+def integer_powers(x, y):
+    return x**y
