@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from lamina.backends.built import BuiltProgram
@@ -12,23 +14,33 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
 
+@functools.cache
+def _codegen() -> ThreadPoolExecutor:
+    """LLVM's thread, which is kept: a new one has no memory yet to work in, and asks the system for it
+    page by page."""
+    return ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm")
+
+
+os.register_at_fork(after_in_child=_codegen.cache_clear)  # threads are the parent's
+
+
 def build_program(planned: ir.Module, target: Target, program: Kernels) -> BuiltProgram:
     """Machine code for a planned module, of whose kernels some may have been offered already. Raises
     CompileError naming the op that can't be compiled."""
     kernels = program.distinct(kernels_of(planned))
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
     team = largest_team(planned)
-    with ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm") as codegen:
+    codegen = _codegen()
 
-        def entry(scratch_bytes: int) -> Future[bytes]:
-            return codegen.submit(emit_entry, entry_text(planned, symbols, scratch_bytes), target)
+    def entry(scratch_bytes: int) -> Future[bytes]:
+        return codegen.submit(emit_entry, entry_text(planned, symbols, scratch_bytes), target)
 
-        # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while
-        # the first of them is lowered.
-        early = entry(0) if team == 1 else None
-        compiled = program.compiled(kernels.values(), codegen).values()
-        scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
-        code = (early or entry(scratch_bytes)).result()
+    # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while the
+    # first of them is lowered.
+    early = entry(0) if team == 1 else None
+    compiled = program.compiled(kernels.values(), codegen).values()
+    scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
+    code = (early or entry(scratch_bytes)).result()
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}
     objects[f"{ENTRY_SYMBOL}.o"] = code
     imports = {symbol for kernel in compiled for symbol in kernel.imports}
