@@ -7,7 +7,8 @@
 
 The result is cut at the seams of all concatenations and pads that its element-wise ops read; each box
 between the cuts is computed from slices and written where it belongs: a loop over vectors, where one
-loop over all would ask for each element which part it is in. Leaves alone pads between elements and
+loop over all would ask for each element which part it is in. A result that overwrites an argument is
+written into that one, a part of which is read just before it. Leaves alone pads between elements and
 negative ones, and what a value is used for that other ops read at other places.
 
 example: test/passes/stablehlo/compute_parts.mlir
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, tensor
@@ -42,13 +44,15 @@ class ComputeParts(Pass):
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:
             if function.operation.name == "func.func" and function.regions[0].blocks:
-                self._rewrite(function.regions[0].blocks[0])
+                self._rewrite(function.operation)
 
-    def _rewrite(self, block: ir.Block) -> None:
+    def _rewrite(self, function: ir.Operation) -> None:
+        block = function.regions[0].blocks[0]
         ops = [inner.operation for inner in block.operations]
         terminator = ops[-1]
+        updated = updated_arguments(function) if len(terminator.operands) == 1 else {}
         with ir.InsertionPoint(terminator), terminator.location:
-            parts = _Parts()
+            parts = _Parts(block.arguments[updated[0]] if updated else None)
             for number, value in enumerate(terminator.operands):
                 whole = parts.whole(value)
                 if whole != value:
@@ -63,8 +67,10 @@ class ComputeParts(Pass):
 class _Parts:
     """Values of a function and parts of them, each made once, at the ambient insertion point."""
 
-    def __init__(self) -> None:
+    def __init__(self, updated: ir.Value | None) -> None:
+        """`updated`: the argument that the function's result overwrites."""
         self.count = 0
+        self._updated = updated
         self._wholes: dict[ir.Value, ir.Value] = {}
         self._made: dict[tuple[ir.Value, Box], ir.Value] = {}
 
@@ -80,13 +86,17 @@ class _Parts:
         if not cuts:
             return value
         shape = shape_of(value.type)
-        result = tensor.EmptyOp(list(shape), value.type.element_type).result
+        updated, self._updated = self._updated, None
+        result = updated or tensor.EmptyOp(list(shape), value.type.element_type).result
         for box in _boxes(shape, cuts):
+            offsets, sizes, steps = [low for low, _ in box], _sizes(box), [1] * len(box)
+            if updated is not None:  # still the old elements, as no other part has overwritten them
+                of = ir.RankedTensorType.get(sizes, value.type.element_type)
+                self._made[updated, box] = tensor.ExtractSliceOp(
+                    of, result, [], [], [], offsets, sizes, steps
+                ).result
             part = self._part(value, box)
-            offsets, sizes = [low for low, _ in box], _sizes(box)
-            result = tensor.InsertSliceOp(
-                part, result, [], [], [], offsets, sizes, [1] * len(box)
-            ).result
+            result = tensor.InsertSliceOp(part, result, [], [], [], offsets, sizes, steps).result
             self.count += 1
         return result
 

@@ -64,6 +64,8 @@ class Group:
     library: str | None = None
     cuts: Cuts = field(default_factory=dict)
     """Where what it computes is put together from parts."""
+    cuts_to_come: Cuts = field(default_factory=dict)
+    """The same, with what its members read and it may compute."""
     comes_in_parts: bool = True
     """Whether all its members can be computed for a part alone."""
     is_plain: bool | None = None
@@ -155,6 +157,7 @@ class Graph:
         first.stops |= second.stops
         first.is_plain = None
         first.cuts = joined(first.cuts, second.cuts)
+        first.cuts_to_come = joined(first.cuts_to_come, second.cuts_to_come)
         first.comes_in_parts = first.comes_in_parts and second.comes_in_parts
         second.merged_into = first
 

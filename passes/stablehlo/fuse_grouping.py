@@ -34,7 +34,12 @@ from lamina.passes.stablehlo.fuse_graph import (
     Places,
 )  # fmt: skip
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue, SeenValues
-from lamina.passes.stablehlo.fuse_parts import can_merge, note_parts, start_of_part
+from lamina.passes.stablehlo.fuse_parts import (
+    can_merge,
+    note_parts,
+    refusal_before_parts,
+    start_of_part,
+)
 from lamina.passes.stablehlo.fuse_refusals import Limits, reads_argument, refusal
 from lamina.passes.stablehlo.gemm import Doers
 
@@ -166,6 +171,7 @@ class Grouping:
             places = wanted[group]
             most = self._most_ops(op, group, len(group.members) + len(places))
             why = refusal(op, group, places, group in readers, most)
+            why = why or refusal_before_parts(op, group, places, self.seen)
             if why:
                 del wanted[group]
                 readers[group] = None
@@ -221,7 +227,7 @@ class Grouping:
             group.kind, group.inner = "input", fuse_ops.reduction_domain(op.op)
         elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             group.kind = "output"
-        note_parts(op, group)
+        note_parts(op, group, self.seen)
         if group.is_plain:
             group.is_plain = op.is_plain
         for place, need in places.items():
@@ -241,7 +247,7 @@ class Grouping:
             kind = "loop"
         group = self.graph.new_group(kind, op.shape)
         group.library = op.library
-        note_parts(op, group)
+        note_parts(op, group, self.seen)
         if kind == "input":
             group.inner = fuse_ops.reduction_domain(op.op)
         self.owner[position] = group

@@ -3,22 +3,24 @@ each part alone (`stablehlo-compute-parts`), so its ops must come in parts, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import ints
+from lamina.passes.stablehlo.facts import has_one_use, ints
 from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Places
 from lamina.passes.stablehlo.fuse_ops import Seen
-from lamina.passes.stablehlo.seams import joined, parts
+from lamina.passes.stablehlo.seams import Cuts, joined, parts
 
 _MOST_PARTS = 9  # what two dimensions have that are rolled both ways
 _MOST_OPS = 200  # in all parts together
 _LEAST_ELEMENTS = 64  # fewer are no work: each part costs a loop
 
 
-def note_parts(op: Seen, group: Group) -> None:
-    """Take account of an op that joins a group."""
+def note_parts(op: Seen, group: Group, block: Sequence[Seen]) -> None:
+    """Take account of an op of a block that joins a group."""
     group.cuts = joined(group.cuts, op.cuts or {})
+    group.cuts_to_come = joined(group.cuts_to_come, _cuts_read(op, block))
     group.comes_in_parts = group.comes_in_parts and op.comes_in_parts
 
 
@@ -47,6 +49,28 @@ def refusal_by_parts(op: Seen, group: Group, places: Places) -> str | None:
     if not _few(group, op.cuts, len(group.members) + 1):
         return "put together from too many parts"
     return None
+
+
+def refusal_before_parts(
+    op: Seen, group: Group, places: Places, block: Sequence[Seen]
+) -> str | None:
+    """Why a group may not hold an op of a block, since what it reads would have to be put together in
+    memory; None if it may. Of a long sum of pads each kernel adds what it can hold to the sum before it."""
+    if not group.cuts_to_come or group.kind != "loop" or list(places) != [ON_OUTER]:
+        return None
+    cuts = _cuts_read(op, block)
+    if not cuts or _few(group, joined(group.cuts_to_come, cuts), len(group.members) + 2):
+        return None
+    return "reads what is put together from too many parts"
+
+
+def _cuts_read(op: Seen, block: Sequence[Seen]) -> Cuts:
+    """The seams of what only this element-wise op reads."""
+    found: Cuts = {}
+    for value in op.operands if op.elementwise else ():
+        if value.maker is not None and (cuts := block[value.maker].cuts) and has_one_use(value.value):
+            found = joined(found, cuts)
+    return found
 
 
 def start_of_part(op: Seen, number: int) -> object:

@@ -32,6 +32,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.reassociation import grouped_dimensions
+from lamina.passes.stablehlo.simplify_slices import slice_of
 
 _LOOKED_AT = frozenset(f"stablehlo.{name}" for name in "reshape slice gather".split())
 _MAX_OPS = 256  # ops above one view that are looked at
@@ -215,7 +216,7 @@ def _slice(view: ir.Operation, leaf: ir.Value) -> ir.Value:
     start, limit, strides = (ints(view, name) for name in names)
     producer = defining(leaf)
     if producer is None or producer.name != "stablehlo.broadcast_in_dim":
-        return hlo.slice(leaf, start, limit, strides)
+        return slice_of(leaf, start, limit, strides)
     operand = producer.operands[0]
     dims = ints(producer, "broadcast_dimensions")
     sizes = operand.type.shape

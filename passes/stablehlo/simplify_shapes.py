@@ -182,38 +182,7 @@ def _count(of: ir.Type) -> int:
     return count
 
 
-# slice, pad, concatenate, reverse, iota
-
-
-@needs_operand_of("slice", "broadcast_in_dim", "concatenate")
-def _slice(op: ir.Operation) -> ir.Value | None:
-    """Of a slice -> one slice; of a concatenation -> of the operand that it lies in; of a scalar
-    broadcast -> a smaller broadcast."""
-    operand = op.operands[0]
-    producer = defining(operand)
-    if producer is None:
-        return None
-    start, limit, strides = (ints(op, n) for n in ("start_indices", "limit_indices", "strides"))
-    if producer.name == "stablehlo.slice":
-        first, by = ints(producer, "start_indices"), ints(producer, "strides")
-        shape = op.result.type.shape
-        begin = [f + s * b for f, s, b in zip(first, start, by)]
-        step = [s * b for s, b in zip(strides, by)]
-        end = [b + max(n - 1, 0) * t + (n > 0) for b, n, t in zip(begin, shape, step)]
-        return hlo.slice(producer.operands[0], begin, end, step)
-    if producer.name == "stablehlo.broadcast_in_dim" and not producer.operands[0].type.shape:
-        return hlo.broadcast_in_dim(producer.operands[0], op.result.type.shape, ())
-    if producer.name == "stablehlo.concatenate":
-        dim = producer.attributes["dimension"].value
-        offset = 0
-        for part in producer.operands:
-            size = part.type.shape[dim]
-            if offset <= start[dim] and limit[dim] <= offset + size and size:
-                start[dim] -= offset
-                limit[dim] -= offset
-                return hlo.slice(part, start, limit, strides)
-            offset += size
-    return None
+# concatenate, reverse, iota
 
 
 def _concatenate(op: ir.Operation) -> ir.Value | None:
@@ -255,41 +224,6 @@ def _iota_of_one(op: ir.Operation) -> ir.Value | None:
     if of.shape[op.attributes["iota_dimension"].value] != 1:
         return None
     return hlo.full(0, shape_of(of), dtype_of(of))
-
-
-def _dynamic_slice(op: ir.Operation) -> ir.Value | None:
-    """At constant starts, clamped as the op does -> a slice; of everything -> the operand."""
-    operand, *starts = op.operands
-    shape, sizes = operand.type.shape, op.result.type.shape
-    if list(shape) == list(sizes):
-        return operand
-    begin = _clamped_constants(starts, shape, sizes)
-    if begin is None:
-        return None
-    return hlo.slice(operand, begin, [b + s for b, s in zip(begin, sizes)])
-
-
-def _dynamic_update_slice(op: ir.Operation) -> ir.Value | None:
-    """Of everything -> the update; of nothing -> the operand."""
-    operand, update, *_ = op.operands
-    if operand.type == update.type:
-        return update
-    return operand if 0 in update.type.shape else None
-
-
-def _clamped_constants(
-    starts: list[ir.Value], shape: list[int], sizes: list[int]
-) -> list[int] | None:
-    found = []
-    for start, whole, size in zip(starts, shape, sizes):
-        if whole == size:
-            found.append(0)
-            continue
-        splat = splat_of(start)
-        if splat is None:
-            return None
-        found.append(min(max(int(splat), 0), whole - size))
-    return found
 
 
 # contractions and reductions
@@ -383,13 +317,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "stablehlo.reshape": (_same_type, _reshape),
     "stablehlo.transpose": (_same_type, _transpose),
     "stablehlo.broadcast_in_dim": (_same_type, _broadcast),
-    "stablehlo.slice": (_same_type, _slice),
+    "stablehlo.slice": (_same_type,),
     "stablehlo.pad": (_same_type,),
     "stablehlo.concatenate": (_concatenate,),
     "stablehlo.reverse": (_reverse,),
     "stablehlo.iota": (_iota_of_one,),
-    "stablehlo.dynamic_slice": (_dynamic_slice,),
-    "stablehlo.dynamic_update_slice": (_dynamic_update_slice,),
     "stablehlo.dot_general": (_dot_of_transpose,),
     "stablehlo.reduce": (_reduce_of_ones,),
 }

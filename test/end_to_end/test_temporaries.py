@@ -90,6 +90,39 @@ def test_moves(name: str) -> None:
     assert _temporary_bytes(program, *args) == 0
 
 
+
+
+def _gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lamina.grad(lambda x: jnp.sum(f(x) ** 2))
+
+
+# Gradients that cut out again, or add up, what was put together.
+PUT_TOGETHER = {
+    "insert": (lambda x: jnp.insert(x, 5, 1.0), VECTOR, 2 * VECTOR.nbytes),
+    "insert, columns": (lambda x: jnp.insert(x, 5, 1.0, axis=1), MATRIX, 2 * MATRIX.nbytes),
+    "pad": (lambda x: jnp.pad(x, 2), MATRIX, 0),
+    "stack": (lambda x: jnp.stack([x, MATRIX + 1]), MATRIX, 0),
+    "polynomial": (lambda x: jnp.polyval(np.arange(1.0, 7, dtype=np.float32), x), VECTOR, 0),
+    # The inner derivative, and what each kernel adds its pads to.
+    "laplacian": (
+        lambda x: x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1],
+        MATRIX,
+        MATRIX.nbytes,
+    ),
+    "differences": (lambda x: jnp.gradient(x)[0] + jnp.gradient(x)[1], MATRIX, MATRIX.nbytes),
+}
+
+
+@pytest.mark.parametrize("name", PUT_TOGETHER)
+def test_put_together(name: str) -> None:
+    f, x, most = PUT_TOGETHER[name]
+    assert _temporary_bytes(_gradient(f), x) <= most
+    direction = np.random.default_rng(9).standard_normal(x.shape).astype(np.float32)
+    _, slope = lamina.jvp(lambda x: jnp.sum(f(x) ** 2), (x,), (direction,))
+    found = np.vdot(lamina.jit(_gradient(f))(x), direction)
+    np.testing.assert_allclose(found, slope, rtol=2e-3, atol=1e-2 * np.sqrt(x.size))
+
+
 N = 256
 REGULAR = _normal(N, N) + 4 * np.sqrt(N, dtype=np.float32) * np.eye(N, dtype=np.float32)
 SYMMETRIC = REGULAR @ REGULAR.T

@@ -21,6 +21,24 @@ func.func @padded(%x: tensor<100xf32>, %y: tensor<102xf32>) -> tensor<102xf32> {
 
 // -----
 
+// What is overwritten is read part by part, each before it is written.
+// CHECK-LABEL: func.func @in_place
+// CHECK: %[[Y0:.*]] = tensor.extract_slice %arg1[0] [2] [1]
+// CHECK: %[[R0:.*]] = stablehlo.add %{{.*}}, %[[Y0]] : tensor<2xf32>
+// CHECK: %[[P0:.*]] = tensor.insert_slice %[[R0]] into %arg1[0] [2] [1]
+// CHECK: %[[Y1:.*]] = tensor.extract_slice %[[P0]][2] [100] [1]
+// CHECK: %[[R1:.*]] = stablehlo.add %arg0, %[[Y1]] : tensor<100xf32>
+// CHECK: %[[P1:.*]] = tensor.insert_slice %[[R1]] into %[[P0]][2] [100] [1]
+// CHECK: return %[[P1]]
+func.func @in_place(%x: tensor<100xf32>, %y: tensor<102xf32> {lamina.inout = 0 : i32}) -> tensor<102xf32> {
+  %z = stablehlo.constant dense<1.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [2], high = [0], interior = [0] : (tensor<100xf32>, tensor<f32>) -> tensor<102xf32>
+  %r = stablehlo.add %p, %y : tensor<102xf32>
+  return %r : tensor<102xf32>
+}
+
+// -----
+
 // Both are cut where either has a seam; what is the same everywhere stays so, and indices go on.
 // CHECK-LABEL: func.func @two
 // CHECK: %[[A:.*]] = stablehlo.slice %arg0 [0:3, 0:10]

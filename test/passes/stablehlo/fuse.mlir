@@ -329,6 +329,26 @@ func.func @put_together(%x: tensor<100xf32>, %y: tensor<90xf32>) -> tensor<190xf
 
 // -----
 
+// Of a long sum of pads each kernel adds those that it can hold to the sum before it: none is put
+// together in memory by itself.
+// CHECK-LABEL: func.func @many_pads
+// CHECK-NEXT: %[[A:.*]] = call @fused_pad_0(%arg0)
+// CHECK-NEXT: %[[B:.*]] = call @fused_pad_1(%arg0, %[[A]])
+// CHECK-NEXT: return %[[B]]
+func.func @many_pads(%x: tensor<100x100xf32>) -> tensor<104x104xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.pad %x, %z, low = [0, 2], high = [4, 2], interior = [0, 0] : (tensor<100x100xf32>, tensor<f32>) -> tensor<104x104xf32>
+  %1 = stablehlo.pad %x, %z, low = [4, 2], high = [0, 2], interior = [0, 0] : (tensor<100x100xf32>, tensor<f32>) -> tensor<104x104xf32>
+  %2 = stablehlo.pad %x, %z, low = [2, 0], high = [2, 4], interior = [0, 0] : (tensor<100x100xf32>, tensor<f32>) -> tensor<104x104xf32>
+  %3 = stablehlo.pad %x, %z, low = [2, 4], high = [2, 0], interior = [0, 0] : (tensor<100x100xf32>, tensor<f32>) -> tensor<104x104xf32>
+  %4 = stablehlo.add %0, %1 : tensor<104x104xf32>
+  %5 = stablehlo.add %4, %2 : tensor<104x104xf32>
+  %6 = stablehlo.add %5, %3 : tensor<104x104xf32>
+  return %6 : tensor<104x104xf32>
+}
+
+// -----
+
 // What reads it in another order, or at indices that it computes, reads it from memory.
 // CHECK-LABEL: func.func @put_together_before
 // CHECK-NEXT: %[[P:.*]] = call @fused_pad_0(%arg0)
