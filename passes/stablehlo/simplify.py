@@ -5,9 +5,9 @@
     %3 = stablehlo.power %2, %two
 
 The rules are in simplify_arithmetic.py, simplify_shapes.py, simplify_indices.py, simplify_positions.py,
-simplify_products.py, simplify_slices.py, simplify_reshaped.py (which moves reshapes down past element-wise ops and
-reductions) and simplify_control.py. Float rules are exact for -0, infinities and NaN; nothing is
-reassociated, and no op is computed twice that was computed once.
+simplify_products.py, simplify_slices.py, simplify_solves.py, simplify_reshaped.py (which moves reshapes
+down past element-wise ops and reductions) and simplify_control.py. Float rules are exact for -0,
+infinities and NaN; nothing is reassociated, and no op is computed twice that was computed once.
 Does nothing to ops it has no rule for. With `fold`, ops on constants are computed on the way, as by
 `stablehlo-fold`: folding makes operands constant that rules look at.
 
@@ -29,13 +29,14 @@ from lamina.passes.stablehlo import (
     simplify_reshaped,
     simplify_shapes,
     simplify_slices,
+    simplify_solves,
 )
 from lamina.passes.stablehlo.fold import Fold, Folder
 from lamina.passes.stablehlo.rewriting import Rule, rewrite
 
 _FAMILIES = (
     simplify_arithmetic, simplify_shapes, simplify_indices, simplify_positions, simplify_products,
-    simplify_control, simplify_reshaped, simplify_slices,
+    simplify_control, simplify_reshaped, simplify_slices, simplify_solves,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {}
 for _family in _FAMILIES:

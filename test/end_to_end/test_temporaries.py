@@ -9,11 +9,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.stats
 
 import lamina
 from lamina import lax
 from lamina import numpy as jnp
+from lamina.image import resize
 from lamina.scipy.linalg import cho_solve
+from lamina.scipy.stats import multivariate_normal
 
 NHWC, NCHW = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
 
@@ -121,6 +124,25 @@ def test_put_together(name: str) -> None:
     _, slope = lamina.jvp(lambda x: jnp.sum(f(x) ** 2), (x,), (direction,))
     found = np.vdot(lamina.jit(_gradient(f))(x), direction)
     np.testing.assert_allclose(found, slope, rtol=2e-3, atol=1e-2 * np.sqrt(x.size))
+
+
+def test_one_factor_for_many() -> None:
+    x, covariance = _normal(4096, 16), (lambda a: a @ a.T + np.eye(16, dtype=np.float32))(_normal(16, 16))
+    mean = _normal(16)
+    found = lamina.jit(multivariate_normal.logpdf)(x, mean, covariance)
+    expected = scipy.stats.multivariate_normal.logpdf(x, mean, covariance)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    # The points, and these before they are solved for.
+    assert _temporary_bytes(multivariate_normal.logpdf, x, mean, covariance) <= 2 * x.nbytes + 2048
+
+
+@pytest.mark.parametrize(("n", "m"), [(12, 36), (36, 12), (35, 7), (8, 2)])
+def test_nearest(n: int, m: int) -> None:
+    x = _normal(n, 10, n)
+    found = lamina.jit(lambda x: resize(x, (m, 10, m), "nearest"))(x)
+    place = np.floor((np.arange(m) + 0.5) * n / m).astype(int)
+    np.testing.assert_array_equal(found, x[place][:, :, place])
+    assert _temporary_bytes(lambda x: resize(x, (m, 10, m), "nearest"), x) == 0
 
 
 N = 256
