@@ -60,6 +60,7 @@ STABLEHLO_FUSE = (
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-reduce-in-chunks",
+    "stablehlo-reduce-further",  # after what walks a whole array in chunks
     "stablehlo-find-extremes-first",
     "stablehlo-keep-products-small",
     "stablehlo-lay-out-contractions",
@@ -90,6 +91,7 @@ _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
     "stablehlo-reduce-in-chunks",
+    "stablehlo-reduce-further",
     "stablehlo-find-extremes-first",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
@@ -200,7 +202,7 @@ CPU_KERNEL_LOOPS = (
     *KERNEL_BUFFERS,
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
-    "linalg-reduce-both-ways{vector-bits=VECTOR_BITS}",
+    "linalg-reduce-in-one-walk{vector-bits=VECTOR_BITS}",
     "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",

@@ -7,8 +7,8 @@
 so that memory is walked once. For element-wise generics and reductions of their result that keep its
 last dimension: those go row by row, in the order in which elements are made. Leaves alone
 reductions along rows, which find the row in cache, those of few columns, which are split
-(`linalg-split-reductions`), results that something reads in between, and those of which only the rows are
-reduced, too (`linalg-reduce-both-ways`).
+(`linalg-split-reductions`), results that something reads in between, and those that several reductions read
+and nothing else (`linalg-reduce-in-one-walk`).
 
 example: test/passes/linalg/merge_column_sums.mlir
 """
@@ -27,7 +27,9 @@ from lamina.passes.linalg.structure import (
     make_generic,
     read_generic,
 )
+from lamina.passes.linalg.vector_body import can_be_on_vectors
 
+_LEAST_ROWS = 32  # enough for a walk that does several reductions
 _LEAST_COLUMNS = 512  # enough for tasks of some of them each
 
 
@@ -73,23 +75,31 @@ def _producer(reduction: Generic) -> Generic | None:
     last = ir.AffineDimExpr(list(of_input.results)[-1]).position
     if reduction.reductions[last] or producer.extents[-1] < 2:
         return None
-    if _is_read_before(made, reduction.op) or _is_reduced_along_rows(made, reduction.op):
+    if _is_read_before(made, reduction.op) or _is_only_reduced(made, producer):
         return None
     return producer
 
 
-def _is_reduced_along_rows(made: ir.Value, columns: ir.Operation) -> bool:
-    """Whether all else that reads a value reduces its rows: that is done in one walk with the columns."""
-    others = {use.owner.operation for use in made.uses} - {columns}
-    if len(others) != 1:
+def _is_only_reduced(made: ir.Value, producer: Generic) -> bool:
+    """Whether all that reads a value of many rows reduces it: that is done in one walk."""
+    readers = {use.owner.operation for use in made.uses}
+    if len(readers) < 2 or producer.extents[0] < _LEAST_ROWS or not can_be_on_vectors(producer.body):
         return False
-    (other,) = others
-    if other.name != "linalg.generic" or other.block != columns.block:
-        return False
-    generic = read_generic(other)
-    if generic.rank != 2 or generic.inputs != (made,) or not generic.input_maps[0].is_permutation:
-        return False
-    return generic.reductions[ir.AffineDimExpr(generic.input_maps[0].results[1]).position]
+    return all(
+        reader.name == "linalg.generic"
+        and reader.block == producer.op.block
+        and _reduces_on_vectors(read_generic(reader))
+        for reader in readers
+    )
+
+
+def _reduces_on_vectors(generic: Generic) -> bool:
+    return (
+        generic.rank == 2
+        and sum(generic.reductions) == 1
+        and len(generic.outputs) == 1
+        and can_be_on_vectors(generic.body)
+    )
 
 
 def _is_read_before(made: ir.Value, last: ir.Operation) -> bool:

@@ -1,5 +1,5 @@
 """When `stablehlo-fuse` makes a reduction of an array along rows and one down columns one kernel, which
-walks the array once (`linalg-reduce-both-ways`)."""
+walks the array once (`linalg-reduce-in-one-walk`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue
 if TYPE_CHECKING:
     from lamina.passes.stablehlo.fuse_grouping import Grouping
 
-_LEAST_ROWS, _LEAST_COLUMNS = 32, 128
+_LEAST_ROWS, _LEAST_COLUMNS = 32, 32
 _ON_VECTORS = frozenset(
     f"stablehlo.{name}"
     for name in (

@@ -88,6 +88,20 @@ def both_ways(x):
     return (x * x).sum(1), (x * x).sum(0)
 
 
+# CHECK-LABEL: TEST: down_columns
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fma.v
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+# CHECK: maximum.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[512,512]")
+def down_columns(x):
+    return jnp.exp(x).sum(0), x.sum(0), x.max(0)
+
+
 # CHECK-LABEL: TEST: softmax_rows
 # CHECK-NEXT: kernel rows
 # CHECK-NOT: kernel

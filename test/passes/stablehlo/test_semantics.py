@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
     "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse,"
+    "stablehlo-reduce-further,"
     "stablehlo-keep-products-small{min-size=8 min-growth=2},"
     "stablehlo-recompute-residuals{least-peak=1 least-bytes=16},"
     "stablehlo-recompute-products{least-bytes=16}"

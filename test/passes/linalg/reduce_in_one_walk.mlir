@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=linalg-reduce-both-ways | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline=linalg-reduce-in-one-walk | FileCheck %s
 
 #all = affine_map<(i, j) -> (i, j)>
 #turned = affine_map<(i, j) -> (j, i)>
@@ -104,6 +104,62 @@ func.func @along_rows(%x: memref<100x200xf32>, %r: memref<100xf32>, %c: memref<1
   linalg.generic {indexing_maps = [#all, #first], iterator_types = ["parallel", "reduction"]} ins(%x : memref<100x200xf32>) outs(%c : memref<100xf32>) {
   ^bb0(%a: f32, %sum: f32):
     %0 = arith.maximumf %sum, %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Two down columns, of an array and of its exponentials: four rows at a time. A single one of long rows that costs
+// little is left alone.
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME: (%[[X:.*]]: memref<128x64xf32>
+// CHECK-NOT: memref<128x64xf32>
+// CHECK-COUNT-2: memref.alloc() : memref<1x64xf32>
+// CHECK: scf.for
+// CHECK-COUNT-4: math.exp {{.*}} : vector<16xf32>
+// CHECK-NOT: math.exp
+// CHECK-COUNT-2: linalg.generic {{.*}} ins(%{{.*}} : memref<1x64xf32>) outs(%{{.*}} : memref<64xf32>)
+func.func @columns(%x: memref<128x64xf32>, %r: memref<64xf32>, %c: memref<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<128x64xf32>
+  linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%x : memref<128x64xf32>) outs(%e : memref<128x64xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#one, #each], iterator_types = ["parallel"]} ins(%zero : f32) outs(%r : memref<64xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#one, #each], iterator_types = ["parallel"]} ins(%zero : f32) outs(%c : memref<64xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#turned, #first], iterator_types = ["parallel", "reduction"]} ins(%x : memref<128x64xf32>) outs(%r : memref<64xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = arith.addf %sum, %a fastmath<reassoc> : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#turned, #turned, #first], iterator_types = ["parallel", "reduction"]} ins(%x, %e : memref<128x64xf32>, memref<128x64xf32>) outs(%c : memref<64xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %sum, %0 fastmath<reassoc> : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @long_rows
+// CHECK-COUNT-2: linalg.generic
+func.func @long_rows(%x: memref<128x1024xf32>, %c: memref<1024xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#one, #each], iterator_types = ["parallel"]} ins(%zero : f32) outs(%c : memref<1024xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#turned, #first], iterator_types = ["parallel", "reduction"]} ins(%x : memref<128x1024xf32>) outs(%c : memref<1024xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = arith.addf %sum, %a fastmath<reassoc> : f32
     linalg.yield %0 : f32
   }
   return
