@@ -63,6 +63,7 @@ STABLEHLO_FUSE = (
     "stablehlo-reduce-further",  # after what walks a whole array in chunks
     "stablehlo-find-extremes-first",
     "stablehlo-keep-products-small",
+    "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
     "stablehlo-hoist-invariants",
@@ -93,6 +94,7 @@ _NOT_ON_GPUS = (
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",
     "stablehlo-find-extremes-first",
+    "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
     "stablehlo-chunk-products",

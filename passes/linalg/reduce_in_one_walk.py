@@ -16,6 +16,7 @@ example: test/passes/linalg/reduce_in_one_walk.mlir
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,16 +64,20 @@ class ReduceInOneWalk(Pass):
 
 
 def _first(module: ir.Module, vector_bits: int) -> Walk | None:
-    ops = [op for op in generics_on_buffers(module) if op.parent.name == "func.func"]
-    if len(ops) < 2:  # a reduction and its fill
-        return None
-    generics = [read_generic(op) for op in ops]
-    left = [one for one in map(Reduction.of, generics) if one is not None]
-    while left:
-        walk = find_walk(left, generics)
-        if _pays(walk, generics, vector_bits) and walk.can_move(generics):
-            return walk
-        left = [one for one in left if one not in walk.reductions]
+    of_functions: dict[ir.Block, list[ir.Operation]] = defaultdict(list)
+    for op in generics_on_buffers(module):
+        if op.parent.name == "func.func":
+            of_functions[op.block].append(op)
+    for ops in of_functions.values():
+        if len(ops) < 2:  # a reduction and its fill
+            continue
+        generics = [read_generic(op) for op in ops]
+        left = [one for one in map(Reduction.of, generics) if one is not None]
+        while left:
+            walk = find_walk(left, generics)
+            if _pays(walk, generics, vector_bits) and walk.can_move(generics):
+                return walk
+            left = [one for one in left if one not in walk.reductions]
     return None
 
 

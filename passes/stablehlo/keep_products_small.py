@@ -183,13 +183,7 @@ class KeepProductsSmall(Pass):
         if sides is None:
             return None
         matrix, vector = sides
-        numbers = DotNumbers.of(dot)
-        contracting = (numbers.lhs_contracting, numbers.rhs_contracting)[matrix]
-        left, right = dot.operands[matrix], dot.operands[vector]
-        zero = hlo.full(0.0, (), dtype_of(left.type))
-        terms = _times(left, right, contracting)
-        (total,) = hlo.reduce([terms], [zero], contracting, lambda a, b: [hlo.add(a, b)])
-        return total
+        return sum_of_products(dot, matrix, dot.operands[vector])
 
     def _matrix_and_vector(self, dot: ir.Operation) -> tuple[int, int] | None:
         """The operands of a product of a matrix, made element by element, with a vector."""
@@ -207,6 +201,17 @@ class KeepProductsSmall(Pass):
             ) > 1 and self._is_product_space(dot.operands[matrix]):  # fmt: skip
                 return matrix, vector
         return None
+
+
+def sum_of_products(dot: ir.Operation, matrix: int, vector: ir.Value) -> ir.Value:
+    """The product of this operand of a dot_general, its matrix, with a vector, as a reduction."""
+    numbers = DotNumbers.of(dot)
+    contracting = (numbers.lhs_contracting, numbers.rhs_contracting)[matrix]
+    left = dot.operands[matrix]
+    zero = hlo.full(0.0, (), dtype_of(left.type))
+    terms = _times(left, vector, contracting)
+    (total,) = hlo.reduce([terms], [zero], contracting, lambda a, b: [hlo.add(a, b)])
+    return total
 
 
 def _fold_of(op: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value] | None:

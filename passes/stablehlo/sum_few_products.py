@@ -1,0 +1,126 @@
+"""Sum the products of a matrix with a few columns as reductions, which compute the matrix on the way.
+
+    %e = exp(%a)                            %e = exp(%a)
+    %r = dot_general(%e, %b)         ->     %r0 = sum over k of %e * spread(%b[:, 0]);  %r1 = ... %b[:, 1]
+      : (f32[m,k], f32[k,2])                %r = concatenate(%r0, %r1)
+
+A product with a vector or a few of them does as much reading as computing: what makes the matrix, element by
+element, is best done in its loop, and all sums in one walk (`stablehlo-fuse`, `linalg-reduce-in-one-walk`). So
+for f32 and f64 where nothing but such products and reductions read what is made; and for matrices in memory whose
+rows are summed, of which each vector of a row serves all columns. Leaves alone small matrices, and batches.
+
+example: test/passes/stablehlo/sum_few_products.mlir
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, size_of
+from lamina.passes.stablehlo.gemm import doers_of
+from lamina.passes.stablehlo.keep_products_small import sum_of_products
+from lamina.passes.stablehlo.rewriting import replace
+
+_REDUCE, _PRODUCT = "stablehlo.reduce", "stablehlo.dot_general"
+
+
+@dataclass(frozen=True)
+class SumFewProducts(Pass):
+    """The pass `stablehlo-sum-few-products`."""
+
+    only_with = frozenset((_PRODUCT,))
+
+    most_columns: int = 8
+    least_made: int = 1 << 14
+    """Elements of a matrix that is made on the way."""
+    least_read: int = 1 << 17
+    """Of one in memory: reading less takes no longer than to begin."""
+
+    def run(self, module: ir.Module) -> None:
+        if doers_of(module.operation) == "library":
+            return
+        sides = [(op, self._matrix_of(op)) for op in find_ops(module, _PRODUCT)]
+        for op, side in sides:
+            if side is not None:
+                with ir.InsertionPoint(op), op.location:
+                    replace(op, [self._sums(op, side)])
+                self.count("products")
+
+    def _matrix_of(self, dot: ir.Operation) -> int | None:
+        """Which operand is the matrix, if the other has few columns and sums are the better."""
+        for side in (0, 1):
+            if not self._has_few_columns(dot, side):
+                continue
+            matrix = dot.operands[side]
+            maker = defining(matrix)
+            if maker is not None and computes_elements(maker) and size_of(matrix.type) >= self.least_made:
+                if all(self._sums_up(use.owner.operation, matrix) for use in matrix.uses):
+                    return side
+            if size_of(matrix.type) >= self.least_read and self._sums_rows_in_memory(dot, side):
+                return side
+        return None
+
+    def _has_few_columns(self, dot: ir.Operation, side: int) -> bool:
+        numbers = DotNumbers.of(dot)
+        matrix, columns = dot.operands[side], dot.operands[1 - side]
+        element = dot.results[0].type.element_type
+        return (
+            not numbers.lhs_batch
+            and len(numbers.lhs_contracting) == 1
+            and isinstance(element, (ir.F32Type, ir.F64Type))
+            and all(of.type.element_type == element and of.type.has_static_shape for of in dot.operands)
+            and len(matrix.type.shape) > 1
+            and len(columns.type.shape) <= 2
+            and _count(dot, side) <= self.most_columns
+            and _count(dot, side) * size_of(columns.type) < size_of(matrix.type)
+        )
+
+    def _sums_up(self, user: ir.Operation, matrix: ir.Value) -> bool:
+        if user.name == _REDUCE:
+            return True
+        if user.name != _PRODUCT:
+            return False
+        return any(
+            user.operands[side] == matrix and user.operands[1 - side] != matrix
+            and self._has_few_columns(user, side)
+            for side in (0, 1)
+        )  # fmt: skip
+
+    @staticmethod
+    def _sums_rows_in_memory(dot: ir.Operation, side: int) -> bool:
+        numbers, matrix = DotNumbers.of(dot), dot.operands[side]
+        (summed,) = (numbers.lhs_contracting, numbers.rhs_contracting)[side]
+        return summed == len(matrix.type.shape) - 1 and _count(dot, side) > 1
+
+    @staticmethod
+    def _sums(dot: ir.Operation, side: int) -> ir.Value:
+        columns = dot.operands[1 - side]
+        if len(columns.type.shape) == 1:
+            return sum_of_products(dot, side, columns)
+        numbers = DotNumbers.of(dot)
+        (summed,) = (numbers.rhs_contracting, numbers.lhs_contracting)[side]
+        length, count = columns.type.shape[summed], _count(dot, side)
+        shape = list(dot.results[0].type.shape)
+        place = len(shape) - 1 if side == 0 else 0
+        if count == 1:
+            return hlo.reshape(sum_of_products(dot, side, hlo.reshape(columns, [length])), shape)
+        parts = []
+        for number in range(count):
+            starts, ends = [0, 0], [length, length]
+            starts[1 - summed], ends[1 - summed] = number, number + 1
+            column = hlo.reshape(hlo.slice(columns, starts, ends, [1, 1]), [length])
+            total = sum_of_products(dot, side, column)
+            parts.append(hlo.reshape(total, [*shape[:place], 1, *shape[place + 1 :]]))
+        return hlo.concatenate(parts, place)
+
+
+def _count(dot: ir.Operation, side: int) -> int:
+    """How many columns the other operand has."""
+    numbers = DotNumbers.of(dot)
+    columns = dot.operands[1 - side]
+    (summed,) = (numbers.rhs_contracting, numbers.lhs_contracting)[side]
+    return size_of(columns.type) // max(1, columns.type.shape[summed])
