@@ -243,6 +243,10 @@ class _Blocks:
         lane_of = {a: sum(a.strides[d] * at for d, at in position.items()) for a in self._all}
         if any(np.ptp(lane) > _FAR * vectors * lanes for lane in lane_of.values()):
             return None
+        most_cost = _MOST_COST * vectors * terms + vectors
+        read = [lane_of[a] for a in (*self._inputs, *self._after) if a is not None]
+        if sum(_least_cost(np.reshape(lane, (vectors, lanes))) for lane in read) > most_cost:
+            return None
         reduced = list(itertools.product(*(range(extents[d]) for d in self._reduced)))
         around = [group[-1] for group in outer] + [batch[-1]]
 
@@ -272,13 +276,20 @@ class _Blocks:
         cost = 0.5 * self._operations * vectors * terms
         for found in (*inputs, *after):
             cost += 0.0 if found is None else _cost(found.windows.values())
-        if cost > _MOST_COST * vectors * terms + vectors:
+        if cost > most_cost:
             return None
         outer_extents = tuple(math.prod(extents[d] for d in group) for group in outer)
         fields = (
             outer_extents, batch_extent, members, vectors, lanes, terms, inputs, after, output, cost,
         )  # fmt: skip
         return cost / (vectors * lanes), fields
+
+
+def _least_cost(rows: np.ndarray) -> float:
+    """What `_cost` of these vectors is not below, without the lists of which each takes one for a load."""
+    lines = np.sort(np.unique(rows, axis=0) // rows.shape[1], axis=1)
+    loads = (np.count_nonzero(np.diff(lines, axis=1), axis=1) + 2) // 2  # one reaches into two lines
+    return _SHUFFLE * float(np.sum(loads - 1))
 
 
 def _cost(windows: Iterable[Window]) -> float:

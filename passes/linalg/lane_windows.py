@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,10 +40,10 @@ def window(offsets: Sequence[int], limits: tuple[int, int]) -> Window:
     if end - begin < lanes:
         return Window((begin,), end - begin, (tuple(offset - begin for offset in offsets),))
     starts = _starts(low, high, lanes, limits)
-    from_load = [max(n for n, s in enumerate(starts) if s <= offset) for offset in offsets]
-    used = [n for n in range(len(starts)) if n in from_load]
+    from_load = [bisect_right(starts, offset) - 1 for offset in offsets]
+    used = sorted(set(from_load))
     picked = [
-        (used.index(n), offset - starts[n]) for n, offset in zip(from_load, offsets, strict=True)
+        (bisect_left(used, n), offset - starts[n]) for n, offset in zip(from_load, offsets, strict=True)
     ]
     return Window(tuple(starts[n] for n in used), lanes, _steps(picked, len(used), lanes))
 
