@@ -193,3 +193,33 @@ def test_ties_share_derivatives_as_the_tree_has_them(name, axis):
         return np.asarray(m.jit(m.grad(lambda x: (run(x) * weight).sum()))(x))
 
     np.testing.assert_allclose(gradient(lamina), gradient(jax), rtol=1e-5, atol=1e-5)
+
+
+def greatest_of_segment(a, b):
+    return jnp.where(b[1], b[0], jnp.maximum(a[0], b[0])), a[1] | b[1]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape, axis", [((1037,), 0), ((5, 640), 1), ((640, 5), 0), ((3, 96, 17), 1)])
+def test_extremes_go_in_blocks_where_no_derivative_is_taken(shape, axis, reverse):
+    x = RNG.integers(-4, 4, shape).astype(np.float32)
+    x.flat[5], x.flat[-7] = np.nan, np.inf
+    flags = RNG.random(shape) < 0.1
+    for fn, elems in ((jnp.maximum, x), (jnp.minimum, x), (greatest_of_segment, (x, flags))):
+        run = lamina.jit(functools.partial(lax.associative_scan, fn, axis=axis, reverse=reverse))
+        assert run.lower(elems).compile().as_text("fused").count("func.func private") <= 40
+        found, expected = run(elems), in_a_loop(fn, elems, axis, reverse)
+        for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_second_derivatives_of_extremes_at_ties():
+    x = RNG.integers(0, 3, 50).astype(np.float32)
+
+    def curvature(m):
+        def run(x):
+            return (m.lax.associative_scan(m.numpy.maximum, x * x) * x).sum()
+
+        return np.asarray(m.jit(m.jacfwd(m.grad(run)))(x))
+
+    np.testing.assert_allclose(curvature(lamina), curvature(jax), rtol=1e-5, atol=1e-5)

@@ -2,7 +2,7 @@
 
 It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays, and one in blocks
 (`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function can't be
-applied to one element at a time, or would be slow there, or whose derivatives the order shows in.
+applied to one element at a time, or would be slow there.
 """
 
 from __future__ import annotations
@@ -31,9 +31,12 @@ _LEAST = 16  # elements worth blocks
 _SLOW_IN_LOOPS = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf".split())
 """Functions that loops of lanes compute with half of a vector register, and all lanes at once with
 whole ones."""
-_SHARED_BY_TIES = frozenset(("max", "min"))
-"""Equal operands share the derivative of these, so who gets how much of it says in which order the
-elements were combined: as in JAX, by the tree."""
+_EXTREMES = frozenset(("max", "min"))
+_CHOOSES = _EXTREMES | frozenset(
+    "select_n eq ne lt le gt ge and or xor not convert_element_type broadcast_in_dim jit".split()
+)
+"""Of functions with extremes only those of these are the same in any order: others may be derivatives, which
+equal operands share by the order that they were combined in, in JAX as in the tree."""
 
 
 def associative_scan(
@@ -122,7 +125,7 @@ def _traced(
     if out_tree != treedef or not alike or closed.effects or axes.used_in(closed.jaxpr):
         return None
     names = {eqn.primitive.name for eqn in all_equations(closed.jaxpr)}
-    if not names.isdisjoint(_SLOW_IN_LOOPS | _SHARED_BY_TIES):
+    if not names.isdisjoint(_SLOW_IN_LOOPS) or not (names.isdisjoint(_EXTREMES) or names <= _CHOOSES):
         return None
     return closed, consts
 

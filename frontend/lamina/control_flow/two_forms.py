@@ -3,7 +3,8 @@
 `plain` is what any tool reads: the decomposition of a StableHLO composite. `in_blocks` is for targets
 with few threads and deep caches; `stablehlo-choose-forms` puts it in place for those. Every rule is the
 rule of the two programs, side by side. What a derivative needs is computed again from the inputs, so
-that both forms need the same; where the two computations stand side by side they are merged.
+that both forms need the same; where the two computations stand side by side they are merged. Where the
+order shows in derivatives, they are those of `plain` alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from lamina.core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
     JaxprEqn,
+    all_equations,
     close_jaxpr,
     dce_jaxpr,
     jaxpr_as_fun,
@@ -81,17 +83,27 @@ def _jvp(
 ) -> Any:
     nonzero = tuple(type(t) is not Zero for t in tangents)
     both, nonzero_out = _jvp_body(plain, nonzero)
-    outs = bind_forms(
-        both,
-        _jvp_body(in_blocks, nonzero)[0],
-        [*primals, *(t for t in tangents if type(t) is not Zero)],
-    )
+    args = [*primals, *(t for t in tangents if type(t) is not Zero)]
+    if _ties_show(plain):
+        outs = jaxpr_as_fun(both)(*args)
+    else:
+        outs = bind_forms(both, _jvp_body(in_blocks, nonzero)[0], args)
     n = len(nonzero_out)
     given = iter(outs[n:])
     return outs[:n], [
         next(given) if nz else Zero(aval.to_tangent_aval())
         for nz, aval in zip(nonzero_out, plain.out_avals, strict=True)
     ]
+
+
+_SHARED_BY_TIES = frozenset(("max", "min"))
+"""Equal operands share the derivative of these, so who gets how much of it says in which order the
+elements were combined: as in JAX, by the plain form."""
+
+
+@cache_on_jaxpr
+def _ties_show(closed: ClosedJaxpr) -> bool:
+    return any(eqn.primitive.name in _SHARED_BY_TIES for eqn in all_equations(closed.jaxpr))
 
 
 _jvp_body = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, True))
