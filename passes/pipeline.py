@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,12 +20,12 @@ from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
 from lamina.passes.find import find_ops
+from lamina.passes.upstream import run_upstream
 
 Stage = Pass | str
 Verify = Literal["each", "end", "never"]
 T = TypeVar("T")
 
-_of_thread = threading.local()  # pass managers by their text
 _unchecked: ContextVar[bool] = ContextVar("lamina_unchecked", default=False)
 
 
@@ -197,7 +196,7 @@ def _run_stage(stage: Stage, names: _OpNames, verify: bool) -> None:
     """Run a pass of ours, or upstream ones in a text."""
     module = names.module
     if isinstance(stage, str):
-        _manager(names.context, stage, verify).run(module.operation)
+        run_upstream(module, stage, verify)
     elif stage.only_with and not names.has_any(stage.only_with):
         return
     else:
@@ -205,24 +204,6 @@ def _run_stage(stage: Stage, names: _OpNames, verify: bool) -> None:
         if verify:
             module.operation.verify()
     names.forget()
-
-
-def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
-    """A pass manager for these upstream passes, one for each thread.
-
-    Kept because it is dear to start: each `canonicalize` collects the patterns of all dialects the
-    first time it runs, which takes longer than running it on a kernel.
-    """
-    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]]
-    kept = _of_thread.__dict__.setdefault("managers", {})
-    found = kept.get((text, verify))
-    if found is None or found[0] != context:
-        manager = PassManager.parse(f"builtin.module({text})")
-        manager.enable_verifier(verify)
-        found = (context, manager)
-        if "stablehlo-refine-arguments" not in text:  # each run of it adds the types once more
-            kept[text, verify] = found
-    return found[1]
 
 
 def _as_pass_error(error: BaseException) -> PassError:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import PassManager, ir
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.structure import Generic, generics_together, places_of, read_generic
+from lamina.passes.upstream import run_upstream
 
 _CHEAP = frozenset(
     f"arith.{name}"
@@ -45,9 +46,7 @@ class RecomputeCheap(Pass):
                     user.operands[number] = op.clone().operation.results[0]
             cloned += len(readers)
         if cloned:
-            PassManager.parse("builtin.module(func.func(linalg-fuse-elementwise-ops))").run(
-                module.operation
-            )
+            run_upstream(module, "func.func(linalg-fuse-elementwise-ops)")
             self.count("recomputed", cloned)
 
     def _readers(self, op: ir.Operation) -> list[tuple[ir.Operation, int]]:

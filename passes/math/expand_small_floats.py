@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.dialects.attributes import NATIVE
-from lamina.dialects.vendors import PassManager, ir
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.math.small_floats import F16, FORMATS, SmallFormat, decode, encode
 from lamina.passes.math.terms import Lane, Term
+from lamina.passes.upstream import run_upstream
 
 _CARRIED = frozenset(("arith.select", "arith.bitcast"))
 
@@ -56,7 +57,7 @@ class ExpandSmallFloats(Pass):
         if found:
             # What a constant gave rise to is folded here: in the llvm dialect nothing folds it, and
             # a float constant that LLVM folds while it is printed is one that we did not spell.
-            PassManager.parse("builtin.module(canonicalize)").run(module.operation)
+            run_upstream(module, "canonicalize")
 
 
 def _expand(op: ir.Operation, native: tuple[str, ...]) -> None:

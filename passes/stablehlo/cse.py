@@ -4,32 +4,32 @@
     %1 = stablehlo.add %b, %a               ->     %1 = stablehlo.multiply %0, %0
     %2 = stablehlo.multiply %0, %1
 
-Sees ops of enclosing regions, ops with equal regions, and commutative operands in either order.
-Leaves impure ops, calls and ops in different branches alone.
+Sees ops of enclosing regions, ops with equal regions, and commutative operands in either order; what
+nobody uses goes, too. Leaves impure ops, calls and ops in different branches alone. That is MLIR's own
+`cse`, in an eighth of the time that reading all ops from Python takes. But it does not know which ops of
+StableHLO are commutative; and what it lets the body of a reduction, or the like, read from outside is put
+into that body again.
 
 example: test/passes/stablehlo/cse.mlir
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import (
-    COMMUTATIVE,
-    CONTROL,
-    TERMINATORS,
-    is_name_of_pure,
-    is_pure,
-)
-from lamina.passes.stablehlo.keys import attributes_key, region_key
+from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.closed_bodies import close_body
+from lamina.passes.stablehlo.facts import COMMUTATIVE
+from lamina.passes.stablehlo.keys import attributes_key
+from lamina.passes.upstream import run_upstream
 
-Alike = dict[Hashable, ir.Operation]
-"""Ops of one name and operands by the rest of what they compute."""
-Known = dict[Hashable, "ir.Operation | Alike"]
-"""By name and operands the one op that there is, or several."""
+_WITH_BODIES = tuple(
+    f"stablehlo.{name}"
+    for name in "all_reduce map reduce reduce_scatter reduce_window scatter select_and_scatter sort".split()
+)
+"""Control flow may read what is around it, these may not."""
 
 
 @dataclass(frozen=True)
@@ -37,71 +37,39 @@ class Cse(Pass):
     """The pass `stablehlo-cse`."""
 
     def run(self, module: ir.Module) -> None:
-        for function in module.body.operations:
-            for region in function.operation.regions:
-                self._region(region, None)
-
-    def _region(self, region: ir.Region, outer: Known | None) -> None:
-        """Replace what `outer`, the ops of enclosing regions, or earlier ops here compute. They are
-        found by name and operands: few others have the same, so that few are looked at closer."""
-        for block in region.blocks:
-            known = {} if outer is None else outer
-            added: list[tuple[Hashable, ir.Operation]] = []
-            for op in [inner.operation for inner in block.operations]:
-                name = op.name
-                if len(op.regions):
-                    for nested in op.regions:
-                        # A reduction's body must not capture; control flow may.
-                        self._region(nested, known if name in CONTROL else None)
-                    is_candidate = is_pure(op)
-                else:
-                    is_candidate = is_name_of_pure(name) or is_pure(op)
-                if not is_candidate or name in TERMINATORS:
-                    continue
-                operands = op.operands
-                if name in COMMUTATIVE:
-                    first, second = operands
-                    in_order = hash(first) <= hash(second)
-                    key: Hashable = (name, first, second) if in_order else (name, second, first)
-                else:
-                    key = (name, *operands) if len(operands) else _rest(op)
-                same = known.setdefault(key, op)
-                if same is not op and len(operands):
-                    same = _equal(op, same, key, known)
-                if same is op:
-                    if outer is not None:
-                        added.append((key, op))
-                    continue
-                for result, first in zip(op.results, same.results):
-                    result.replace_all_uses_with(first)
-                op.erase()
-                self.count("replaced")
-            if outer is not None:
-                _forget(added, outer)
+        run_upstream(module, "cse")
+        while replaced := _replace_commuted(find_ops(module, *COMMUTATIVE)):
+            self.count("commuted", replaced)
+            run_upstream(module, "cse")  # what reads them may be equal now
+        for op in find_ops(module, *_WITH_BODIES):
+            close_body(op)
 
 
-def _forget(added: list[tuple[Hashable, ir.Operation]], known: Known) -> None:
-    """Take the ops of a block that ends out of those that later ones may be replaced by."""
-    for key, op in added:
-        alike = known[key]
-        if isinstance(alike, dict):
-            del alike[_rest(op)]
-        if alike is op or not alike:
-            del known[key]
+def _replace_commuted(ops: list[ir.Operation]) -> int:
+    """Replace ops by ones before them in their block that have the same operands in the other order;
+    how many."""
+    reads = [(operands[0], operands[1]) for operands in [op.operands for op in ops]]
+    pairs = set(reads)
+    known: dict[tuple[str, ir.Value, ir.Value], ir.Operation] = {}
+    replaced = 0
+    for op, (first, second) in zip(ops, reads):
+        if (second, first) not in pairs:  # as most are
+            continue
+        name = op.name
+        same = known.get((name, second, first))
+        if same is None or not _is_same(op, same):
+            known[name, first, second] = op
+            continue
+        op.results[0].replace_all_uses_with(same.results[0])
+        op.erase()
+        replaced += 1
+    return replaced
 
 
-def _equal(
-    op: ir.Operation, alike: ir.Operation | Alike, key: Hashable, known: Known
-) -> ir.Operation:
-    """The one among ops of the same name and operands that computes the same; else the op itself,
-    which is put there."""
-    if not isinstance(alike, dict):
-        alike = known[key] = {_rest(alike): alike}
-    return alike.setdefault(_rest(op), op)
-
-
-def _rest(op: ir.Operation) -> Hashable:
-    """What an op does, beside its operands' being what they are."""
-    types = tuple([result.type for result in op.results])
-    regions = tuple([region_key(nested, {}) for nested in op.regions])
-    return (op.name, types, attributes_key(op), regions)
+def _is_same(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether ops of one name and operands are in one block and agree in the rest, too."""
+    return (
+        op.block == other.block
+        and op.results[0].type == other.results[0].type
+        and attributes_key(op) == attributes_key(other)
+    )

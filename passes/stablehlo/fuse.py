@@ -44,10 +44,10 @@ from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.stablehlo import fuse_ops
+from lamina.passes.stablehlo.closed_bodies import close_body
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     CONTROL,
-    defining,
     is_name_of_pure,
     is_pure,
     made_by,
@@ -108,7 +108,8 @@ class Fuse(Pass):
                 for region in op.regions:
                     self._block(region.blocks[0], kernels, effects, products)
             elif len(op.regions):
-                _sink_captured_constants(op)
+                if close_body(op) is not None:
+                    raise CompileError.at(op, "its body reads a value from outside that isn't a constant")
             elif name == "func.call" and op.attributes["callee"].value not in kernels:
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
@@ -142,28 +143,6 @@ def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
 
 
 _ORDERLESS = frozenset((fuse_ops.BARRIER, "func.call", "func.return", "stablehlo.rng"))
-
-
-def _sink_captured_constants(op: ir.Operation) -> None:
-    """Let the body of a reduction or the like use nothing from outside itself."""
-    for value in list(fuse_ops.captured(op)):
-        constant = defining(value)
-        if constant is None or constant.name != CONSTANT:
-            raise CompileError.at(op, "its body reads a value from outside that isn't a constant")
-        block = op.regions[0].blocks[0]
-        copy = constant.clone(ir.InsertionPoint.at_block_begin(block)).operation.results[0]
-        for use in list(value.uses):
-            if _is_within(use.owner.operation, op):
-                use.owner.operands[use.operand_number] = copy
-
-
-def _is_within(inner: ir.Operation, outer: ir.Operation) -> bool:
-    parent = inner.parent
-    while parent is not None:
-        if parent.operation == outer:
-            return True
-        parent = parent.operation.parent
-    return False
 
 
 def _give_buffers(update: ir.Operation) -> None:

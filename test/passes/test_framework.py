@@ -133,9 +133,9 @@ def test_all_passes_are_dumped_if_asked(module, tmp_path, monkeypatch):
 def test_timing_reports_passes_and_statistics(module, capsys, monkeypatch):
     monkeypatch.setenv("LAMINA_TIMING", "1")
     with instrumentation.compiling("jit_f"):
-        Pipeline.parse("stablehlo-cse,cse").run(module)
+        Pipeline.parse("stablehlo-fuse,cse").run(module)
     shown = capsys.readouterr().err
-    assert "jit_f" in shown and "stablehlo-cse  1 replaced" in shown
+    assert "jit_f" in shown and "stablehlo-fuse  1 kernels" in shown
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 // RUN: %lamina-opt %s --canonicalize --stablehlo-cse --stablehlo-dce --print-ir-after-all -o %t 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: %lamina-opt %s --canonicalize --stablehlo-cse --stablehlo-dce --print-ir-after-change -o %t 2>&1 | FileCheck %s --check-prefix=CHANGE
-// RUN: %lamina-opt %s --stablehlo-cse --cse --timing -o %t 2>&1 | FileCheck %s --check-prefix=TIMING
+// RUN: %lamina-opt %s --stablehlo-fuse --cse --timing -o %t 2>&1 | FileCheck %s --check-prefix=TIMING
 // RUN: %lamina-opt %s --mlir-print-debuginfo | FileCheck %s --check-prefix=DEBUG
 // RUN: %lamina-opt --list-passes | FileCheck %s --check-prefix=LIST
 
@@ -13,7 +13,7 @@
 // CHANGE-NOT: After stablehlo-dce
 
 // TIMING: ms in 2 passes
-// TIMING-NEXT: ms {{.*}}% stablehlo-cse 1 replaced
+// TIMING-NEXT: ms {{.*}}% stablehlo-fuse 1 kernels
 // TIMING-NEXT: ms {{.*}}% cse
 
 // DEBUG: "model.py":7:3

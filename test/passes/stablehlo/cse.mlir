@@ -69,3 +69,46 @@ func.func @closed_bodies(%a: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
   }
   return %0, %two : tensor<f32>, tensor<f32>
 }
+
+// What is made of constants alone is computed inside again, too, and once.
+// CHECK-LABEL: func.func @closed_computations
+func.func @closed_computations(%a: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
+  %two = stablehlo.constant dense<2.0> : tensor<f32>
+  %root = stablehlo.sqrt %two : tensor<f32>
+  // CHECK: reducer(%[[X:.*]]: tensor<f32>, %[[Y:.*]]: tensor<f32>)
+  // CHECK-NEXT: %[[TWO:.*]] = stablehlo.constant dense<2.000000e+00>
+  // CHECK-NEXT: %[[ROOT:.*]] = stablehlo.sqrt %[[TWO]]
+  // CHECK-NEXT: %[[S:.*]] = stablehlo.multiply %[[X]], %[[ROOT]]
+  // CHECK-NEXT: %[[T:.*]] = stablehlo.add %[[S]], %[[ROOT]]
+  // CHECK-NEXT: stablehlo.return %[[T]]
+  %0 = stablehlo.reduce(%a init: %two) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%x: tensor<f32>, %y: tensor<f32>) {
+    %c = stablehlo.constant dense<2.0> : tensor<f32>
+    %r = stablehlo.sqrt %c : tensor<f32>
+    %q = stablehlo.sqrt %c : tensor<f32>
+    %s = stablehlo.multiply %x, %r : tensor<f32>
+    %t = stablehlo.add %s, %q : tensor<f32>
+    stablehlo.return %t : tensor<f32>
+  }
+  return %0, %root : tensor<f32>, tensor<f32>
+}
+
+// Loops may read what is around them.
+// CHECK-LABEL: func.func @loops
+func.func @loops(%n: tensor<i32>) -> (tensor<i32>, tensor<i32>) {
+  // CHECK: %[[ONE:.*]] = stablehlo.constant dense<1>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  // CHECK: do
+  // CHECK-NEXT: stablehlo.subtract %{{.*}}, %[[ONE]]
+  %0 = stablehlo.while(%i = %n) : tensor<i32>
+   cond {
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %c = stablehlo.compare GT, %i, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %c = stablehlo.constant dense<1> : tensor<i32>
+    %s = stablehlo.subtract %i, %c : tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }
+  return %0, %one : tensor<i32>, tensor<i32>
+}

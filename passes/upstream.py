@@ -1,0 +1,33 @@
+"""MLIR's own passes on a module, with pass managers that are kept."""
+
+from __future__ import annotations
+
+import threading
+
+from lamina.dialects.vendors import PassManager, ir
+
+_of_thread = threading.local()  # pass managers by their text
+
+
+def run_upstream(module: ir.Module, text: str, verify: bool = False) -> None:
+    """Run the passes of a pipeline in MLIR's notation. No handle on an op of the module is valid
+    afterwards."""
+    _manager(module.context, text, verify).run(module.operation)
+
+
+def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
+    """A pass manager for these passes, one for each thread.
+
+    Kept because it is dear to start: each `canonicalize` collects the patterns of all dialects the
+    first time it runs, which takes longer than running it on a kernel.
+    """
+    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]]
+    kept = _of_thread.__dict__.setdefault("managers", {})
+    found = kept.get((text, verify))
+    if found is None or found[0] != context:
+        manager = PassManager.parse(f"builtin.module({text})", context)
+        manager.enable_verifier(verify)
+        found = (context, manager)
+        if "stablehlo-refine-arguments" not in text:  # each run of it adds the types once more
+            kept[text, verify] = found
+    return found[1]
