@@ -17,7 +17,7 @@ example: test/passes/linalg/fill_lanes.mlir
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
@@ -53,11 +53,11 @@ class FillLanes(Pass):
         left = [
             read_generic(op) for op in generics_on_buffers(module) if op.parent.name == "func.func"
         ]
-        everything = left.copy()
+        roots = {generic.op: _roots(generic) for generic in left} if len(left) > 1 else {}
         left.sort(key=lambda generic: any(generic.reductions))  # last: they take their fills
         while left:
             generic = left.pop()
-            if not any(generic.reductions) and _shares_temporary(generic, everything):
+            if not any(generic.reductions) and _shares_temporary(generic, roots):
                 continue
             space = read_space(generic, self.vector_bits)
             if space is None:
@@ -67,7 +67,7 @@ class FillLanes(Pass):
             done, between = space.ops, generic.outputs[0]
             gone = {*done, *space.widened.values()}
             left = [other for other in left if other.op not in gone]
-            everything = [other for other in everything if other.op not in gone]
+            roots = {other: of_one for other, of_one in roots.items() if other not in gone}
             for op in done:
                 op.erase()
             if space.epilogue is not None:
@@ -76,10 +76,10 @@ class FillLanes(Pass):
             self.count("filled")
 
 
-def _shares_temporary(generic: Generic, everything: Sequence[Generic]) -> bool:
+def _shares_temporary(generic: Generic, roots: Mapping[ir.Operation, set[ir.Value]]) -> bool:
     """Whether another op reads or writes a buffer of a kernel's own that this one does."""
-    own = {root for root in _roots(generic) if not isinstance(root.owner, ir.Block)}
-    return any(own & _roots(other) for other in everything if other.op != generic.op)
+    own = {root for root in roots.get(generic.op, ()) if not isinstance(root.owner, ir.Block)}
+    return bool(own) and any(own & of_one for op, of_one in roots.items() if op != generic.op)
 
 
 def _roots(generic: Generic) -> set[ir.Value]:

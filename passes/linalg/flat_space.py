@@ -114,9 +114,13 @@ def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
         before = widened_before(generic, factor, last)
         if before is not None and before.widening is not None:
             read[number], widened[number] = before.factor, before.widening
-    inputs = [dense_access(f.buffer, _strides(generic.rank, f.buffer, f.map), f.map) for f in read]
+    strides = [_strides(generic.rank, factor.buffer, factor.map) for factor in read]
     value, map_ = generic.outputs[0], generic.output_maps[0]
-    output = dense_access(value, _strides(generic.rank, value, map_), map_)
+    out = _strides(generic.rank, value, map_)
+    if epilogue is None and _has_long_rows(generic, strides, out):
+        return None  # as most have
+    inputs = [dense_access(f.buffer, steps, f.map) for f, steps in zip(read, strides, strict=True)]
+    output = dense_access(value, out, map_)
     after: list[DenseAccess | None] = []
     if epilogue is not None:
         *after, output = _accesses_after(generic, epilogue)
@@ -139,6 +143,22 @@ def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
 
 def _strides(rank: int, value: ir.Value, map_: ir.AffineMap) -> list[int]:
     return [stride_along(value, map_, d) for d in range(rank)] if is_buffer(value) else []
+
+
+def _has_long_rows(
+    generic: Generic, inputs: Sequence[Sequence[int]], output: Sequence[int]
+) -> bool:
+    """Whether rows of a result surely are vectors as they are: those of the operands have these
+    strides, scalars none."""
+    parallel = [
+        d for d, extent in enumerate(generic.extents) if extent != 1 and not generic.reductions[d]
+    ]
+    if not parallel:
+        return False
+    row = min(parallel, key=lambda d: output[d])
+    return generic.extents[row] >= _LONG_ROWS and all(
+        steps[row] in (0, 1) for steps in (*inputs, output) if steps
+    )
 
 
 def _accesses_after(generic: Generic, epilogue: Epilogue) -> list[DenseAccess | None]:

@@ -29,6 +29,8 @@ _EXTRACT = "tensor.extract"
 class InlineExtracted(Pass):
     """See the module's docstring."""
 
+    only_with = frozenset((_EXTRACT,))
+
     max_ops: int = 24
 
     def run(self, module: ir.Module) -> None:

@@ -45,11 +45,12 @@ COMMUTATIVE = _names("add multiply maximum minimum and or xor")
 TERMINATORS = frozenset(("stablehlo.return", "func.return"))
 CONTROL = _names("while if case")
 
-_IMPURE = _names(
+IMPURE = _names(
     "rng infeed outfeed send recv create_token after_all custom_call optimization_barrier "
     "all_gather all_reduce all_to_all collective_broadcast collective_permute cross-replica-sum "
     "reduce_scatter partition_id replica_id composite async_start async_done"
 )
+"""Ops that are not pure, or need not be."""
 
 
 def computes_elements(op: ir.Operation) -> bool:
@@ -75,7 +76,7 @@ def is_pure(op: ir.Operation) -> bool:
 @functools.cache
 def is_name_of_pure(name: str) -> bool:
     """Whether all ops of this name are pure that have no regions."""
-    return name not in _IMPURE and name.startswith(("stablehlo.", "chlo."))
+    return name not in IMPURE and name.startswith(("stablehlo.", "chlo."))
 
 
 _DROPPABLE = _names(

@@ -43,12 +43,13 @@ from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
+from lamina.passes.find import find_ops
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.closed_bodies import close_body
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     CONTROL,
-    is_name_of_pure,
+    IMPURE,
     is_pure,
     made_by,
 )
@@ -94,9 +95,7 @@ class Fuse(Pass):
             if op.name == "func.func" and len(op.regions[0].blocks):
                 if KIND in op.attributes:
                     continue  # a kernel already
-                effects: set[ir.Operation] = set()
-                _find_effects(op, effects)
-                self._block(op.regions[0].blocks[0], kernels, effects, products)
+                self._block(op.regions[0].blocks[0], kernels, _find_effects(op), products)
         self.count("kernels", len(kernels))
 
     def _block(
@@ -123,26 +122,19 @@ class Fuse(Pass):
         Outliner(block, grouping, kernels, self.solved_in_place).run()
 
 
-def _find_effects(op: ir.Operation, found: set[ir.Operation]) -> bool:
-    """Collect the ops in an op's regions that must stay in their order; whether there are any."""
-    any_found = False
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                inner = inner.operation
-                name = inner.name
-                if name in CONTROL:
-                    effect = _find_effects(inner, found)
-                else:
-                    is_plain = is_name_of_pure(name) and not len(inner.regions)
-                    effect = not is_plain and name not in _ORDERLESS and not is_pure(inner)
-                if effect:
-                    found.add(inner)
-                    any_found = True
-    return any_found
+def _find_effects(function: ir.Operation) -> set[ir.Operation]:
+    """The ops in a function that must stay in their order, and those around them."""
+    found: set[ir.Operation] = set()
+    for op in find_ops(function, *_MAY_HAVE_EFFECTS):
+        if is_pure(op):
+            continue
+        while op != function and op not in found:
+            found.add(op)
+            op = op.parent.operation
+    return found
 
 
-_ORDERLESS = frozenset((fuse_ops.BARRIER, "func.call", "func.return", "stablehlo.rng"))
+_MAY_HAVE_EFFECTS = IMPURE - {fuse_ops.BARRIER, "stablehlo.rng"}
 
 
 def _give_buffers(update: ir.Operation) -> None:
