@@ -11,6 +11,8 @@ keep their places.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lamina.passes.planning.program import (
     Block,
     Call,
@@ -42,16 +44,17 @@ def _advance(block: Block, sizes: dict[int, int]) -> None:
     for op in block.ops:
         for inner in blocks_of(op):
             _advance(inner, sizes)
+    lives = _Lives(block, sizes)
     for _ in range(_ROUNDS):
-        order = _advanced(block, sizes)
+        order = _advanced(block, lives)
         if order == list(range(len(order))):
             return
         block.ops[:] = [block.ops[position] for position in order]
 
 
-def _advanced(block: Block, sizes: dict[int, int]) -> list[int]:
+def _advanced(block: Block, lives: _Lives) -> list[int]:
     """The positions of a block's ops in a better order."""
-    lives = _Lives(block, sizes)
+    lives.end_with(block.ops)
     made_at: dict[int, _Place] = {}
     read_at: dict[int, _Place] = {}
     behind: dict[_Place, int] = {}
@@ -80,15 +83,19 @@ class _Lives:
         self._read: dict[int, set[int]] = {}
         self._last_reader: dict[int, int] = {}
         views = Views(block)
-        for position, op in enumerate(block.ops):
+        for op in block.ops:
             if isinstance(op, View):
                 continue
             self._read[id(op)] = views.roots(values_read(op))
-            self._last_reader.update(dict.fromkeys(self._read[id(op)], position))
             if not isinstance(op, Constant):
                 self._sizes.update((value, sizes[value]) for value in op.results)
         for value in block.yields:
             self._sizes.pop(views.root(value), None)
+
+    def end_with(self, ops: Sequence[Op]) -> None:
+        """Take the ops to be in this order."""
+        for position, op in enumerate(ops):
+            self._last_reader.update(dict.fromkeys(self.read_by(op), position))
 
     def read_by(self, op: Op) -> set[int]:
         """What an op reads; views read nothing."""
