@@ -101,16 +101,19 @@ def _extract_operand(generic: ir.Operation, tensor: ir.Value) -> list[ir.Operati
 
 
 def _drop_unread(generic: Generic) -> None:
-    """Leave out operands that nothing in the body reads."""
+    """Leave out operands that nothing in the body reads, except where a loop's length is theirs alone."""
     kept = [
         not inputs or len(list(argument.uses)) > 0
         for inputs, argument in zip(
             [True] * len(generic.inputs) + [False] * len(generic.outputs), generic.body.arguments, strict=True
         )
     ]
+    maps = [*generic.input_maps, *generic.output_maps]
+    for dim in range(generic.rank):  # each loop has its length from an operand
+        if not any(keep and _names(map_, dim) for keep, map_ in zip(kept, maps, strict=True)):
+            kept[next(i for i, map_ in enumerate(maps) if _names(map_, dim))] = True
     if all(kept):
         return
-    maps = [*generic.input_maps, *generic.output_maps]
     with ir.InsertionPoint(generic.op), generic.op.location:
         op = make_generic(
             [tensor for tensor, keep in zip(generic.inputs, kept, strict=False) if keep],
@@ -126,6 +129,10 @@ def _drop_unread(generic: Generic) -> None:
     for old, new in zip(generic.op.results, op.results, strict=True):
         old.replace_all_uses_with(new)
     generic.op.erase()
+
+
+def _names(map_: ir.AffineMap, dim: int) -> bool:
+    return ir.AffineExpr.get_dim(dim) in map_.results
 
 
 def _inline(op: ir.Operation, producer: Generic) -> list[ir.Operation]:

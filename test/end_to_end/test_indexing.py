@@ -319,13 +319,26 @@ def test_boolean_masks():
     check(lambda m: m.np.asarray(X).at[X > 5].add(np.arange(6, dtype=np.float32)))
 
 
+def test_lists_in_a_tuple_are_arrays():
+    check(lambda m: [m.np.asarray(X)[[0, 1], :], m.np.asarray(X)[:, [0, -1]], m.np.asarray(X)[[], 1],
+                     m.np.asarray(X)[0, (0, 1)], m.np.asarray(X)[..., [True, False, True, False]],
+                     m.np.asarray(X).at[[0, 2], :].set(1), m.np.asarray(X).at[:, [0, 0]].apply(m.np.cos),
+                     m.np.asarray(X).at[:, [7, -1]].get(mode="clip")])  # fmt: skip
+    check(lambda m: m.jit(lambda x, i: x[[i, i + 1], 1])(X, 1))
+
+
+def test_a_reduction_of_what_is_found_at_found_places():
+    """Its only operand was extracted from and dropped, and the loop had no length."""
+    x = np.arange(64, dtype=np.uint32) % 7
+    check(lambda m: m.jit(lambda a: m.np.sum(m.np.extract(a > 2, a, size=4), dtype="int8"))(x))
+
+
 # ---- errors --------------------------------------------------------------------------------------
 def test_index_errors():
     x = jnp.asarray(V)
     traced_mask = lamina.errors.NonConcreteBooleanIndexError
     cases = [
         (lambda: x[[0, 1]], TypeError, "Using a non-tuple sequence for multidimensional indexing"),
-        (lambda: jnp.asarray(X)[[0], 1], TypeError, "non-tuple sequence"),
         (lambda: x[1.5], TypeError, "must have integer or boolean type, got indexer with type float64"),
         (lambda: x[jnp.ones(1)], TypeError, "got indexer with type float32"),
         (lambda: x["a"], TypeError, "does not support string indexing"),

@@ -27,6 +27,21 @@ def test_axes(keepdims):
     }, X, jit=True, **CLOSE)  # fmt: skip
 
 
+def test_results_are_weak_where_jax_has_them_weak():
+    """So that what is computed with them next has JAX's dtype."""
+    names = "sum prod max min ptp mean std nansum nanmax cumsum cumprod log2 log10 sinc trace"
+
+    def program(m, x):
+        x = m.np.asarray(x) * 1.0  # weak where it was of integers
+        results = [getattr(m.np, n)(x) for n in names.split()]
+        results += [m.module.nn.softmax(x), m.module.nn.logsumexp(x), m.np.logaddexp2(x, x)]
+        results += [x.at[0].set(1), x.at[m.np.array([0])].add(1), x.at[:1].max(0)]
+        return results, [r * m.np.ones((), m.np.bfloat16) for r in results]
+
+    for x in (np.arange(12).reshape(3, 4), X[0]):
+        check(lambda m, x=x: program(m, x), rtol=1e-2)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "float16", "float32",
                                    ml_dtypes.bfloat16, "complex64"])  # fmt: skip
 def test_dtypes(dtype):
@@ -230,6 +245,8 @@ def test_histograms():
     check(lambda m: m.np.cov(X[:, :, 0]), rtol=1e-4)
     check(lambda m: m.np.cov(X[:, :, 0], ddof=0, aweights=np.arange(4) + 1.0), rtol=1e-4)
     check(lambda m: m.np.corrcoef(X[:, :, 0]), rtol=1e-4)
+    for none in (np.zeros((3, 0)), np.zeros((1, 0)), np.zeros((2, 0), np.complex64)):
+        check(lambda m, none=none: m.np.cov(none))
     for mode in ("full", "same", "valid"):
         for a, b in ((x[:7], x[7:10]), (x[:3], x[:6]), (x[:4], x[:2])):
             np.testing.assert_allclose(

@@ -84,6 +84,8 @@ def test_sets():
             "intersect indices": m.np.intersect1d(a, b, return_indices=True),
             "setdiff": m.np.setdiff1d(a, b),
             "setxor": m.np.setxor1d(a, b),
+            "setdiff of nothing": m.np.setdiff1d(a[:0], b, size=3, fill_value=7),
+            "intersect of nothing": m.np.intersect1d(a[:0], b, size=2),
         }
     )
     with pytest.raises(

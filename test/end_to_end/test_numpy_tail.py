@@ -34,6 +34,9 @@ def test_parts_of_floats():
         "half": (m.np.frexp(x.astype(np.float16)), m.np.ldexp(x.astype(np.float16), 3)),
     }, x, e, jit=True, rtol=0, atol=0)  # fmt: skip
     check(lambda m: m.grad(lambda v: m.np.modf(v)[0])(2.5))
+    factors = lamina.grad(lambda v: jnp.ldexp(v, np.array([3, 0, 20, -1])).sum())(x[:4])
+    np.testing.assert_array_equal(factors, [8, 1, 2**20, 0.5])
+    check(lambda m: m.jvp(lambda v: m.np.ldexp(v, 2), (x[2:4],), (x[2:4] + 1,)))
     finite = x[np.abs(x) < 1e4].astype(np.float16)
     np.testing.assert_array_equal(np.abs(jnp.spacing(finite)), np.abs(np.spacing(finite)))
     for call in (lambda: jnp.frexp(1j), lambda: jnp.modf(1j)):

@@ -141,6 +141,12 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
     return out if device is None else _to_device(out, device)
 
 
+_NOT_DIVISIBLE = (
+    "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last "
+    "axis of the array."
+)
+
+
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits as another dtype; the last axis grows or shrinks with the width."""
     if type is not None:
@@ -152,6 +158,14 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         return self
     if self.dtype == np.bool_:
         self = lax.convert_element_type(self, np.uint8)
+    if self.dtype.kind == "c" and self.shape:
+        parts = lax.concatenate([lax.expand_dims(p, (self.ndim,)) for p in (self.real, self.imag)], self.ndim)
+        return _view(lax.reshape(parts, (*self.shape[:-1], 2 * self.shape[-1])), to)
+    if to.kind == "c" and self.shape:
+        parts = _view(self, dtypes.real_dtype(to))
+        if parts.shape[-1] % 2:
+            raise ValueError(_NOT_DIVISIBLE)
+        return lax.complex(parts[..., ::2], parts[..., 1::2])
     wide, narrow = to.itemsize, self.dtype.itemsize
     target = np.dtype(np.uint8) if to == np.bool_ else to
     if wide == narrow:
@@ -159,8 +173,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     elif wide > narrow:
         ratio = wide // narrow
         if not self.shape or self.shape[-1] % ratio:
-            raise ValueError("When changing to a larger dtype, its size must be a divisor of the "
-                             "total size in bytes of the last axis of the array.")  # fmt: skip
+            raise ValueError(_NOT_DIVISIBLE)
         grouped = lax.reshape(self, (*self.shape[:-1], self.shape[-1] // ratio, ratio))
         out = lax.bitcast_convert_type(grouped, target)
     else:

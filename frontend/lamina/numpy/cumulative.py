@@ -8,7 +8,6 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.core.trace import get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -69,8 +68,6 @@ def _cumulative(
     if to == np.bool_:
         counted = op(convert(convert(x, to), dtypes.canonicalize(np.int64)), at)
         return counted if dtype is None else lax.convert_element_type(counted, to)
-    if to == x.dtype and get_aval(x).weak_type and dtype is None:
-        return op(x, at)
     return op(convert(x, to), at)
 
 

@@ -17,6 +17,7 @@ from lamina.numpy.promotion import (
     literal,
     pick,
     promote_args_inexact,
+    promote_strong,
 )  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """Logarithm to base 2."""
-    (x,) = promote_args_inexact("log2", x)
+    (x,) = promote_strong("log2", x)
     return _log2(x)
 
 
@@ -58,7 +59,7 @@ def _log2(x: Any) -> Array:
 
 def log10(x: ArrayLike, /) -> Array:
     """Logarithm to base 10."""
-    (x,) = promote_args_inexact("log10", x)
+    (x,) = promote_strong("log10", x)
     return _log10(x)
 
 
@@ -187,7 +188,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     """log2(2**x + 2**y) without overflow on the way."""
-    x, y = promote_args_inexact("logaddexp2", x, y)
+    x, y = promote_strong("logaddexp2", x, y)
     ln2 = literal(x, np.log(2))
     return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
@@ -226,7 +227,7 @@ _logaddexp = compiled(_logaddexp_core)
 
 def sinc(x: ArrayLike, /) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
-    (x,) = promote_args_inexact("sinc", x)
+    (x,) = promote_strong("sinc", x)
     return _sinc(x)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.control_flow import custom_jvp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
@@ -83,14 +84,19 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             x2 = lax.clamp(literal(x2, max(low, int(info.min)) if low < 0 else 0), x2,
                            literal(x2, high))  # fmt: skip
         x2 = convert(x2, np.dtype(np.int32))
-    return _ldexp(*promote_shapes("ldexp", x1, x2))
+    x1, x2 = promote_shapes("ldexp", x1, x2)
+    shape = broadcast_shapes(shape_of(x1), shape_of(x2))
+    return _ldexp(broadcast_to_shape(x1, shape), broadcast_to_shape(x2, shape))
 
 
 @compiled
 def _ldexp(x: Any, e: Any) -> Array:
+    return _scaled(x, e)
+
+
+@custom_jvp
+def _scaled(x: Any, e: Any) -> Array:
     integers, mantissa, bias = _bits_of(x)
-    shape = broadcast_shapes(shape_of(x), shape_of(e))
-    x, e = broadcast_to_shape(x, shape), broadcast_to_shape(e, shape)
     m, own = _frexp(x)
     # own + e neither wraps nor leaves the range in which three factors reach every result.
     wide = 3 * bias
@@ -103,6 +109,13 @@ def _ldexp(x: Any, e: Any) -> Array:
     out = lax.mul(lax.mul(m, _power_of_two(first, x, integers, mantissa, bias)),
                   _power_of_two(rest, x, integers, mantissa, bias))  # fmt: skip
     return pick(zero_or_special, x, out)
+
+
+@_scaled.defjvp
+def _scaled_jvp(primals: Any, tangents: Any) -> Any:
+    x, e = primals
+    one = lax.full_like(x, 1)  # what is beyond its range is beyond the derivative's, too
+    return _scaled(x, e), lax.mul(tangents[0], _scaled(one, e))
 
 
 def _power_of_two(e: Any, like: Any, integers: np.dtype, mantissa: int, bias: int) -> Array:

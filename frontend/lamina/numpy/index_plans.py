@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ import numpy as np
 from lamina import errors
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.core.tree import leaves
 from lamina.lax.checks import position_dtype
+from lamina.numpy.creation import asarray
 
 
 class Entry(NamedTuple):
@@ -66,6 +69,24 @@ class OutOfBounds(Exception):
     """A static index lies outside its axis, and the mode has a meaning for that."""
 
 
+def with_arrays(index: Any) -> Any:
+    """An index expression with the lists in it as arrays. Raises TypeError for one that is a list."""
+    if isinstance(index, list):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            "`arr[array(seq)]` instead of `arr[seq]`."
+        )
+    if not isinstance(index, tuple) or not any(isinstance(i, (list, tuple)) for i in index):
+        return index
+    return tuple(_array_of(i) if isinstance(i, (list, tuple)) else i for i in index)
+
+
+def _array_of(items: Sequence[Any]) -> Any:
+    traced = any(isinstance(leaf, Tracer) for leaf in leaves(items))
+    values = asarray(items) if traced else np.asarray(items)
+    return values.astype(np.int32) if not values.size and not traced else values
+
+
 def make_plan(
     index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool
 ) -> tuple[Plan, list[Any]]:
@@ -77,11 +98,6 @@ def make_plan(
     Raises IndexError or TypeError for index expressions that lamina has not.
     """
     items = list(index) if isinstance(index, tuple) else [index]
-    if isinstance(index, list) or any(isinstance(i, (list, tuple)) for i in items):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-            "`arr[array(seq)]` instead of `arr[seq]`."
-        )
     items, expanded = _expand_masks(items, shape)
     shape = _with_ones(shape, expanded)
     front = _separated(items)

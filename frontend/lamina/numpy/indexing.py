@@ -27,6 +27,7 @@ from lamina.numpy.index_plans import (
     Plan,
     axes_taken,
     make_plan,
+    with_arrays,
 )  # fmt: skip
 from lamina.numpy.promotion import (
     Array,
@@ -49,6 +50,7 @@ def getitem(x: Array, index: Any, *, mode: Any = None, fill_value: Any = None,
     """x[index]. mode says what indices out of bounds give: "clip", "fill" (fill_value), "wrap" or
     "promise_in_bounds"; by default they are clamped."""
     clamp = mode in _CLAMPING
+    index = with_arrays(index)
     check_mode(mode)
     movable = is_evaluating() and not isinstance(x, Tracer)
     index = wrapped(index, x.shape) if mode == "wrap" else index

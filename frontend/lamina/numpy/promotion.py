@@ -197,6 +197,11 @@ def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
     return promote_shapes(name, *_promoted(name, promote_inexact, args))
 
 
+def promote_strong(name: str, *args: ArrayLike) -> list[ArrayLike]:
+    """promote_args_inexact for functions whose results are not weak, whatever they are of."""
+    return [convert(x, get_aval(x).dtype) for x in promote_args_inexact(name, *args)]
+
+
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
     check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_numeric, args))

@@ -14,7 +14,6 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
@@ -77,8 +76,7 @@ def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike
     to = sum_dtype(name, x, dtype, promote_integers)
     # 16-bit floats accumulate in float32 and are rounded once.
     work = np.dtype(np.float32) if dtypes.is_float(to) and to.itemsize < 4 else to
-    weak = get_aval(x).weak_type
-    x = convert(x, work, weak and dtype is None and work == x.dtype)
+    x = convert(x, work)  # no longer weak, as all that is reduced
     combine = lax.add if neutral == 0 else lax.mul
     if to == np.bool_:
         op = lax.reduce_or if neutral == 0 else lax.reduce_and
@@ -139,6 +137,7 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
             and (np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0)
         ):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    x = convert(x, x.dtype)
     neutral = dtypes.least(x.dtype) if name == "max" else dtypes.greatest(x.dtype)
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:

@@ -270,8 +270,11 @@ def setxor1d(
 def _chosen(values: Array, mask: Array, size: int | None, fill_value: Any) -> Array:
     n = values.shape[0]
     at = nonzero(mask, size=size, fill_value=n)[0]
-    out = take(values, at, mode="clip") if n else values
-    if size is None or not n:
+    if not n:
+        fill = 0 if fill_value is None else convert(asarray(fill_value), values.dtype)
+        return lax.full((size or 0,), fill, values.dtype)
+    out = take(values, at, mode="clip")
+    if size is None:
         return out
     fill = (
         take(out, 0, mode="clip") if fill_value is None else convert(asarray(fill_value), out.dtype)

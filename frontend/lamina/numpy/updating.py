@@ -20,7 +20,15 @@ from lamina.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
 from lamina.lax.scatter import apply_times
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import ones_like
-from lamina.numpy.index_plans import ARGUMENTS, INDEXED, Entry, OutOfBounds, Plan, make_plan
+from lamina.numpy.index_plans import (
+    ARGUMENTS,
+    INDEXED,
+    Entry,
+    OutOfBounds,
+    Plan,
+    make_plan,
+    with_arrays,
+)
 from lamina.numpy.indexing import (
     as_arrays,
     check_mode,
@@ -175,7 +183,8 @@ class IndexUpdateRef:
         return apply_times(func, self.array, times)
 
     def _items(self) -> tuple[Any, ...]:
-        return self.index if isinstance(self.index, tuple) else (self.index,)
+        index = with_arrays(self.index)
+        return index if isinstance(index, tuple) else (index,)
 
 
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
@@ -183,6 +192,7 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
     check_arraylike(f"at[].{op}", values)
     check_mode(mode)
     values = _as_updates(x, values)
+    index = with_arrays(index)
     dropping = (
         GatherScatterMode.from_any(None if mode == "wrap" else mode)
         is GatherScatterMode.FILL_OR_DROP
@@ -219,7 +229,7 @@ def _as_updates(x: Array, values: ArrayLike) -> Any:
 def _scatter(x: Any, y: Any, arrays: list[Any], *, op: str, plan: Plan, mode: GatherScatterMode,
              sorted_: bool, unique: bool) -> Array:  # fmt: skip
     """x with y combined into the elements that a plan names."""
-    shape = x.shape
+    shape, weak = x.shape, get_aval(x).weak_type
     if plan.expanded:
         x = lax.expand_dims(x, plan.expanded)
     axes = [e for e in plan.entries if e.kind != "new"]
@@ -229,7 +239,8 @@ def _scatter(x: Any, y: Any, arrays: list[Any], *, op: str, plan: Plan, mode: Ga
     )
     write = _write_slice if contiguous else _write_scattered
     out = write(x, y, arrays, axes, op, plan, mode, sorted_, unique)
-    return lax.reshape(out, shape) if plan.expanded else out
+    out = lax.reshape(out, shape) if plan.expanded else out
+    return convert_weakly(out, out.dtype, True) if weak else out
 
 
 def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,

@@ -86,3 +86,27 @@ func.func @or_nothing(%x: tensor<9xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }
+
+// The operand that nothing reads any more gives the loop its length.
+// CHECK-LABEL: func.func @length
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<4xi32>)
+func.func @length(%x: tensor<9xi32>, %i: tensor<4xi32>) -> tensor<i32> {
+  %0 = tensor.empty() : tensor<4xi32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%0 : tensor<4xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %5 = arith.addi %a, %a : i32
+    linalg.yield %5 : i32
+  } -> tensor<4xi32>
+  %2 = arith.constant dense<0> : tensor<i32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%1 : tensor<4xi32>) outs(%2 : tensor<i32>) {
+  ^bb0(%a: i32, %sum: i32):
+    %5 = linalg.index 0 : index
+    %6 = tensor.extract %1[%5] : tensor<4xi32>
+    %7 = arith.index_cast %6 : i32 to index
+    %8 = tensor.extract %x[%7] : tensor<9xi32>
+    %9 = arith.addi %8, %a : i32
+    %10 = arith.addi %sum, %9 : i32
+    linalg.yield %10 : i32
+  } -> tensor<i32>
+  return %3 : tensor<i32>
+}
