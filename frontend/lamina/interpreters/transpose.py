@@ -24,87 +24,101 @@ def backward_pass(
     if all(type(ct) is Zero for ct in cotangents):
         return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
     with at_places() as at:
-        return _backward_pass(jaxpr, consts, args, cotangents, at)
+        known, linear, backwards = _run_known(jaxpr, consts, args, at)
+        sums = _Sums(linear)
+        sums.add(jaxpr.outvars, cotangents)
+        for eqn in reversed(backwards):
+            _transpose(eqn, known, sums, at)
+    return [
+        sums.of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
+        for v, x in zip(jaxpr.invars, args, strict=True)
+    ]
 
 
-def _backward_pass(
-    jaxpr: Jaxpr,
-    consts: Sequence[Any],
-    args: Sequence[Any],
-    cotangents: Sequence[Any],
-    at: Callable[[SourceInfo], None],
-) -> list[Any]:
-    linear: set[Var] = {
-        v for v, x in zip(jaxpr.invars, args, strict=True) if is_undefined_primal(x)
-    }
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    env.update(
-        (v, x) for v, x in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(x)
-    )
-
-    def read(v: Any) -> Any:
-        return v.val if type(v) is Literal else env[v]
-
+def _run_known(
+    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], at: Callable[[SourceInfo], None]
+) -> tuple[dict[Var, Any], set[Var], list[JaxprEqn]]:
+    """The values that no linear input reaches, the variables that one does, and the equations
+    that make those.
+    """
+    linear: set[Var] = set()
+    known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    for v, x in zip(jaxpr.invars, args, strict=True):
+        if is_undefined_primal(x):
+            linear.add(v)
+        else:
+            known[v] = x
     backwards: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        for v in eqn.invars:
-            if type(v) is not Literal and v in linear:
+        invars: list[Any] = eqn.invars
+        for x in invars:
+            if type(x) is not Literal and x in linear:
                 linear.update(eqn.outvars)
                 backwards.append(eqn)
                 break
         else:
             at(eqn.source_info)
-            out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-            env.update(
+            operands = [x.val if type(x) is Literal else known[x] for x in invars]
+            out = eqn.primitive.bind(*operands, **eqn.params)
+            known.update(
                 zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True)
             )
+    return known, linear, backwards
 
-    ct_env: dict[Var, Any] = {}
 
-    def write(v: Any, ct: Any) -> None:
-        if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
-            before = ct_env.get(v)
-            ct_env[v] = ct if before is None else add_tangents(before, ct)
+class _Sums:
+    """Cotangents of linear variables, added up."""
 
-    for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        write(v, ct)
-    for eqn in reversed(backwards):
-        primitive = eqn.primitive
-        given: Any
-        if primitive.multiple_results:
-            cts = [ct_env.pop(v, None) for v in eqn.outvars]
-            if all(ct is None for ct in cts):
+    def __init__(self, linear: set[Var]) -> None:
+        self.linear = linear
+        self.of: dict[Var, Any] = {}
+
+    def add(self, variables: Sequence[Any], cotangents: Sequence[Any]) -> None:
+        for v, ct in zip(variables, cotangents, strict=True):
+            if ct is None or type(ct) is Zero or type(v) is Literal or v not in self.linear:
                 continue
-            given = [
-                Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)
-            ]
+            before = self.of.get(v)
+            self.of[v] = ct if before is None else add_tangents(before, ct)
+
+    def take(self, eqn: JaxprEqn) -> Any:
+        """The cotangents of the results of an equation as its rule wants them; None if there are
+        none.
+        """
+        if not eqn.primitive.multiple_results:
+            return self.of.pop(eqn.outvars[0], None)
+        cts = [self.of.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in cts):
+            return None
+        return [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)]
+
+
+def _transpose(
+    eqn: JaxprEqn, known: dict[Var, Any], sums: _Sums, at: Callable[[SourceInfo], None]
+) -> None:
+    """Adds what the cotangents of an equation's results give those of its linear operands."""
+    given = sums.take(eqn)
+    if given is None:
+        return
+    operands: list[Any] = []
+    invars: list[Any] = eqn.invars
+    for v in invars:
+        if type(v) is Literal:
+            operands.append(v.val)
         else:
-            given = ct_env.pop(eqn.outvars[0], None)
-            if given is None:
-                continue
-        operands = [
-            UndefinedPrimal(v.aval) if type(v) is not Literal and v in linear else read(v)
-            for v in eqn.invars
-        ]
-        rule = primitive.transpose
-        if rule is NOT_LINEAR or rule is OWED:
-            raise NotImplementedError(
-                f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not "
-                f"implemented, at {eqn.source_info.summary()}"
-            )
-        at(eqn.source_info)
-        try:
-            out = rule(given, *operands, **eqn.params)
-        except UnknownOperand:
-            raise TypeError(_not_linear(eqn, operands)) from None
-        if out is None:
-            continue
-        for v, ct in zip(eqn.invars, out, strict=True):
-            write(v, ct)
-    return [
-        ct_env.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
-        for v, x in zip(jaxpr.invars, args, strict=True)
-    ]
+            operands.append(UndefinedPrimal(v.aval) if v in sums.linear else known[v])
+    rule = eqn.primitive.transpose
+    if rule is NOT_LINEAR or rule is OWED:
+        raise NotImplementedError(
+            f"Transpose rule (for reverse-mode differentiation) for '{eqn.primitive}' not "
+            f"implemented, at {eqn.source_info.summary()}"
+        )
+    at(eqn.source_info)
+    try:
+        out = rule(given, *operands, **eqn.params)
+    except UnknownOperand:
+        raise TypeError(_not_linear(eqn, operands)) from None
+    if out is not None:
+        sums.add(eqn.invars, out)
 
 
 def _not_linear(eqn: JaxprEqn, operands: Sequence[Any]) -> str:
