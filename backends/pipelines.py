@@ -71,6 +71,8 @@ STABLEHLO_FUSE = (
     "stablehlo-place-picks",
     "stablehlo-join-indices",
     "stablehlo-raise-views",
+    "stablehlo-slice-first",
+    "stablehlo-update-in-parts",
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins
     "stablehlo-recompute-products",
@@ -97,6 +99,7 @@ _NOT_ON_GPUS = (
     "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
+    "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",

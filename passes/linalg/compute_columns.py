@@ -84,11 +84,16 @@ class _Columns:
 
 
 def _neighbours(block: ir.Block) -> Iterator[list[ir.Operation]]:
-    """Ops that nothing which touches memory stands between."""
+    """Ops over equal spaces that nothing which touches memory stands between."""
     together: list[ir.Operation] = []
+    space: list[int] = []
     for op in (inner.operation for inner in block.operations):
         if is_generic_on_buffers(op):
-            together.append(op)
+            extents = [extent for extent in read_generic(op).extents if extent != 1]
+            if extents != space and len(together) > 1:
+                yield together
+            together = [*together, op] if extents == space else [op]
+            space = extents
         elif not op.name.startswith(HARMLESS):
             if len(together) > 1:
                 yield together

@@ -7,9 +7,10 @@
 
 The result is cut at the seams of all concatenations and pads that its element-wise ops read; each box
 between the cuts is computed from slices and written where it belongs: a loop over vectors, where one
-loop over all would ask for each element which part it is in. A result that overwrites an argument is
-written into that one, a part of which is read just before it. Leaves alone pads between elements and
-negative ones, and what a value is used for that other ops read at other places.
+loop over all would ask for each element which part it is in. Where a pad is between elements, every second
+(third ...) element is a part. A result that overwrites an argument is written into that one, a part of which
+is read just before it. Leaves alone negative pads, and what a value is used for that other ops read at other
+places.
 
 example: test/passes/stablehlo/compute_parts.mlir
 """
@@ -31,10 +32,12 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, is_pure, is_unused
 from lamina.passes.stablehlo.fuse_ops import is_elementwise
-from lamina.passes.stablehlo.seams import Cuts, cuts_of, joined
+from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of, joined
 
-Box = tuple[tuple[int, int], ...]
-"""Where a part of an array begins and ends, in each dimension."""
+Range = tuple[int, int, int]
+"""The first index, the end and the step; the end is that of the last element."""
+Box = tuple[Range, ...]
+"""A part of an array, in each dimension."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class _Parts:
         updated, self._updated = self._updated, None
         result = updated or tensor.EmptyOp(list(shape), value.type.element_type).result
         for box in _boxes(shape, cuts):
-            offsets, sizes, steps = [low for low, _ in box], _sizes(box), [1] * len(box)
+            (offsets, _, steps), sizes = zip(*box, strict=True), _sizes(box)
             if updated is not None:  # still the old elements, as no other part has overwritten them
                 of = ir.RankedTensorType.get(sizes, value.type.element_type)
                 self._made[updated, box] = tensor.ExtractSliceOp(
@@ -115,7 +118,7 @@ class _Parts:
         made = None if op is None else self._made_by(op, box)
         if made is not None:
             return made
-        return hlo.slice(self.whole(value), [low for low, _ in box], [high for _, high in box])
+        return hlo.slice(self.whole(value), *zip(*box, strict=True))
 
     def _made_by(self, op: ir.Operation, box: Box) -> ir.Value | None:
         """A part of an op's result; None if there is no better way than to cut it out."""
@@ -136,39 +139,37 @@ class _Parts:
         array = array_of(op)
         if is_splat(op):
             return hlo.full(array[(0,) * array.ndim], _sizes(box), array.dtype)
-        return hlo.constant(array[tuple(slice(low, high) for low, high in box)])
+        return hlo.constant(array[tuple(slice(*range_) for range_ in box)])
 
     def _broadcast_in_dim(self, op: ir.Operation, box: Box) -> ir.Value:
         dims = ints(op, "broadcast_dimensions")
         operand = op.operands[0]
         inner = tuple(
-            (0, 1) if size == 1 else box[dim]
+            (0, 1, 1) if size == 1 else box[dim]
             for size, dim in zip(operand.type.shape, dims, strict=True)
         )
         return hlo.broadcast_in_dim(self._part(operand, inner), _sizes(box), dims)
 
     def _iota(self, op: ir.Operation, box: Box) -> ir.Value:
         of, dim = op.results[0].type, ir.IntegerAttr(op.attributes["iota_dimension"]).value
-        dtype, sizes, start = dtype_of(of), _sizes(box), box[dim][0]
-        if start == 0:
+        dtype, sizes, (start, end, step) = dtype_of(of), _sizes(box), box[dim]
+        if start == 0 and step == 1:
             return hlo.iota(sizes, dtype, dim)
         # Counted in integers: floats would be rounded twice.
-        counted = np.dtype(np.int64 if box[dim][1] > 2**31 else np.int32)
-        index = hlo.add(hlo.iota(sizes, counted, dim), hlo.full(start, sizes, counted))
+        counted = np.dtype(np.int64 if end > 2**31 else np.int32)
+        index = hlo.iota(sizes, counted, dim)
+        if step != 1:
+            index = hlo.multiply(index, hlo.full(step, sizes, counted))
+        index = hlo.add(index, hlo.full(start, sizes, counted))
         return index if dtype == counted else hlo.convert(index, dtype)
 
     def _slice(self, op: ir.Operation, box: Box) -> ir.Value:
         starts, strides = ints(op, "start_indices"), ints(op, "strides")
-        operand = op.operands[0]
         inner = tuple(
-            (start + low * stride, start + (high - 1) * stride + 1)
-            for start, stride, (low, high) in zip(starts, strides, box, strict=True)
+            _range(start + low * stride, step * stride, len(range(low, high, step)))
+            for start, stride, (low, high, step) in zip(starts, strides, box, strict=True)
         )
-        if all(stride == 1 for stride in strides):
-            return self._part(operand, inner)
-        return hlo.slice(
-            self.whole(operand), [low for low, _ in inner], [high for _, high in inner], strides
-        )
+        return self._part(op.operands[0], inner)
 
     def _transpose(self, op: ir.Operation, box: Box) -> ir.Value:
         permutation = ints(op, "permutation")
@@ -178,8 +179,8 @@ class _Parts:
     def _reverse(self, op: ir.Operation, box: Box) -> ir.Value:
         dims, sizes = ints(op, "dimensions"), op.results[0].type.shape
         inner = tuple(
-            (size - high, size - low) if dim in dims else (low, high)
-            for dim, (size, (low, high)) in enumerate(zip(sizes, box, strict=True))
+            (size - high, size - low, step) if dim in dims else (low, high, step)
+            for dim, (size, (low, high, step)) in enumerate(zip(sizes, box, strict=True))
         )
         return hlo.reverse(self._part(op.operands[0], inner), dims)
 
@@ -197,14 +198,16 @@ class _Parts:
         if cuts_of(op) is None:
             return None
         operand, value = op.operands
-        lows = dict(enumerate(ints(op, "edge_padding_low")))
-        inner = _moved(box, lows)
-        ends = operand.type.shape
-        if all(0 <= low and high <= end for (low, high), end in zip(inner, ends, strict=True)):
-            return self._part(operand, inner)
-        if any(high <= 0 or low >= end for (low, high), end in zip(inner, ends, strict=True)):
-            return hlo.broadcast_in_dim(value, _sizes(box), [])
-        return None
+        lows, gaps = ints(op, "edge_padding_low"), ints(op, "interior_padding")
+        inner: list[Range] = []
+        for range_, low, gap, size in zip(box, lows, gaps, operand.type.shape, strict=True):
+            found = _before_pad(range_, low, gap + 1)
+            if found is None or found[0] >= size or found[1] <= 0:
+                return hlo.broadcast_in_dim(value, _sizes(box), [])
+            if found[0] < 0 or found[1] > size:
+                return None
+            inner.append(found)
+        return self._part(operand, tuple(inner))
 
 
 _RULES = {
@@ -241,15 +244,41 @@ def _all_cuts(value: ir.Value) -> Cuts:
 
 
 def _boxes(shape: Sequence[int], cuts: Cuts) -> Iterator[Box]:
-    edges = [[0, *sorted(cuts.get(dim, ())), size] for dim, size in enumerate(shape)]
-    return itertools.product(*(itertools.pairwise(edge) for edge in edges))
+    ranges = [list(_ranges(size, cuts.get(dim, Seams(frozenset())))) for dim, size in enumerate(shape)]
+    return itertools.product(*ranges)
+
+
+def _ranges(size: int, seams: Seams) -> Iterator[Range]:
+    for low, high in itertools.pairwise([0, *sorted(seams.at), size]):
+        if seams.step == 1:
+            yield low, high, 1
+            continue
+        rows, rest = divmod(high - low, seams.step)
+        if rows:
+            yield from (_range(low + column, seams.step, rows) for column in range(seams.step))
+        yield from (_range(at, 1, 1) for at in range(high - rest, high))
+
+
+def _range(first: int, step: int, count: int) -> Range:
+    return first, first + (count - 1) * step + 1, step if count > 1 else 1
 
 
 def _sizes(box: Box) -> list[int]:
-    return [high - low for low, high in box]
+    return [len(range(*range_)) for range_ in box]
 
 
 def _moved(box: Box, by: dict[int, int]) -> Box:
     return tuple(
-        (low - by.get(dim, 0), high - by.get(dim, 0)) for dim, (low, high) in enumerate(box)
+        (low - by.get(dim, 0), high - by.get(dim, 0), step)
+        for dim, (low, high, step) in enumerate(box)
     )
+
+
+def _before_pad(range_: Range, low: int, apart: int) -> Range | None:
+    """What a part of a padded dimension was before, were it endless; None for what is between elements."""
+    first, end, step = range_[0] - low, range_[1] - low, range_[2]
+    if apart == 1:
+        return first, end, step
+    if first % apart:
+        return None
+    return _range(first // apart, step // apart, len(range(first, end, step)))

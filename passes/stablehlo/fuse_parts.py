@@ -76,13 +76,14 @@ def _cuts_read(op: Seen, block: Sequence[Seen]) -> Cuts:
 def start_of_part(op: Seen, number: int) -> object:
     """Where an operand of what is put together begins in the result; None for a pad's value."""
     if op.name == "stablehlo.pad":
-        return ("stablehlo.pad", *ints(op.op, "edge_padding_low")) if number == 0 else None
+        places = (*ints(op.op, "edge_padding_low"), *ints(op.op, "interior_padding"))
+        return ("stablehlo.pad", *places) if number == 0 else None
     dim = ir.IntegerAttr(op.op.attributes["dimension"]).value
     if dim == len(op.shape or ()) - 1 and op.operands[number].shape[dim] == 1:
         return (op.name, dim, "column")  # is at the same place in all
     return (op.name, dim, sum(operand.shape[dim] for operand in op.operands[:number]))
 
 
-def _few(group: Group, cuts: dict[int, frozenset[int]], members: int) -> bool:
+def _few(group: Group, cuts: Cuts, members: int) -> bool:
     count = parts(joined(group.cuts, cuts))
     return count <= _MOST_PARTS and members * count <= _MOST_OPS

@@ -205,10 +205,11 @@ def _can_slice(view: ir.Operation, leaf: ir.Value) -> bool:
     producer = defining(leaf)
     if producer is None or splat_of(leaf) is not None:
         return True
-    return producer.name == "stablehlo.broadcast_in_dim" or producer.name not in _COMPUTED
+    return producer.name in _CUT or producer.name not in _COMPUTED
 
 
-def _slice(view: ir.Operation, leaf: ir.Value) -> ir.Value:
+def sliced(view: ir.Operation, leaf: ir.Value) -> ir.Value:
+    """What a slice like the view makes of an array of the same shape; of a slice, one slice."""
     splat = splat_of(leaf)
     if splat is not None:
         return hlo.full(splat, view.result.type.shape, dtype_of(leaf.type))
@@ -229,6 +230,8 @@ def _slice(view: ir.Operation, leaf: ir.Value) -> ir.Value:
     return hlo.broadcast_in_dim(operand, view.result.type.shape, dims)
 
 
+_CUT = frozenset(f"stablehlo.{name}" for name in "broadcast_in_dim slice".split())
+"""Ops of a smaller array where less of their result is read."""
 _COMPUTED = frozenset(
     f"stablehlo.{name}" for name in "broadcast_in_dim iota transpose reverse slice".split()
 )
@@ -240,5 +243,5 @@ _CHECKS: dict[str, Callable[[ir.Operation, ir.Value], bool]] = {
 }
 _MOVES: dict[str, Callable[[ir.Operation, ir.Value], ir.Value]] = {
     "stablehlo.reshape": _reshape,
-    "stablehlo.slice": _slice,
+    "stablehlo.slice": sliced,
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from itertools import accumulate
-from math import prod
+from math import lcm, prod
+from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import ints
@@ -12,36 +12,63 @@ from lamina.passes.stablehlo.facts import ints
 _LEAST_ROW = 8  # elements of parts that lie side by side, on average
 _MOST_COLUMNS = 8  # of an array that is put together from columns, each of which is done in vectors
 
-Cuts = dict[int, frozenset[int]]
-"""By dimension, the indices at which a part begins, 0 apart."""
+
+class Seams(NamedTuple):
+    """Where along a dimension parts begin, 0 apart; of `step` elements each is another part's."""
+
+    at: frozenset[int]
+    step: int = 1
+
+
+_NO_SEAMS = Seams(frozenset())
+Cuts = dict[int, Seams]
+"""The seams of each dimension that has any."""
 
 
 def cuts_of(op: ir.Operation) -> Cuts | None:
     """The seams of an op's result; None if it is not put together from boxes, or from boxes whose rows
     are shorter than what it takes to begin one. What is put together along the last dimension from a few
-    columns has a seam between any two of them (`linalg-compute-columns`)."""
+    columns, or padded between its elements, has a seam between any two of them (`linalg-compute-columns`)."""
     if op.name == "stablehlo.concatenate":
         dim = ir.IntegerAttr(op.attributes["dimension"]).value
         if _is_interleaved(op, dim) and not _has_columns(op):
             return None
-        return _within(op, {dim: accumulate(operand.type.shape[dim] for operand in op.operands)})
-    if op.name != "stablehlo.pad" or any(ints(op, "interior_padding")):
+        ends = accumulate(operand.type.shape[dim] for operand in op.operands)
+        return _within(op, {dim: Seams(frozenset(ends))})
+    return _cuts_of_pad(op) if op.name == "stablehlo.pad" else None
+
+
+def _cuts_of_pad(pad: ir.Operation) -> Cuts | None:
+    lows = ints(pad, "edge_padding_low")
+    if min([*lows, *ints(pad, "edge_padding_high")], default=0) < 0:
         return None
-    lows = ints(op, "edge_padding_low")
-    if min([*lows, *ints(op, "edge_padding_high")], default=0) < 0:
-        return None
-    ends = op.operands[0].type.shape
-    return _within(op, {dim: (low, low + ends[dim]) for dim, low in enumerate(lows)})
+    before, after = pad.operands[0].type.shape, pad.results[0].type.shape
+    found: Cuts = {}
+    for dim, (low, gap) in enumerate(zip(lows, ints(pad, "interior_padding"), strict=True)):
+        size, step = before[dim], gap + 1
+        if step == 1 or size < 2:
+            found[dim] = Seams(frozenset((low, low + size)))
+            continue
+        if dim == len(before) - 1 and (step > _MOST_COLUMNS or not _is_of_vectors(pad)):
+            return None
+        begin = low - low % step
+        steps = size if begin + size * step <= after[dim] else size - 1
+        found[dim] = Seams(frozenset((begin, begin + steps * step)), step)
+    return _within(pad, found)
 
 
 def joined(first: Cuts, second: Cuts) -> Cuts:
     """The seams of both."""
-    return first | {dim: first.get(dim, frozenset()) | cuts for dim, cuts in second.items()}
+    found = dict(first)
+    for dim, seams in second.items():
+        known = first.get(dim, _NO_SEAMS)
+        found[dim] = Seams(known.at | seams.at, lcm(known.step, seams.step))
+    return found
 
 
 def parts(cuts: Cuts) -> int:
     """How many boxes an array is cut into."""
-    return prod(len(of_dim) + 1 for of_dim in cuts.values())
+    return prod((len(seams.at) + 1) * seams.step for seams in cuts.values())
 
 
 def _is_interleaved(concatenate: ir.Operation, dim: int) -> bool:
@@ -52,15 +79,21 @@ def _is_interleaved(concatenate: ir.Operation, dim: int) -> bool:
 
 def _has_columns(op: ir.Operation) -> bool:
     """Whether rows of the result are few elements, of a type that vectors are made of."""
-    of = op.results[0].type
-    *rows, columns = of.shape
-    return prod(rows) > 1 and columns <= _MOST_COLUMNS and getattr(of.element_type, "width", 0) >= 8
+    *rows, columns = op.results[0].type.shape
+    return prod(rows) > 1 and columns <= _MOST_COLUMNS and _is_of_vectors(op)
 
 
-def _within(op: ir.Operation, places: Mapping[int, Iterable[int]]) -> Cuts:
+def _is_of_vectors(op: ir.Operation) -> bool:
+    return getattr(op.results[0].type.element_type, "width", 0) >= 8
+
+
+def _within(op: ir.Operation, cuts: Cuts) -> Cuts:
     shape = op.results[0].type.shape
-    found = {dim: frozenset(c for c in cuts if 0 < c < shape[dim]) for dim, cuts in places.items()}
+    found = {
+        dim: Seams(frozenset(at for at in seams.at if 0 < at < shape[dim]), seams.step)
+        for dim, seams in cuts.items()
+    }
     last = len(shape) - 1
-    if found.get(last) and _has_columns(op):
-        found[last] = frozenset(range(1, shape[last]))
-    return {dim: cuts for dim, cuts in found.items() if cuts}
+    if found.get(last, _NO_SEAMS) != _NO_SEAMS and _has_columns(op):
+        found[last] = Seams(frozenset(range(1, shape[last])))
+    return {dim: seams for dim, seams in found.items() if seams != _NO_SEAMS}

@@ -58,6 +58,22 @@ def columns_of_different_origin(xp, x, y, z):
     return whole, xp.pad(z, ((0, 0), (0, 0), (1, 2))) * x[..., None]
 
 
+def apart(xp, x, y):
+    """What the gradients of slices with steps are."""
+    if xp is jnp:
+        gap = lax.pad(x * x, jnp.zeros((), x.dtype), [(0, 1, 1), (2, 1, 2)])
+        return gap + lax.pad(y, jnp.ones((), x.dtype), [(1, 0, 1), (0, 0, 0)])[:, ::-1]
+    gap = xp.zeros((2 * x.shape[0], 3 * x.shape[1] + 1), x.dtype)
+    gap[::2, 2::3] = x * x
+    other = xp.ones_like(gap)
+    other[1::2] = y
+    return gap + other[:, ::-1]
+
+
+def differences(xp, x):
+    return xp.diff(x, n=3, axis=0), xp.diff(x * x, n=2), xp.diff(x + x[:1], n=2)[:, ::-1]
+
+
 PROGRAMS = {
     "rolled both ways": (stencil, (33, 70)),
     "halves turned": (halves_turned, (5, 7, 34), (7, 34), (7, 34)),
@@ -66,6 +82,9 @@ PROGRAMS = {
     "columns": (columns_turned, (37, 19)),
     "cross": (crossed, (101, 3), (101, 3)),
     "few rows crossed": (crossed, (5, 3), (5, 3)),
+    "apart": (apart, (9, 33), (9, 100)),
+    "a whole number of steps apart": (apart, (40, 1), (40, 4)),
+    "differences": (differences, (21, 40)),
     "columns of different origin": (columns_of_different_origin, (3, 41), (41,), (3, 41, 2)),
 }
 DTYPES = ("float32", "int8", "uint32", "complex64", "float16", ml_dtypes.bfloat16)
@@ -99,6 +118,10 @@ def test_one_kernel():
     assert kernels(lambda *args: halves_turned(jnp, *args), x, angles, angles) == ["loop"]
     for program in (lambda x: (x[1:] * x[:-1]).sum(), lambda x: (jnp.diff(x) ** 2).sum()):
         assert kernels(lamina.grad(program), jnp.ones(1000)) == ["loop"]
+    product = lambda x: ((x[::2] + x[1::2]) * (x[::2] - x[1::2])).sum()  # noqa: E731
+    assert kernels(lamina.grad(product), jnp.ones(1000)) == ["loop"]
+    assert kernels(lambda x: jnp.diff(x, n=3), jnp.ones(1000)) == ["loop"]
+    assert kernels(lamina.grad(lambda x: (jnp.pad(x, 3) ** 2).sum()), x) == ["loop"]
     rows = jnp.ones((1000, 3))
     assert kernels(lambda *args: crossed(jnp, *args), rows, rows) == ["loop"]
 
@@ -115,6 +138,20 @@ def test_values_of_pads_and_empty_parts():
     np.testing.assert_allclose(program(x, 7.0), want, rtol=1e-6)
     assert np.isnan(np.asarray(program(x, np.nan))[[0, 1, 2, 23, 24]]).all()
     assert np.isfinite(program(x, np.inf)[3:23]).all()
+
+
+@pytest.mark.parametrize("step", (2, 3, 5, 9, -2, -3))
+@pytest.mark.parametrize("size", (1, 2, 40, 301))
+def test_gradients_of_slices_with_steps(step, size):
+    x, w = drawn("float32", size, size), drawn("float32", size, size)
+    got = lamina.jit(lamina.grad(lambda x: (x[:, ::step] * w[:, ::step]).sum()))(x)
+    want = np.zeros_like(x)
+    want[:, ::step] = w[:, ::step]
+    np.testing.assert_array_equal(got, want)
+    got = lamina.jit(lamina.grad(lambda x: (x[::step, 1::2] * w[::step, 1::2]).sum()))(x)
+    want = np.zeros_like(x)
+    want[::step, 1::2] = w[::step, 1::2]
+    np.testing.assert_array_equal(got, want)
 
 
 def test_indices_of_16_bits_are_counted_in_integers():
@@ -134,6 +171,23 @@ def test_columns_of_a_donated_argument_are_read_before_they_are_overwritten(rows
     x, y = drawn("float32", rows, 3), drawn("float32", rows, 3)
     turned = lamina.jit(lambda x, y: jnp.concatenate([x[:, 1:], x[:, :1]], 1) + y, donate_argnums=1)
     np.testing.assert_allclose(turned(x, jnp.array(y)), np.roll(x, -1, 1) + y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("donated", (False, True))
+@pytest.mark.parametrize("window", ("1:", ":-1", "1:-1,1:-2", "2:,:70", ":,3:"))
+def test_updates_of_a_part_of_an_argument(window, donated):
+    """Put together where the argument is not given away; done in place where it is."""
+    window = eval(f"np.s_[{window}]")
+    x, y = drawn("float32", 40, 80), drawn("float32", 40, 80)
+    program = lamina.jit(lambda x, y: x.at[window].add(y[window] * 2), donate_argnums=0 if donated else ())
+    want = x.copy()
+    want[window] += y[window] * 2
+    kinds = [
+        kernel["kind"]
+        for kernel in json.loads(program.lower(x, y).compile().as_text("manifest"))["kernels"]
+    ]
+    assert ("update" in kinds) == donated
+    np.testing.assert_allclose(program(jnp.array(x), y), want, rtol=1e-6)
 
 
 def test_in_the_steps_of_a_loop():

@@ -62,16 +62,61 @@ func.func @two(%a: tensor<5x10xi32>, %b: tensor<3x10xi32>) -> tensor<8x10xi32> {
 
 // -----
 
-// Zeros between elements are no boxes, and rows of six elements not worth a loop each.
+// Every second element is a part; the last row of a length that is no number of steps is by itself.
+// CHECK-LABEL: func.func @between
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<101xf32>
+// CHECK: %[[Y0:.*]] = stablehlo.slice %arg1 [0:99:2]
+// CHECK: %[[R0:.*]] = stablehlo.multiply %{{.*}}, %[[Y0]] : tensor<50xf32>
+// CHECK: %[[P0:.*]] = tensor.insert_slice %[[R0]] into %[[E]][0] [50] [2]
+// CHECK: %[[Y1:.*]] = stablehlo.slice %arg1 [1:100:2]
+// CHECK: %[[R1:.*]] = stablehlo.multiply %arg0, %[[Y1]] : tensor<50xf32>
+// CHECK: %[[P1:.*]] = tensor.insert_slice %[[R1]] into %[[P0]][1] [50] [2]
+// CHECK: tensor.insert_slice %{{.*}} into %[[P1]][100] [1] [1]
+func.func @between(%x: tensor<50xf32>, %y: tensor<101xf32>) -> tensor<101xf32> {
+  %z = stablehlo.constant dense<1.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [1], high = [1], interior = [1] : (tensor<50xf32>, tensor<f32>) -> tensor<101xf32>
+  %r = stablehlo.multiply %p, %y : tensor<101xf32>
+  return %r : tensor<101xf32>
+}
+
+// -----
+
+// Rows apart, counted and reversed.
+// CHECK-LABEL: func.func @rows_between
+// CHECK: stablehlo.iota dim = 0 : tensor<4x9xi32>
+// CHECK: %[[Y:.*]] = stablehlo.slice %arg1 [2:12:3, 0:9]
+// CHECK: %[[R:.*]] = stablehlo.reverse %[[Y]], dims = [0]
+// CHECK: %[[S:.*]] = stablehlo.add %arg0, %[[R]]
+// CHECK: tensor.insert_slice {{.*}}[0, 0] [4, 9] [3, 1]
+// CHECK: stablehlo.slice %arg1 [1:11:3, 0:9]
+// CHECK: tensor.insert_slice {{.*}}[1, 0] [4, 9] [3, 1]
+// CHECK: tensor.insert_slice {{.*}}[2, 0] [4, 9] [3, 1]
+func.func @rows_between(%x: tensor<4x9xi32>, %y: tensor<12x9xi32>) -> tensor<12x9xi32> {
+  %z = stablehlo.constant dense<1> : tensor<i32>
+  %i = stablehlo.iota dim = 0 : tensor<12x9xi32>
+  %p = stablehlo.pad %x, %z, low = [0, 0], high = [2, 0], interior = [2, 0] : (tensor<4x9xi32>, tensor<i32>) -> tensor<12x9xi32>
+  %q = stablehlo.reverse %y, dims = [0] : tensor<12x9xi32>
+  %s = stablehlo.add %p, %q : tensor<12x9xi32>
+  %r = stablehlo.multiply %i, %s : tensor<12x9xi32>
+  return %r : tensor<12x9xi32>
+}
+
+// -----
+
+// Columns too far apart for vectors, of elements that vectors don't have; rows of six elements, not
+// worth a loop each.
 // CHECK-LABEL: func.func @alone
+// CHECK: stablehlo.pad
 // CHECK: stablehlo.pad
 // CHECK: stablehlo.concatenate
 // CHECK-NOT: tensor.
-func.func @alone(%x: tensor<100xf32>, %y: tensor<50x6xf32>) -> (tensor<199xf32>, tensor<50x12xf32>) {
+func.func @alone(%x: tensor<100xf32>, %b: tensor<100xi1>, %y: tensor<50x6xf32>) -> (tensor<892xf32>, tensor<199xi1>, tensor<50x12xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
-  %p = stablehlo.pad %x, %z, low = [0], high = [0], interior = [1] : (tensor<100xf32>, tensor<f32>) -> tensor<199xf32>
+  %f = stablehlo.constant dense<false> : tensor<i1>
+  %p = stablehlo.pad %x, %z, low = [0], high = [0], interior = [8] : (tensor<100xf32>, tensor<f32>) -> tensor<892xf32>
+  %q = stablehlo.pad %b, %f, low = [0], high = [0], interior = [1] : (tensor<100xi1>, tensor<i1>) -> tensor<199xi1>
   %c = stablehlo.concatenate %y, %y, dim = 1 : (tensor<50x6xf32>, tensor<50x6xf32>) -> tensor<50x12xf32>
-  return %p, %c : tensor<199xf32>, tensor<50x12xf32>
+  return %p, %q, %c : tensor<892xf32>, tensor<199xi1>, tensor<50x12xf32>
 }
 
 // -----

@@ -15,7 +15,8 @@ from lamina.passes.pipeline import Pipeline
 HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
-    "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,stablehlo-cse,"
+    "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,"
+    "stablehlo-slice-first,stablehlo-cse,"
     "stablehlo-reduce-further,"
     "stablehlo-keep-products-small{min-size=8 min-growth=2},"
     "stablehlo-recompute-residuals{least-peak=1 least-bytes=16},"

@@ -1,0 +1,88 @@
+"""Put together what a constant part of an argument is replaced in, if the argument may not be overwritten.
+
+    %0 = stablehlo.add %y, %z : tensor<7xf32>             %0 = stablehlo.add %y, %z : tensor<7xf32>
+    %1 = stablehlo.dynamic_update_slice %x, %0, %one  ->  %1 = stablehlo.slice %x [0:1]
+                                                          %2 = stablehlo.concatenate %1, %0, dim = 0
+
+`x.at[1:].add(y[1:])` is one kernel then, which writes each element once; as an update it would store what
+is new, copy all of x, and copy what is new over it. Leaves alone donated arguments and what the program
+makes itself, which are updated in place, parts smaller than half of the array, and parts in the middle of
+more than two dimensions, around which there are too many others.
+
+example: test/passes/stablehlo/update_in_parts.mlir
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import shape_of
+from lamina.dialects.vendors import ir
+from lamina.passes.base import Pass
+from lamina.passes.stablehlo.facts import splat_of
+from lamina.passes.stablehlo.rewriting import replace
+
+_UPDATE = "stablehlo.dynamic_update_slice"
+_MAY_BE_OVERWRITTEN = ("tf.aliasing_output", "jax.buffer_donor")
+_MOST_PARTS = 9
+_LEAST_ELEMENTS = 1024  # fewer are copied in no time
+_LEAST_ROW = 64  # elements of the last dimension, where that is cut
+
+
+@dataclass(frozen=True)
+class UpdateInParts(Pass):
+    """The pass `stablehlo-update-in-parts`."""
+
+    only_with = frozenset((_UPDATE,))
+
+    def run(self, module: ir.Module) -> None:
+        for function in module.body.operations:
+            if function.operation.name != "func.func" or function.attributes["sym_name"].value != "main":
+                continue
+            block = function.regions[0].blocks[0]
+            kept = set(block.arguments)
+            if "arg_attrs" in function.attributes:
+                pairs = zip(block.arguments, function.attributes["arg_attrs"], strict=True)
+                kept = {a for a, given in pairs if not any(n in given for n in _MAY_BE_OVERWRITTEN)}
+            for op in [inner.operation for inner in block.operations]:
+                if op.name == _UPDATE and op.operands[0] in kept:
+                    self._look_at(op)
+
+    def _look_at(self, op: ir.Operation) -> None:
+        operand, update, *starts = op.operands
+        whole, part = shape_of(operand.type), shape_of(update.type)
+        if prod(part) < _LEAST_ELEMENTS or 2 * prod(part) < prod(whole):
+            return
+        lows: list[int] = []
+        for start, size, of in zip(starts, part, whole, strict=True):
+            splat = 0 if size == of else splat_of(start)
+            if splat is None:
+                return
+            lows.append(min(max(int(splat), 0), of - size))
+        parts = prod(
+            1 + (low > 0) + (low + size < of) for low, size, of in zip(lows, part, whole, strict=True)
+        )
+        if parts > _MOST_PARTS or (part[-1] != whole[-1] and whole[-1] < _LEAST_ROW):
+            return
+        with ir.InsertionPoint(op), op.location:
+            put_together = _put_together(operand, update, lows)
+        replace(op, [put_together])
+        self.count("updates")
+
+
+def _put_together(operand: ir.Value, update: ir.Value, lows: Sequence[int]) -> ir.Value:
+    """The update with what is around it in the operand, dimension by dimension from the last."""
+    whole, part = shape_of(operand.type), shape_of(update.type)
+    highs = [low + size for low, size in zip(lows, part, strict=True)]
+    for dim in reversed(range(len(whole))):
+        before, after = ([*lows[:dim], *[0] * (len(whole) - dim)], [*highs[:dim], *whole[dim:]])
+        rows = []
+        for low, high in ((0, lows[dim]), (highs[dim], whole[dim])):
+            before[dim], after[dim] = low, high
+            rows.append([hlo.slice(operand, before, after)] if low < high else [])
+        if any(rows):
+            update = hlo.concatenate([*rows[0], update, *rows[1]], dim)
+    return update

@@ -1,0 +1,31 @@
+// RUN: %lamina-opt %s --stablehlo-update-in-parts | FileCheck %s
+
+// A donated argument is updated in place, as is a small part, what the program made, and what begins
+// anywhere.
+// CHECK-LABEL: func.func public @main
+// CHECK: %[[TOP:.*]] = stablehlo.slice %arg0 [0:2, 0:128]
+// CHECK: %[[ROWS:.*]] = stablehlo.concatenate %[[TOP]], %arg2, dim = 0
+// CHECK: %[[LEFT:.*]] = stablehlo.slice %arg0 [1:31, 0:1]
+// CHECK: %[[RIGHT:.*]] = stablehlo.slice %arg0 [1:31, 127:128]
+// CHECK: %[[MIDDLE:.*]] = stablehlo.concatenate %[[LEFT]], %arg3, %[[RIGHT]], dim = 1
+// CHECK: %[[ABOVE:.*]] = stablehlo.slice %arg0 [0:1, 0:128]
+// CHECK: %[[BELOW:.*]] = stablehlo.slice %arg0 [31:32, 0:128]
+// CHECK: %[[INNER:.*]] = stablehlo.concatenate %[[ABOVE]], %[[MIDDLE]], %[[BELOW]], dim = 0
+// CHECK: stablehlo.dynamic_update_slice %arg1
+// CHECK: stablehlo.dynamic_update_slice %arg0, %arg4
+// CHECK: stablehlo.dynamic_update_slice %{{.*}}, %arg2
+// CHECK: stablehlo.dynamic_update_slice %arg0, %arg2, %arg5
+// CHECK: return %[[ROWS]], %[[INNER]]
+func.func public @main(%x: tensor<32x128xf32>, %d: tensor<32x128xf32> {tf.aliasing_output = 2 : i32}, %rows: tensor<30x128xf32>, %inner: tensor<30x126xf32>, %small: tensor<8x128xf32>, %i: tensor<i32>) -> (tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %far = stablehlo.constant dense<9> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %x, %rows, %far, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %1 = stablehlo.dynamic_update_slice %x, %inner, %one, %one : (tensor<32x128xf32>, tensor<30x126xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %2 = stablehlo.dynamic_update_slice %d, %rows, %one, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %3 = stablehlo.dynamic_update_slice %x, %small, %one, %zero : (tensor<32x128xf32>, tensor<8x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %made = stablehlo.sine %x : tensor<32x128xf32>
+  %4 = stablehlo.dynamic_update_slice %made, %rows, %one, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %5 = stablehlo.dynamic_update_slice %x, %rows, %i, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>
+}
