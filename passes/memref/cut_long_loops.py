@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 
 from lamina.dialects.vendors import arith, ir, memref, scf
@@ -50,8 +51,13 @@ class CutLongLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "scf.for"):
-            body = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
-            if len(body) <= self.most_left or not _is_straight(op, body):
+            block = op.regions[0].blocks[0]
+            if len(op.results) or next(islice(block.operations, self.most_left, None), None) is None:
+                continue  # it carries values, or is short, as most are
+            if constant_of(op.operands[2]) != 1:
+                continue
+            body = [Step(view.operation) for view in block.operations]
+            if not _is_straight(body):
                 continue
             plain = read_loop(op, body, self.vector_bits)
             most = self.most_left
@@ -65,10 +71,8 @@ class CutLongLoops(Pass):
                 _Writer(chain, parts, self.chunk_bytes).write()
 
 
-def _is_straight(op: ir.Operation, body: Sequence[Step]) -> bool:
-    """Whether a loop in steps of 1 carries nothing, with nothing but plain ops and stores at the end."""
-    if len(op.results) or constant_of(op.operands[2]) != 1:
-        return False
+def _is_straight(body: Sequence[Step]) -> bool:
+    """Whether a loop's body has nothing but plain ops, and stores at the end."""
     stores = [number for number, step in enumerate(body) if not step.results]
     at_end = stores == list(range(stores[0], len(body)))
     return at_end and all(
