@@ -274,7 +274,7 @@ _LLVM_TEXT = (
 
 # Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
 CPU_KERNEL_LLVM = (
-    "math-divide-by-floats",  # while there are loops to be seen
+    "math-divide-by-floats{vector-bits=VECTOR_BITS}",  # while there are loops to be seen
     *_SCALARS,
     *_LLVM_FUNCTIONS,
     "memref-bare-arguments",
@@ -302,7 +302,7 @@ ONLY_WITH = {
     "math-expand-small-floats": _SMALL_FLOATS,
     "math-saturate-conversions": (*_CONVERSIONS, *_SMALL_FLOATS),
     "math-expand-functions{vector-bits=VECTOR_BITS}": _FUNCTIONS,
-    "math-divide-by-floats": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
+    "math-divide-by-floats{vector-bits=VECTOR_BITS}": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
     "llvm-elements-as-bytes": _BITS,

@@ -1,4 +1,4 @@
-"""Divide integers of up to 32 bits as floats in loops: vectors divide those, and no integers.
+"""Divide integers as floats in loops: vectors divide those, and no integers.
 
     %r = arith.remsi %a, %b : i8   ->   %x, %y = sitofp of %a and %b : f32
                                         %q = fptosi(%x / %y)
@@ -8,6 +8,14 @@ By f32 for up to 16 bits, by f64 for 32. Exact: of n bits, 0 <= a < 2^n, 0 < b <
 towards zero, a / b <= q + 1 - 1 / b. Rounded to p bits that stays below q + 1 unless 1 / b is at most
 half of a unit there, (q + 1) / 2^p; but (q + 1) b <= a + b < 2^(n+1). Rounding keeps order and q is
 a float, so it isn't below q either. The product q b is at most a. Signs change nothing.
+
+Of 64 bits, magnitudes are divided where vectors have 512 bits, and with them such conversions:
+
+    %s = (1 - 2^-50) / uitofp(b)       %q = fptoui(uitofp(a) * %s)        %r = a - %q * b
+    %more = fptoui(uitofp(%r) * %s)    %q += %more;  %r -= %more * b      and once more if %r >= b
+
+Four roundings are less than 2^-50, so no q is too large and no rest negative. The first quotient lacks
+less than 1 + 2^15, and the second is of what that leaves: what it lacks is less than 1 + 2^-34.
 
 Leaves alone divisions by constants, which LLVM makes products; of indices; outside of loops and where
 one iteration waits for the one before, since a float's takes twice as long until it is there.
@@ -25,7 +33,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import is_inside
-from lamina.passes.math.terms import Lane, Term
+from lamina.passes.math.terms import Kind, Lane, Term
 
 _SIGNED = ("arith.divsi", "arith.remsi")
 _UNSIGNED = ("arith.divui", "arith.remui")
@@ -36,20 +44,24 @@ _REMAINDERS = ("arith.remsi", "arith.remui")
 class DivideByFloats(Pass):
     """See the module's docstring."""
 
+    vector_bits: int = 256
+
     def run(self, module: ir.Module) -> None:
+        most = 64 if self.vector_bits == 512 else 32
         found = find_ops(module, *_SIGNED, *_UNSIGNED)
-        chosen = [op for op in found if _is_for_floats(op)]  # before any is replaced
+        chosen = [op for op in found if _is_for_floats(op, most)]  # before any is replaced
         for op in chosen:
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(_divided(op))
+                result = _divided_wide(op) if _width(op.results[0].type) == 64 else _divided(op)
+                op.results[0].replace_all_uses_with(result)
             op.erase()
         self.count("divisions", len(chosen))
 
 
-def _is_for_floats(op: ir.Operation) -> bool:
+def _is_for_floats(op: ir.Operation, most: int) -> bool:
     by = op.operands[1]
     made_by = None if isinstance(by.owner, ir.Block) else by.owner.operation.name
-    if made_by == "arith.constant" or not 8 <= _width(by.type) <= 32:
+    if made_by == "arith.constant" or not 8 <= _width(by.type) <= most:
         return False
     loop = op.parent
     while loop.name in ("scf.if", "scf.execute_region"):
@@ -123,6 +135,41 @@ def _divided(op: ir.Operation) -> ir.Value:
     if op.name in _REMAINDERS:
         result = to_word(x - to_float(result) * y)
     return _resized("arith.trunci", result, of)
+
+
+def _divided_wide(op: ir.Operation) -> ir.Value:
+    of = op.results[0].type
+    lane = Lane.make(64, tuple(of.shape) if isinstance(of, ir.VectorType) else None)
+    a, b = (Term(operand, lane, "int") for operand in op.operands)
+    x, y = a, b
+    signed = op.name in _SIGNED
+    if signed:
+        x, y = _with_sign(a, a >> 63), _with_sign(b, b >> 63)
+    scale = (1 - 2.0**-50) / _converted(y, "arith.uitofp", "float")
+
+    def quotient(number: Term) -> Term:
+        return _converted(_converted(number, "arith.uitofp", "float") * scale, "llvm.fptoui", "int")
+
+    result = quotient(x)
+    rest = x - result * y
+    more = quotient(rest)
+    result, rest = result + more, rest - more * y
+    is_less = rest.compare("u<", y)
+    if op.name in _REMAINDERS:
+        result = is_less.select(rest, rest - y)
+        return (_with_sign(result, a >> 63) if signed else result).value
+    result = is_less.select(result, result + 1)
+    return (_with_sign(result, (a ^ b) >> 63) if signed else result).value
+
+
+def _with_sign(number: Term, sign: Term) -> Term:
+    """The number times -1 where the sign is that, and as it is where it is 0."""
+    return (number ^ sign) - sign
+
+
+def _converted(number: Term, name: str, kind: Kind) -> Term:
+    made = ir.Operation.create(name, [number.lane.type_of(kind)], [number.value])
+    return Term(made.result, number.lane, kind)
 
 
 def _resized(name: str, value: ir.Value, type_: ir.Type) -> ir.Value:

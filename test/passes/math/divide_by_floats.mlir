@@ -1,4 +1,5 @@
 // RUN: %lamina-opt %s --pass-pipeline=math-divide-by-floats | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='math-divide-by-floats{vector-bits=512}' | FileCheck %s --check-prefix=WIDE
 
 // CHECK-LABEL: func.func @remainder
 // CHECK: %[[A:.*]] = memref.load %arg0
@@ -44,6 +45,41 @@ func.func @unsigned(%x: memref<9xi16>, %y: memref<9xi32>, %own: memref<i16>, %n:
     %c = memref.load %y[%i] : memref<9xi32>
     %d = arith.divui %c, %by : i32
     memref.store %d, %y[%i] : memref<9xi32>
+  }
+  return
+}
+
+// Of 64 bits only with vectors of 512.
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT: divf
+// WIDE-LABEL: func.func @wide
+// WIDE-DAG: %[[A:.*]] = memref.load %arg0
+// WIDE-DAG: %[[B:.*]] = memref.load %arg1
+// WIDE: %[[Y:.*]] = arith.uitofp %[[B]] : i64 to f64
+// WIDE: %[[SCALE:.*]] = arith.divf %{{.*}}, %[[Y]] : f64
+// WIDE: %[[X:.*]] = arith.uitofp %[[A]] : i64 to f64
+// WIDE: %[[ABOUT:.*]] = arith.mulf %[[X]], %[[SCALE]] : f64
+// WIDE: %[[Q:.*]] = llvm.fptoui %[[ABOUT]] : f64 to i64
+// WIDE: %[[PRODUCT:.*]] = arith.muli %[[Q]], %[[B]] : i64
+// WIDE: %[[REST:.*]] = arith.subi %[[A]], %[[PRODUCT]] : i64
+// WIDE: %[[MORE:.*]] = llvm.fptoui %{{.*}} : f64 to i64
+// WIDE: %[[SUM:.*]] = arith.addi %[[Q]], %[[MORE]] : i64
+// WIDE: %[[LESS:.*]] = arith.cmpi ult, %{{.*}}, %[[B]] : i64
+// WIDE: arith.select %[[LESS]], %[[SUM]], %{{.*}} : i64
+// WIDE: arith.shrsi
+// WIDE: arith.divf
+// WIDE-NOT: arith.remsi
+// WIDE: return
+func.func @wide(%x: memref<9xi64>, %y: memref<9xi64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<9xi64>
+    %b = memref.load %y[%i] : memref<9xi64>
+    %q = arith.divui %a, %b : i64
+    memref.store %q, %x[%i] : memref<9xi64>
+    %r = arith.remsi %a, %b : i64
+    memref.store %r, %y[%i] : memref<9xi64>
   }
   return
 }
