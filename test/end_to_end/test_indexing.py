@@ -218,6 +218,31 @@ def test_gradients_of_updates():
         )
 
 
+def test_gradients_of_products_at_scalars():
+    """One element or slice is named once: no promise of unique_indices is needed."""
+    x = np.asarray(X)
+
+    def f(m, x, i):
+        return (x.at[i].multiply(x[0]).at[:2, i].multiply(x[1, 1]) ** 2).sum()
+
+    check(lambda m: m.grad(lambda x: f(m, x, 1))(x), rtol=1e-5)
+    check(lambda m: m.jit(m.grad(lambda x, i: f(m, x, i)))(x, -2), rtol=1e-5)
+    check(lambda m: m.vmap(m.grad(lambda x, i: f(m, x, i)), (None, 0))(x, np.array([0, 1, 0])), rtol=1e-5)
+
+
+def test_updates_of_nothing():
+    i = np.array([0, 3, -1])
+    for mode in (None, "clip", "drop", "promise_in_bounds"):
+        for name in ("set", "add", "multiply", "min", "max", "divide"):
+            check(lambda m, n=name, o=mode: m.jit(
+                lambda x, i: getattr(x.at[..., i], n)(1, mode=o))(np.zeros((2, 0)), i))  # fmt: skip
+    assert jnp.zeros((0, 3)).at[i].add(1, mode="wrap").shape == (0, 3)
+    check(lambda m: m.vmap(lambda x: x.at[i, i].set(np.ones(())).at[:, 0].add(2))(m.np.zeros((2, 0, 3))))
+    check(lambda m: m.np.zeros((0, 3)).at[i].apply(m.np.cos))
+    with pytest.raises(ValueError, match="broadcast"):
+        jnp.zeros((0, 3)).at[i].add(np.ones(5))
+
+
 def test_vmapped_indices():
     i = np.array([0, 2, 1])
     check(lambda m: m.vmap(lambda x, k: x[k])(X, i))

@@ -245,7 +245,8 @@ def test_histograms():
     check(lambda m: m.np.cov(X[:, :, 0]), rtol=1e-4)
     check(lambda m: m.np.cov(X[:, :, 0], ddof=0, aweights=np.arange(4) + 1.0), rtol=1e-4)
     check(lambda m: m.np.corrcoef(X[:, :, 0]), rtol=1e-4)
-    for none in (np.zeros((3, 0)), np.zeros((1, 0)), np.zeros((2, 0), np.complex64)):
+    for none in (np.zeros((3, 0)), np.zeros((1, 0)), np.zeros((2, 0), np.complex64),
+                 np.zeros((0, 3))):  # fmt: skip
         check(lambda m, none=none: m.np.cov(none))
     for mode in ("full", "same", "valid"):
         for a, b in ((x[:7], x[7:10]), (x[:3], x[:6]), (x[:4], x[:2])):

@@ -37,6 +37,8 @@ def test_parts_of_floats():
     factors = lamina.grad(lambda v: jnp.ldexp(v, np.array([3, 0, 20, -1])).sum())(x[:4])
     np.testing.assert_array_equal(factors, [8, 1, 2**20, 0.5])
     check(lambda m: m.jvp(lambda v: m.np.ldexp(v, 2), (x[2:4],), (x[2:4] + 1,)))
+    check(lambda m: m.jvp(lambda v: m.np.frexp(v)[0], (x,), (np.ones_like(x),)))
+    check(lambda m: m.vmap(m.grad(lambda v: m.np.cos(m.np.frexp(v)[0] * v)))(x[:4]), rtol=1e-5)
     finite = x[np.abs(x) < 1e4].astype(np.float16)
     np.testing.assert_array_equal(np.abs(jnp.spacing(finite)), np.abs(np.spacing(finite)))
     for call in (lambda: jnp.frexp(1j), lambda: jnp.modf(1j)):

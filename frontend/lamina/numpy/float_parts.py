@@ -46,6 +46,11 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 @compiled
 def _frexp(x: Any) -> tuple[Array, Array]:
+    return _parts(x)
+
+
+@custom_jvp
+def _parts(x: Any) -> tuple[Array, Array]:
     integers, mantissa, bias = _bits_of(x)
     bits = lax.bitcast_convert_type(x, integers)
     width = integers.itemsize * 8
@@ -67,6 +72,14 @@ def _frexp(x: Any) -> tuple[Array, Array]:
     special = lax.bitwise_or(zero, lax.eq(raw, field))
     e = lax.convert_element_type(lax.sub(exponent, literal(bits, bias - 1)), np.int32)
     return pick(special, x, m), pick(special, np.int32(0), e)
+
+
+@_parts.defjvp
+def _parts_jvp(primals: Any, tangents: Any) -> Any:
+    (x,) = primals
+    m, e = _parts(x)
+    slope = _scaled(lax.full_like(x, 1), lax.neg(e))
+    return (m, e), (lax.mul(tangents[0], slope), np.zeros(shape_of(e), dtypes.float0))
 
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -97,7 +110,7 @@ def _ldexp(x: Any, e: Any) -> Array:
 @custom_jvp
 def _scaled(x: Any, e: Any) -> Array:
     integers, mantissa, bias = _bits_of(x)
-    m, own = _frexp(x)
+    m, own = _parts(x)
     # own + e neither wraps nor leaves the range in which three factors reach every result.
     wide = 3 * bias
     e = lax.add(lax.clamp(literal(e, -wide), e, literal(e, wide)), own)

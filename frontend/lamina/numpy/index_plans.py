@@ -88,13 +88,14 @@ def _array_of(items: Sequence[Any]) -> Any:
 
 
 def make_plan(
-    index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool
+    index: Any, shape: tuple[int, ...], *, clamp: bool, movable: bool, reads: bool = True
 ) -> tuple[Plan, list[Any]]:
     """The plan and index arrays for index on an array of this shape.
 
     clamp     static integers out of bounds move to the nearest in bounds; without it they raise
               OutOfBounds.
     movable   static integers and slices of step 1 become arguments.
+    reads     an axis of size 0 has nothing for index arrays; updates leave it as it is.
     Raises IndexError or TypeError for index expressions that lamina has not.
     """
     items = list(index) if isinstance(index, tuple) else [index]
@@ -109,7 +110,7 @@ def make_plan(
         if item is None:
             entries.append(Entry("new"))
             continue
-        entry, argument = _entry(item, shape[axis], axis, position, clamp)
+        entry, argument = _entry(item, shape[axis], axis, position, clamp, reads)
         moves = movable and shape[axis] <= _MOST_MOVABLE
         if moves and entry.kind == "int":
             entry, argument = Entry("moved"), np.int32(entry.start)
@@ -222,7 +223,8 @@ def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
 
 
 # ---- entries -----------------------------------------------------------------------------------
-def _entry(item: Any, n: int, axis: int, position: int, clamp: bool) -> tuple[Entry, Any]:
+def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
+           reads: bool) -> tuple[Entry, Any]:  # fmt: skip
     if isinstance(item, slice):
         return _slice_entry(item, n, position), None
     if isinstance(item, (int, np.integer)):
@@ -244,7 +246,7 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool) -> tuple[En
             f"Indexer must have integer or boolean type, got indexer with type {name} for axis {axis}"
             f"{shown}. Convert it by int() or .astype(int)."
         )
-    if n == 0 and aval.size:
+    if n == 0 and aval.size and (reads or not aval.shape):
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     return Entry("array" if aval.shape else "scalar"), item
 

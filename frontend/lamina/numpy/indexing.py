@@ -107,7 +107,7 @@ def wrapped(index: Any, shape: tuple[int, ...]) -> Any:
             if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
                 item = int(item) % n if n else item
             elif hasattr(item, "dtype") and dtypes.is_integer(item.dtype):
-                item = remainder(item, literal(item, n))
+                item = remainder(item, literal(item, n)) if n else item
             axis += axes_taken(item)
         out.append(item)
     return tuple(out)

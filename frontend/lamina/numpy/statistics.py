@@ -107,7 +107,7 @@ def cov(
                 )
             w = convert(w, dtypes.real_dtype(x.dtype))
             weights = w if weights is None else lax.mul(weights, w)
-    if not x.shape[1]:
+    if 0 in x.shape:
         return lax.full([n for n in (x.shape[0],) * 2 if n != 1], np.nan, x.dtype)
     middle, total = reductions.average(x, axis=1, weights=weights, returned=True)
     total = lax.index_in_dim(total, 0, keepdims=False)

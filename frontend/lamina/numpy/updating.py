@@ -201,9 +201,11 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
     if mode == "wrap":
         index, mode, dropping = wrapped(index, x.shape), "clip", False
     try:
-        plan, arrays = make_plan(index, tuple(x.shape), clamp=not dropping, movable=movable)
+        plan, arrays = make_plan(index, tuple(x.shape), clamp=not dropping, movable=movable,
+                                 reads=False)  # fmt: skip
     except OutOfBounds:
-        plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=False, movable=movable)
+        plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=False, movable=movable,
+                                 reads=False)  # fmt: skip
     mode = GatherScatterMode.from_any(mode)
     return _scatter(x, values, arrays, op=op, plan=plan, mode=mode, sorted_=bool(sorted_),
                     unique=bool(unique))  # fmt: skip
@@ -308,8 +310,9 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
     )  # fmt: skip
     if not order:
         return _COMBINE[op](x, updates)
-    if 0 in updates.shape:
+    if 0 in (*updates.shape, *x.shape):
         return x
+    unique = unique or not batch  # of scalars and slices
     return _SCATTERS[op](x, stacked_indices(components, full_batch), updates, numbers,
                          indices_are_sorted=sorted_, unique_indices=unique, mode=mode)  # fmt: skip
 
