@@ -95,6 +95,25 @@ def test_sets():
         lamina.jit(jnp.unique)(a)
 
 
+@pytest.mark.parametrize(
+    "a, fill", [([0, 1, 2, 5, 1, 0], None), ([-3, 0, -3, 4], 9), ([1, 1], None), ([7, 7, 7], None)]
+)
+def test_sets_of_a_given_size(a, fill):
+    """What only fills an intermediate result up is no member again."""
+    a, b = np.array(a, np.float32), np.array([0, 1, 2, 4, 4, 0], np.float32)
+    check_all(lambda m, a, b: {
+        "setdiff": m.np.setdiff1d(a, b, size=4, fill_value=fill),
+        "setdiff back": m.np.setdiff1d(b, a, size=4, fill_value=fill),
+        "short": m.np.setdiff1d(a, b, size=1),
+        "assumed": m.np.setdiff1d(a, b, True, size=7, fill_value=fill),
+        "setxor": m.np.setxor1d(a, b, size=7, fill_value=fill),
+        "setxor back": m.np.setxor1d(b, a, size=3, fill_value=fill),
+        "intersect": m.np.intersect1d(a, b, size=5, fill_value=fill),
+        "indices": m.np.intersect1d(b, a, return_indices=True, size=5, fill_value=fill),
+    }, a, b, jit=True)  # fmt: skip
+    assert jnp.setdiff1d(a, b, size=0).shape == (0,)
+
+
 @settings(max_examples=20)
 @given(st.lists(st.integers(-3, 3), min_size=0, max_size=8))
 def test_unique_is_numpys(values):

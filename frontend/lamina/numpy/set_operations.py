@@ -17,7 +17,7 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.indexing import take
 from lamina.numpy.joining import concatenate
-from lamina.numpy.logic import logical_and, not_equal
+from lamina.numpy.logic import greater, logical_and
 from lamina.numpy.manipulation import moveaxis, ravel
 from lamina.numpy.promotion import (
     Array,
@@ -216,12 +216,9 @@ def setdiff1d(
 ) -> Array:
     """The distinct elements of ar1 that are not in ar2."""
     check_arraylike("setdiff1d", ar1, ar2)
-    first = (
-        ravel(ar1)
-        if assume_unique
-        else unique(ar1, size=None if size is None else asarray(ar1).size)
-    )
-    return _chosen(first, isin(first, ar2, invert=True), size, fill_value)
+    values, there = (ravel(ar1), True) if assume_unique else _distinct(ar1, size)
+    chosen = logical_and(isin(values, ar2, invert=True), there)
+    return _chosen(values, chosen, size, 0 if fill_value is None else fill_value)
 
 
 def intersect1d(
@@ -236,18 +233,15 @@ def intersect1d(
     """The distinct elements that both arrays have, and if asked for where each first has them."""
     check_arraylike("intersect1d", ar1, ar2)
     a, b = (ravel(x) for x in promote_dtypes(asarray(ar1), asarray(ar2)))
-    values, where = unique(a, return_index=True, size=None if size is None else a.size)
-    common = isin(values, b)
-    if size is not None:  # repetitions that only fill up are not members again
-        position = lax.iota(np.int32, values.shape[0])
-        first = not_equal(take(values, lax.sub(position, np.int32(1)), mode="clip"), values)
-        common = logical_and(common, lax.bitwise_or(first, lax.eq(position, np.int32(0))))
+    values, where, counts = unique(a, True, False, True, size=None if size is None else a.size)
+    common = logical_and(isin(values, b), greater(counts, 0))
     out = _chosen(values, common, size, fill_value)
     if not return_indices:
         return out
     order = lax.sort((b, lax.iota(dtypes.canonicalize(np.int64), b.shape[0])), 0)
     at_b = take(order[1], searchsorted(order[0], out), mode="clip")
-    return out, _chosen(where, common, size, a.size), at_b
+    at_a = _chosen(where, common, size, a.size)
+    return out, at_a, pick(greater(a.size, at_a), at_b, literal(at_b, b.size))
 
 
 def setxor1d(
@@ -260,11 +254,21 @@ def setxor1d(
 ) -> Array:
     """The distinct elements that exactly one of the arrays has."""
     check_arraylike("setxor1d", ar1, ar2)
-    a = setdiff1d(ar1, ar2, size=size, fill_value=fill_value)
-    b = setdiff1d(ar2, ar1, size=size, fill_value=fill_value)
-    if size is not None:
-        return unique(concatenate([a, b]), size=size, fill_value=fill_value)
-    return sort(concatenate([a, b]))
+    if size is None:
+        return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))
+    arrays = promote_dtypes(asarray(ar1), asarray(ar2))
+    (a, there_a), (b, there_b) = (_distinct(x, size) for x in arrays)
+    alone = concatenate([logical_and(isin(a, b, invert=True), there_a),
+                         logical_and(isin(b, a, invert=True), there_b)])  # fmt: skip
+    others, values = lax.sort((lax.bitwise_not(alone), concatenate([a, b])), 0, num_keys=2)
+    return _chosen(values, lax.bitwise_not(others), size, fill_value)
+
+
+def _distinct(x: ArrayLike, size: int | None) -> tuple[Array, Array]:
+    """The distinct elements, as many as x has where a size is asked for, and which of them are no
+    filling."""
+    values, counts = unique(x, return_counts=True, size=None if size is None else asarray(x).size)
+    return values, greater(counts, 0)
 
 
 def _chosen(values: Array, mask: Array, size: int | None, fill_value: Any) -> Array:
@@ -276,7 +280,9 @@ def _chosen(values: Array, mask: Array, size: int | None, fill_value: Any) -> Ar
     out = take(values, at, mode="clip")
     if size is None:
         return out
-    fill = (
-        take(out, 0, mode="clip") if fill_value is None else convert(asarray(fill_value), out.dtype)
-    )
-    return pick(lax.lt(at, literal(at, n)), out, fill)
+    there = lax.lt(at, literal(at, n))
+    if fill_value is None:  # the first, or 0 where there is none
+        fill = lax.slice_in_dim(pick(there, out, literal(out, 0)), 0, min(size, 1))
+    else:
+        fill = convert(asarray(fill_value), out.dtype)
+    return pick(there, out, fill)
