@@ -32,6 +32,7 @@ from lamina.passes.linalg.contraction import (
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.factor_copies import laid_out
 from lamina.passes.linalg.parallel import split
+from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import (
     Block,
     emit_block,
@@ -42,7 +43,6 @@ from lamina.passes.linalg.register_blocks import (
 )
 from lamina.passes.linalg.structure import (
     PART,
-    generics_on_buffers,
     part_of,
     read_generic,
     sole_fill,
@@ -82,7 +82,7 @@ class BlockContractions(Pass):
     def run(self, module: ir.Module) -> None:
         found = [
             read_contraction(read_generic(op))
-            for op in generics_on_buffers(module)
+            for op in reducing_on_buffers(module)
             if op.parent.name == "func.func" or PART in op.attributes
         ]
         for contraction in found:

@@ -32,6 +32,7 @@ from lamina.passes.linalg.structure import (
     generics_on_buffers,
     read_generic,
     stride_along,
+    strides_of,
 )
 from lamina.passes.linalg.transposes import deals, goes_past_caches, turns_tiles
 
@@ -64,14 +65,15 @@ class ChooseLoops(Pass):
 
     def _choose(self, generic: Generic) -> None:
         outermost = generic.op.parent.name == "func.func"
-        loops = _order(generic, outermost and total_cost(generic) >= self.parallel_cost)
+        cost = total_cost(generic) if outermost else 0.0
+        loops = _order(generic, outermost and cost >= self.parallel_cost)
         tasks, grain = 0, 1
         if outermost:
             leading = itertools.takewhile(
                 lambda i: self._can_be_task(generic, loops, i), itertools.count()
             )
             counts = [-(-generic.extents[loops[i].dimension] // loops[i].step) for i in leading]
-            tasks, grain = split(counts, total_cost(generic), self.parallel_cost, self.task_cost)
+            tasks, grain = split(counts, cost, self.parallel_cost, self.task_cost)
         write_nest(generic.op, LoopNest(loops, tasks, grain))
 
     @staticmethod
@@ -163,13 +165,13 @@ def reduces_plainly(generic: Generic, reduced: Sequence[int], inner: int) -> boo
 def _innermost(generic: Generic) -> int:
     """The dimension along which most operands are contiguous or constant; the last among equals."""
     best, best_score = generic.rank - 1, -math.inf
+    steps = [(strides_of(value.type, map_), weight) for value, map_, weight in _accesses(generic)]
     for d in range(generic.rank):
         if generic.extents[d] == 1:
             continue
         score = 0.0
-        for value, map_, weight in _accesses(generic):
-            stride = stride_along(value, map_, d)
-            score += weight * (1.0 if stride == 1 else 0.5 if stride == 0 else -1.0)
+        for strides, weight in steps:
+            score += weight * (1.0 if strides[d] == 1 else 0.5 if strides[d] == 0 else -1.0)
         if generic.extents[d] < 4:
             score -= 1.5
         if score >= best_score:

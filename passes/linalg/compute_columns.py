@@ -35,6 +35,7 @@ from lamina.passes.linalg.structure import (
     outputs_of,
     read_generic,
     stride_along,
+    strides_of,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors, on_vectors
 from lamina.passes.loops import for_tasks, index
@@ -55,9 +56,10 @@ class ComputeColumns(Pass):
         for function in module.body.operations:
             if function.operation.name != "func.func" or not function.regions[0].blocks:
                 continue
-            for ops in list(_neighbours(function.regions[0].blocks[0])):
-                columns = _read(ops, self.vector_bits)
+            for generics in list(_neighbours(function.regions[0].blocks[0])):
+                columns = _read(generics, self.vector_bits)
                 if columns is not None:
+                    ops = [generic.op for generic in generics]
                     with ir.InsertionPoint(ops[-1]), ops[-1].location:
                         _Emitter(columns, self).emit()
                     _erase(ops)
@@ -83,16 +85,17 @@ class _Columns:
     """By the first column of an array all that lie side by side."""
 
 
-def _neighbours(block: ir.Block) -> Iterator[list[ir.Operation]]:
+def _neighbours(block: ir.Block) -> Iterator[list[Generic]]:
     """Ops over equal spaces that nothing which touches memory stands between."""
-    together: list[ir.Operation] = []
+    together: list[Generic] = []
     space: list[int] = []
     for op in (inner.operation for inner in block.operations):
         if is_generic_on_buffers(op):
-            extents = [extent for extent in read_generic(op).extents if extent != 1]
+            generic = read_generic(op)
+            extents = [extent for extent in generic.extents if extent != 1]
             if extents != space and len(together) > 1:
                 yield together
-            together = [*together, op] if extents == space else [op]
+            together = [*together, generic] if extents == space else [generic]
             space = extents
         elif not op.name.startswith(HARMLESS):
             if len(together) > 1:
@@ -102,14 +105,15 @@ def _neighbours(block: ir.Block) -> Iterator[list[ir.Operation]]:
         yield together
 
 
-def _read(ops: Sequence[ir.Operation], vector_bits: int) -> _Columns | None:
+def _read(generics: Sequence[Generic], vector_bits: int) -> _Columns | None:
     """How to do these together; None if they can't be."""
-    generics = [read_generic(op) for op in ops]
     sizes = {tuple(n for n in generic.extents if n != 1) for generic in generics}
-    if len(sizes) != 1 or not all(_is_elementwise(generic) for generic in generics):
+    if len(sizes) != 1:
         return None
     (extents,) = sizes
-    if 0 in extents or not extents:
+    if 0 in extents or not extents or not any(map(_writes_column, generics)):
+        return None
+    if not all(_is_elementwise(generic) for generic in generics):
         return None
     members = [_member(generic) for generic in generics]
     if None in members:
@@ -129,6 +133,12 @@ def _read(ops: Sequence[ir.Operation], vector_bits: int) -> _Columns | None:
     return _Columns(tuple(found), tuple(outer), rows, lanes, dealt)
 
 
+def _writes_column(generic: Generic) -> bool:
+    """Whether what an op writes may be a column of an array of few; quick to see, and few do."""
+    *_, last = (d for d, extent in enumerate(generic.extents) if extent != 1)
+    return 1 < stride_along(generic.outputs[0], generic.output_maps[0], last) <= _MOST_COLUMNS
+
+
 def _is_elementwise(generic: Generic) -> bool:
     return (
         len(generic.outputs) == 1
@@ -142,10 +152,13 @@ def _member(generic: Generic) -> _Member | None:
     dims = [d for d, extent in enumerate(generic.extents) if extent != 1]
 
     def reached(value: ir.Value, map_: ir.AffineMap) -> DenseAccess | None:
-        return dense_access(value, [stride_along(value, map_, d) for d in dims], map_)
+        if not is_buffer(value):
+            return None
+        strides = strides_of(value.type, map_)
+        return dense_access(value, [strides[d] for d in dims], map_)
 
     values = zip(generic.inputs, generic.input_maps, strict=True)
-    inputs = tuple(reached(*given) if is_buffer(given[0]) else None for given in values)
+    inputs = tuple(reached(*given) for given in values)
     output = reached(generic.outputs[0], generic.output_maps[0])
     pairs = zip(inputs, generic.inputs, strict=True)
     if output is None or any(access is None and is_buffer(value) for access, value in pairs):

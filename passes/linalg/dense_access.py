@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,16 @@ def dense_access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) ->
     if not is_buffer(value):
         return None
     root = root_buffer(value)
-    whole, part = ir.MemRefType(root.type), ir.MemRefType(value.type)
+    place = _place_in_dense(root.type, value.type, map_)
+    return None if place is None else DenseAccess(root, place[0], tuple(strides), place[1])
+
+
+@functools.lru_cache(1024)  # most operands are like many others
+def _place_in_dense(
+    root: ir.Type, view: ir.Type, map_: ir.AffineMap
+) -> tuple[int, int] | None:
+    """Where a view of a buffer begins for a map, and the size of the buffer."""
+    whole, part = ir.MemRefType(root), ir.MemRefType(view)
     element = whole.element_type
     width = getattr(element, "width", 0)
     if isinstance(element, ir.ComplexType) or width < 8 or element != part.element_type:
@@ -43,7 +53,7 @@ def dense_access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) ->
             offset += ir.AffineConstantExpr(expression).value * step
         elif has_constant(expression) or not is_linear(expression):
             return None
-    return DenseAccess(root, offset, tuple(strides), math.prod(whole.shape))
+    return offset, math.prod(whole.shape)
 
 
 def bits_of(element: ir.Type) -> int:

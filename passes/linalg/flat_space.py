@@ -21,6 +21,7 @@ from lamina.passes.linalg.structure import (
     is_buffer,
     sole_fill,
     stride_along,
+    strides_of,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors
 
@@ -114,9 +115,9 @@ def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
         before = widened_before(generic, factor, last)
         if before is not None and before.widening is not None:
             read[number], widened[number] = before.factor, before.widening
-    strides = [_strides(generic.rank, factor.buffer, factor.map) for factor in read]
+    strides = [_strides(factor.buffer, factor.map) for factor in read]
     value, map_ = generic.outputs[0], generic.output_maps[0]
-    out = _strides(generic.rank, value, map_)
+    out = _strides(value, map_)
     if epilogue is None and _has_long_rows(generic, strides, out):
         return None  # as most have
     inputs = [dense_access(f.buffer, steps, f.map) for f, steps in zip(read, strides, strict=True)]
@@ -141,8 +142,8 @@ def read_space(generic: Generic, vector_bits: int) -> FlatSpace | None:
     return FlatSpace(generic, fill, epilogue, widened, *found)
 
 
-def _strides(rank: int, value: ir.Value, map_: ir.AffineMap) -> list[int]:
-    return [stride_along(value, map_, d) for d in range(rank)] if is_buffer(value) else []
+def _strides(value: ir.Value, map_: ir.AffineMap) -> tuple[int, ...]:
+    return strides_of(value.type, map_) if is_buffer(value) else ()
 
 
 def _has_long_rows(

@@ -49,8 +49,8 @@ from lamina.passes.linalg.narrow_products import (
     read_narrow_product,
 )
 from lamina.passes.linalg.parallel import split
+from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
-    generics_on_buffers,
     read_generic,
     sole_fill,
     stride_along,
@@ -79,7 +79,7 @@ class GroupProducts(Pass):
     def run(self, module: ir.Module) -> None:
         found = [
             read_narrow_product(read_generic(op))
-            for op in generics_on_buffers(module)
+            for op in reducing_on_buffers(module)
             if op.parent.name == "func.func"
         ]
         widenings: set[ir.Operation] = set()

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
+from lamina.passes.linalg.reducing import reduced_dimensions
 from lamina.passes.linalg.structure import (
     Generic,
     generics_together,
@@ -39,7 +40,9 @@ class MergeColumnSums(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in generics_together(module):
-            if len(op.results) == 1 and isinstance(op.results[0].type, ir.RankedTensorType):
+            if not reduced_dimensions(op) or len(op.results) != 1:
+                continue
+            if isinstance(op.results[0].type, ir.RankedTensorType):
                 reduction = read_generic(op)
                 producer = _producer(reduction)
                 if producer is not None:
@@ -49,7 +52,7 @@ class MergeColumnSums(Pass):
 
 def _producer(reduction: Generic) -> Generic | None:
     """The element-wise generic of whose result all columns are reduced, if they can be merged."""
-    if not any(reduction.reductions) or len(reduction.inputs) != 1:
+    if len(reduction.inputs) != 1:
         return None
     made = reduction.inputs[0]
     if isinstance(made.owner, ir.Block) or made.owner.name != "linalg.generic":

@@ -19,9 +19,9 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.loop_nest import LOOPS
+from lamina.passes.linalg.reducing import reduced_dimensions, reducing_on_buffers
 from lamina.passes.linalg.structure import (
     Generic,
-    generics_on_buffers,
     is_buffer,
     make_generic,
     places_of,
@@ -34,8 +34,8 @@ class MergeReductions(Pass):
     """See the module's docstring."""
 
     def run(self, module: ir.Module) -> None:
-        for op in generics_on_buffers(module):
-            if LOOPS in op.attributes or find_ops(op, "linalg.index"):
+        for op in reducing_on_buffers(module):
+            if reduced_dimensions(op) < 2 or LOOPS in op.attributes or find_ops(op, "linalg.index"):
                 continue
             generic = read_generic(op)
             while (pair := _pair(generic)) is not None:

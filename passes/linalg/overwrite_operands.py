@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
+from lamina.passes.linalg.reducing import reduced_dimensions
 from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 
 
@@ -27,7 +28,9 @@ class OverwriteOperands(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in generics_together(module):
-            if len(op.results) == 1 and isinstance(op.results[0].type, ir.RankedTensorType):
+            if reduced_dimensions(op) or len(op.results) != 1:
+                continue
+            if isinstance(op.results[0].type, ir.RankedTensorType):
                 generic = read_generic(op)
                 number = _overwritten(generic)
                 if number is not None:
@@ -37,7 +40,7 @@ class OverwriteOperands(Pass):
 
 def _overwritten(generic: Generic) -> int | None:
     """Which input's place the result can take."""
-    if any(generic.reductions) or list(generic.body.arguments[len(generic.inputs)].uses):
+    if list(generic.body.arguments[len(generic.inputs)].uses):
         return None
     if any(op.operation.name == "tensor.extract" for op in generic.body.operations):
         return None
@@ -47,7 +50,7 @@ def _overwritten(generic: Generic) -> int | None:
             and map_ == generic.output_maps[0]
             and not isinstance(value.owner, ir.Block)
             and value.owner.name == "linalg.generic"
-            and not any("reduction" in str(a) for a in value.owner.attributes["iterator_types"])
+            and not reduced_dimensions(value.owner)
             and _is_last_reader(generic, value)
         ):
             return number

@@ -250,12 +250,14 @@ class _Work:
 
 def _read(reader: Generic) -> _Work | None:
     """What a generic reads from a padded copy, if parts of it can be done alone."""
-    if len(reader.outputs) != 1 or loaded_buffers(reader) or not _is_simple(reader):
+    if len(reader.outputs) != 1:
         return None
     for value, map_ in zip(reader.inputs, reader.input_maps, strict=True):
         padding = find_padding(value, reader) if is_buffer(value) else None
         if padding is None or any(step != 1 for step in padding.steps):
-            continue
+            continue  # as for nearly all
+        if loaded_buffers(reader) or not _is_simple(reader):
+            return None
         axes = _axes(reader, value, map_)
         if axes is None or list(reader.inputs).count(value) != 1:
             continue

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir, memref, vector
 from lamina.passes.base import Pass
 from lamina.passes.linalg.parallel import split, total_cost
+from lamina.passes.linalg.reducing import reduced_dimensions
 from lamina.passes.linalg.reduction_walk import Member, Reduction, Walk, find_walk
 from lamina.passes.linalg.split_reductions import add_up, neutral_of
 from lamina.passes.linalg.structure import (
@@ -69,8 +70,8 @@ def _first(module: ir.Module, vector_bits: int) -> Walk | None:
         if op.parent.name == "func.func":
             of_functions[op.block].append(op)
     for ops in of_functions.values():
-        if len(ops) < 2:  # a reduction and its fill
-            continue
+        if len(ops) < 2 or not any(map(reduced_dimensions, ops)):
+            continue  # no reduction and its fill
         generics = [read_generic(op) for op in ops]
         left = [one for one in map(Reduction.of, generics) if one is not None]
         while left:

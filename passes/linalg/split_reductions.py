@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.parallel import total_cost
+from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     Generic,
-    generics_on_buffers,
     make_copy,
     make_generic,
     read_generic,
@@ -50,7 +50,7 @@ class SplitReductions(Pass):
 
     def run(self, module: ir.Module) -> None:
         last_steps: list[ir.Operation] = []
-        for op in generics_on_buffers(module):
+        for op in reducing_on_buffers(module):
             generic = read_generic(op)
             if op.parent.name != "func.func" or not self._wants_splitting(generic):
                 continue
@@ -68,8 +68,7 @@ class SplitReductions(Pass):
             n for n, reduced in zip(generic.extents, generic.reductions, strict=True) if not reduced
         )
         return (
-            any(generic.reductions)
-            and results < _LEAST_TASKS
+            results < _LEAST_TASKS
             and len(generic.outputs) == 1
             and 0 not in generic.extents
             and total_cost(generic) >= self.parallel_cost

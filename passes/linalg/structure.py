@@ -61,6 +61,11 @@ def places_of(map_: ir.AffineMap) -> list[int]:
     return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
 
 
+@functools.lru_cache(1024)
+def _places_along(map_: ir.AffineMap, dimension: int) -> frozenset[int]:
+    return frozenset(place for place, d in enumerate(places_of(map_)) if d == dimension)
+
+
 @functools.lru_cache(1024)  # most have that of many others, and each pass reads them anew
 def _space(
     indexing: ir.ArrayAttr, iterators: ir.ArrayAttr, types: tuple[ir.Type, ...]
@@ -185,14 +190,9 @@ class Access(NamedTuple):
     map: ir.AffineMap
     writes: bool
 
-    def places_of(self, dimension: int) -> set[int]:
+    def places_of(self, dimension: int) -> frozenset[int]:
         """The buffer's dimensions whose index is just this dimension of the iteration space."""
-        return {
-            place
-            for place, expression in enumerate(self.map.results)
-            if isinstance(expression, ir.AffineDimExpr)
-            and ir.AffineDimExpr(expression).position == dimension
-        }
+        return _places_along(self.map, dimension)
 
 
 def accesses(generic: Generic) -> list[Access]:
@@ -342,12 +342,12 @@ def has_constant(expression: ir.AffineExpr) -> bool:
 
 def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
     """Elements between accesses that follow each other along a dimension; 0 when it isn't used."""
-    strides = _strides(value.type, map_)
+    strides = strides_of(value.type, map_)
     return strides[dimension] if dimension < len(strides) else 0
 
 
 @functools.lru_cache(1024)
-def _strides(type_: ir.Type, map_: ir.AffineMap) -> tuple[int, ...]:
+def strides_of(type_: ir.Type, map_: ir.AffineMap) -> tuple[int, ...]:
     """Elements between accesses that follow each other along each dimension."""
     strides, _ = ir.MemRefType(type_).get_strides_and_offset()
     return tuple(

@@ -23,9 +23,9 @@ from lamina.passes.copies import copied
 from lamina.passes.linalg.choose_loops import reduces_plainly
 from lamina.passes.linalg.loop_nest import LOOPS, Loop, LoopNest, write_nest
 from lamina.passes.linalg.parallel import split, total_cost
+from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     Generic,
-    generics_on_buffers,
     make_generic,
     places_of,
     read_generic,
@@ -44,7 +44,7 @@ class TakeRowsTogether(Pass):
     task_cost: float = 10_000.0
 
     def run(self, module: ir.Module) -> None:
-        for op in generics_on_buffers(module):
+        for op in reducing_on_buffers(module):
             if LOOPS in op.attributes or op.parent.name != "func.func":
                 continue
             generic = read_generic(op)
