@@ -152,13 +152,15 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
     ("stablehlo.triangular_solve", "stablehlo-lower-solvers"),
     ("stablehlo.cholesky", "stablehlo-lower-solvers"),
+    ("complex<", "stablehlo-multiply-columns"),
     ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     ("stablehlo.sort", "stablehlo-lower-sort"),
     ("chlo.top_k", "stablehlo-lower-sort"),
 )
 
-# Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps.
-ONLY_ON_CPUS = ("stablehlo-lower-convolutions",)
+# Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps, and threads
+# need no vectors.
+ONLY_ON_CPUS = ("stablehlo-lower-convolutions", "stablehlo-multiply-columns")
 
 # Kernels that are written as loops on buffers, or for each part of their result, by a word of their
 # text: before all else is done, and lowered with what that leaves of StableHLO.
