@@ -6,8 +6,9 @@
 
 The rules are in simplify_arithmetic.py, simplify_shapes.py, simplify_indices.py, simplify_positions.py,
 simplify_products.py, simplify_slices.py, simplify_solves.py, simplify_reshaped.py (which moves reshapes
-down past element-wise ops and reductions) and simplify_control.py. Float rules are exact for -0,
-infinities and NaN; nothing is reassociated, and no op is computed twice that was computed once.
+down past element-wise ops and reductions), simplify_broadcasts.py (which moves broadcasts so) and
+simplify_control.py. Float rules are exact for -0, infinities and NaN; nothing is reassociated but sums of
+equal terms, which are products then, and no op is computed twice that was computed once.
 Does nothing to ops it has no rule for. With `fold`, ops on constants are computed on the way, as by
 `stablehlo-fold`: folding makes operands constant that rules look at.
 
@@ -22,6 +23,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo import (
     simplify_arithmetic,
+    simplify_broadcasts,
     simplify_control,
     simplify_indices,
     simplify_positions,
@@ -36,7 +38,7 @@ from lamina.passes.stablehlo.rewriting import Rule, rewrite
 
 _FAMILIES = (
     simplify_arithmetic, simplify_shapes, simplify_indices, simplify_positions, simplify_products,
-    simplify_control, simplify_reshaped, simplify_slices, simplify_solves,
+    simplify_control, simplify_reshaped, simplify_broadcasts, simplify_slices, simplify_solves,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {}
 for _family in _FAMILIES:

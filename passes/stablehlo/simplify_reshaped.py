@@ -4,8 +4,7 @@
 reshape what spreads the result: a mean with kept dimensions is a reduction, a reshape that adds a
 dimension of 1, element-wise ops and a broadcast. Left alone where a user would see the old shape
 beside other arrays of it: those belong into one kernel with the op. A reduction takes an array without
-the dimensions of one that it was given, and before dimensions that stay were joined; it is done once for
-what a broadcast repeats.
+the dimensions of one that it was given, and before dimensions that stay were joined.
 """
 
 from __future__ import annotations
@@ -98,31 +97,10 @@ def _reduction_of_reshaped(op: ir.Operation) -> ir.Value | None:
     long = [d for d in ints(op, "dimensions") if after[d] != 1]
     if not long or any(d not in place for d in long):
         return None
-    return hlo.reshape(_reduced(op, source, sorted(place[d] for d in long)), shape_of(op.results[0].type))
+    return hlo.reshape(reduced(op, source, sorted(place[d] for d in long)), shape_of(op.results[0].type))
 
 
-@needs_operand_of("broadcast_in_dim")
-def _reduction_of_spread(op: ir.Operation) -> ir.Value | None:
-    """Of an array that is spread along dimensions that stay -> spread after it."""
-    producer = defining(op.operands[0])
-    if len(op.results) != 1 or producer is None or producer.name != "stablehlo.broadcast_in_dim":
-        return None
-    shape, reduced, places = (
-        shape_of(op.operands[0].type), ints(op, "dimensions"), ints(producer, "broadcast_dimensions"),
-    )  # fmt: skip
-    left = [d for d in range(len(shape)) if d in places or d in reduced]
-    if len(left) == len(shape):
-        return None
-    source = hlo.broadcast_in_dim(
-        producer.operands[0], [shape[d] for d in left], [left.index(d) for d in places]
-    )
-    small = _reduced(op, source, [left.index(d) for d in reduced])
-    kept = [d for d in range(len(shape)) if d not in reduced]
-    spread = [kept.index(d) for d in left if d not in reduced]
-    return hlo.broadcast_in_dim(small, shape_of(op.results[0].type), spread)
-
-
-def _reduced(op: ir.Operation, source: ir.Value, dimensions: Sequence[int]) -> ir.Value:
+def reduced(op: ir.Operation, source: ir.Value, dimensions: Sequence[int]) -> ir.Value:
     """What a reduction, whose body this takes, makes of another array's dimensions."""
     shape = [size for d, size in enumerate(shape_of(source.type)) if d not in dimensions]
     of = ir.RankedTensorType.get(shape, op.results[0].type.element_type)
@@ -156,5 +134,5 @@ def _long(shape: Sequence[int]) -> list[int]:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {name: (_of_reshapes,) for name in ELEMENTWISE} | {
-    "stablehlo.reduce": (_reduction_of_reshaped, _reduction_of_spread)
+    "stablehlo.reduce": (_reduction_of_reshaped,)
 }

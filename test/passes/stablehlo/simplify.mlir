@@ -333,16 +333,16 @@ func.func @sum_of_column(%x: tensor<5xf32>) -> tensor<f32> {
 // CHECK: %[[S:.*]] = stablehlo.reduce(%arg0 init: %{{.*}}) applies stablehlo.add across dimensions = [0] : (tensor<5xf32>, tensor<f32>) -> tensor<f32>
 // CHECK: %[[A:.*]] = stablehlo.broadcast_in_dim %[[S]], dims = [] : (tensor<f32>) -> tensor<7xf32>
 // CHECK: %[[W:.*]] = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<4xf32>) -> tensor<3x4xf32>
-// CHECK: %[[M:.*]] = stablehlo.reduce(%[[W]] init: %{{.*}}) applies stablehlo.maximum across dimensions = [0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>
+// CHECK: %[[M:.*]] = stablehlo.reduce(%[[W]] init: %{{.*}}) applies stablehlo.multiply across dimensions = [0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>
 // CHECK: %[[B:.*]] = stablehlo.broadcast_in_dim %[[M]], dims = [0] : (tensor<4xf32>) -> tensor<4x6xf32>
 // CHECK: return %[[A]], %[[B]]
 func.func @sum_of_spread(%x: tensor<5xf32>, %y: tensor<4xf32>) -> (tensor<7xf32>, tensor<4x6xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %half = stablehlo.constant dense<0.5> : tensor<f32>
   %0 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<5xf32>) -> tensor<5x7xf32>
   %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<5x7xf32>, tensor<f32>) -> tensor<7xf32>
   %2 = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<4xf32>) -> tensor<3x4x6xf32>
-  %3 = stablehlo.reduce(%2 init: %one) applies stablehlo.maximum across dimensions = [0] : (tensor<3x4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %3 = stablehlo.reduce(%2 init: %half) applies stablehlo.multiply across dimensions = [0] : (tensor<3x4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
   return %1, %3 : tensor<7xf32>, tensor<4x6xf32>
 }
 
