@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -208,6 +208,19 @@ class _Known(threading.local):
 
 
 _known = _Known()
+
+
+def constant_starts(
+    starts: Sequence[ir.Value], shape: Sequence[int], sizes: Sequence[int]
+) -> list[int] | None:
+    """Where a dynamic slice of these sizes begins, clamped as the op does; None if that is not known."""
+    found = []
+    for start, whole, size in zip(starts, shape, sizes, strict=True):
+        splat = 0 if whole == size else splat_of(start)
+        if splat is None:
+            return None
+        found.append(min(max(int(splat), 0), whole - size))
+    return found
 
 
 def reducer_of(op: ir.Operation) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import defining, has_one_use, ints, splat_of
+from lamina.passes.stablehlo.facts import constant_starts, defining, has_one_use, ints
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_UPDATES = 64
@@ -113,7 +113,7 @@ def _of_update(update: ir.Operation | None, cut: _Cut) -> ir.Value | None:
         if update is None or update.name != "stablehlo.dynamic_update_slice":
             break
         operand, part, *starts = update.operands
-        low = _clamped_constants(starts, operand.type.shape, part.type.shape)
+        low = constant_starts(starts, operand.type.shape, part.type.shape)
         if low is None:
             break
         high = [a + size for a, size in zip(low, part.type.shape)]
@@ -150,7 +150,7 @@ def _dynamic_slice(op: ir.Operation) -> ir.Value | None:
     shape, sizes = operand.type.shape, op.result.type.shape
     if list(shape) == list(sizes):
         return operand
-    begin = _clamped_constants(starts, shape, sizes)
+    begin = constant_starts(starts, shape, sizes)
     if begin is None:
         return None
     return hlo.slice(operand, begin, [b + s for b, s in zip(begin, sizes)])
@@ -162,21 +162,6 @@ def _dynamic_update_slice(op: ir.Operation) -> ir.Value | None:
     if operand.type == update.type:
         return update
     return operand if 0 in update.type.shape else None
-
-
-def _clamped_constants(
-    starts: list[ir.Value], shape: list[int], sizes: list[int]
-) -> list[int] | None:
-    found = []
-    for start, whole, size in zip(starts, shape, sizes):
-        if whole == size:
-            found.append(0)
-            continue
-        splat = splat_of(start)
-        if splat is None:
-            return None
-        found.append(min(max(int(splat), 0), whole - size))
-    return found
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -22,7 +22,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import splat_of
+from lamina.passes.stablehlo.facts import constant_starts
 from lamina.passes.stablehlo.rewriting import replace
 
 _UPDATE = "stablehlo.dynamic_update_slice"
@@ -56,12 +56,9 @@ class UpdateInParts(Pass):
         whole, part = shape_of(operand.type), shape_of(update.type)
         if prod(part) < _LEAST_ELEMENTS or 2 * prod(part) < prod(whole):
             return
-        lows: list[int] = []
-        for start, size, of in zip(starts, part, whole, strict=True):
-            splat = 0 if size == of else splat_of(start)
-            if splat is None:
-                return
-            lows.append(min(max(int(splat), 0), of - size))
+        lows = constant_starts(starts, whole, part)
+        if lows is None:
+            return
         parts = prod(
             1 + (low > 0) + (low + size < of) for low, size, of in zip(lows, part, whole, strict=True)
         )
