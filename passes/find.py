@@ -1,6 +1,7 @@
-"""Ops by their names, found by MLIR: calling Python for every op there is takes ten times as long.
+"""Where ops are: those of some names, and whether one is in another.
 
-Blocks that nothing leads to are passed over.
+Names are looked for by MLIR: calling Python for every op there is takes ten times as long. Blocks that
+nothing leads to are passed over.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _of_thread = threading.local()  # finders by the names they look for
 
 
 def find_ops(within: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
-    """The ops of these names anywhere in a module or an op, inner ones before those that hold them."""
+    """The ops of these names anywhere in a module or an op, inner ones before those that hold them.
+    They do not keep the module."""
     op = within.operation
     found = _finder(op.context, names).inside(op)
     return [*found, op] if op.name in names else found
@@ -25,6 +27,15 @@ def op_names(within: ir.Module | ir.Operation) -> set[str]:
     names: set[str] = set()
     _add_names(within.operation, names, set())
     return names
+
+
+def is_inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
+    """Whether an op is another or in its regions."""
+    while op is not None:
+        if op.operation == ancestor.operation:
+            return True
+        op = op.parent if op.operation.name != "func.func" else None
+    return False
 
 
 def _add_names(op: ir.Operation, names: set[str], holders: set[str]) -> None:

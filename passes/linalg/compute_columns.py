@@ -106,11 +106,8 @@ def _neighbours(block: ir.Block) -> Iterator[list[Generic]]:
 
 
 def _read(generics: Sequence[Generic], vector_bits: int) -> _Columns | None:
-    """How to do these together; None if they can't be."""
-    sizes = {tuple(n for n in generic.extents if n != 1) for generic in generics}
-    if len(sizes) != 1:
-        return None
-    (extents,) = sizes
+    """How to do these, over equal spaces, together; None if they can't be."""
+    extents = tuple(n for n in generics[0].extents if n != 1)
     if 0 in extents or not extents or not any(map(_writes_column, generics)):
         return None
     if not all(_is_elementwise(generic) for generic in generics):

@@ -3,10 +3,8 @@ about reductions and contractions."""
 
 from __future__ import annotations
 
-import functools
-
 from lamina.dialects.vendors import ir
-from lamina.passes.linalg.structure import generics_on_buffers
+from lamina.passes.linalg.structure import generics_on_buffers, reductions_of
 
 
 def reducing_on_buffers(module: ir.Module) -> list[ir.Operation]:
@@ -16,9 +14,4 @@ def reducing_on_buffers(module: ir.Module) -> list[ir.Operation]:
 
 def reduced_dimensions(op: ir.Operation) -> int:
     """How many dimensions a `linalg.generic` reduces."""
-    return _reduced(op.attributes["iterator_types"])
-
-
-@functools.lru_cache(256)
-def _reduced(iterators: ir.ArrayAttr) -> int:
-    return str(iterators).count("reduction")
+    return sum(reductions_of(op.attributes["iterator_types"]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir, memref
-from lamina.passes.find import find_ops
+from lamina.passes.find import find_ops, is_inside
 
 HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
             "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",
@@ -73,9 +73,15 @@ def _space(
     """The maps of a generic on operands of these types, which of its dimensions it reduces, and their
     extents."""
     maps = tuple(part.value for part in indexing)
-    kinds = str(iterators)  # all at once: each has a name to look up
-    reductions = tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
+    reductions = reductions_of(iterators)
     return maps, reductions, _extents(types, maps, len(reductions))
+
+
+@functools.lru_cache(256)
+def reductions_of(iterators: ir.ArrayAttr) -> tuple[bool, ...]:
+    """Which dimensions a generic with these iterator types reduces."""
+    kinds = str(iterators)  # all at once: each has a name to look up
+    return tuple("reduction" in kind for kind in kinds.split(",")) if "<" in kinds else ()
 
 
 def _extents(
@@ -382,15 +388,6 @@ def is_linear(expression: ir.AffineExpr) -> bool:
         parts = ir.AffineMulExpr(expression)
         return {type(parts.lhs), type(parts.rhs)} == {ir.AffineDimExpr, ir.AffineConstantExpr}
     return isinstance(expression, ir.AffineDimExpr)
-
-
-def is_inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
-    """Whether an op is another or in its regions."""
-    while op is not None:
-        if op == ancestor:
-            return True
-        op = op.parent if op.operation.name != "func.func" else None
-    return False
 
 
 def is_buffer(value: ir.Value) -> bool:

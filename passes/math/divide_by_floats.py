@@ -31,8 +31,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.linalg.structure import is_inside
+from lamina.passes.find import find_ops, is_inside
 from lamina.passes.math.terms import Kind, Lane, Term
 
 _SIGNED = ("arith.divsi", "arith.remsi")

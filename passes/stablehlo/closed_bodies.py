@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.copies import copied
+from lamina.passes.find import is_inside
 from lamina.passes.stablehlo.facts import CONTROL, defining
 from lamina.passes.stablehlo.fuse_ops import captured
 
@@ -22,7 +23,7 @@ def close_body(op: ir.Operation) -> ir.Value | None:
                 return value
     for value in taken:
         for use in list(value.uses):
-            if _is_within(use.owner.operation, op):
+            if is_inside(use.owner.operation.parent, op):  # not an operand of the op itself
                 use.owner.operands[use.operand_number] = copies[value]
     return None
 
@@ -36,12 +37,3 @@ def _copy(value: ir.Value, copies: dict[ir.Value, ir.Value]) -> bool:
         return False
     copied(maker, copies)
     return True
-
-
-def _is_within(inner: ir.Operation, outer: ir.Operation) -> bool:
-    parent = inner.parent
-    while parent is not None:
-        if parent.operation == outer:
-            return True
-        parent = parent.operation.parent
-    return False

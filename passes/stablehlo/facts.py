@@ -191,6 +191,10 @@ class DotNumbers:
             list(self.rhs_contracting),
         )
 
+    def contracting(self, side: int) -> tuple[int, ...]:
+        """The dimensions of operand 0 or 1 that are summed over."""
+        return self.rhs_contracting if side else self.lhs_contracting
+
     def lhs_free(self, rank: int) -> list[int]:
         """lhs's dimensions that go to the result without being batch dimensions."""
         return [d for d in range(rank) if d not in self.lhs_batch + self.lhs_contracting]

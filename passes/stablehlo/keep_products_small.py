@@ -205,8 +205,7 @@ class KeepProductsSmall(Pass):
 
 def sum_of_products(dot: ir.Operation, matrix: int, vector: ir.Value) -> ir.Value:
     """The product of this operand of a dot_general, its matrix, with a vector, as a reduction."""
-    numbers = DotNumbers.of(dot)
-    contracting = (numbers.lhs_contracting, numbers.rhs_contracting)[matrix]
+    contracting = DotNumbers.of(dot).contracting(matrix)
     left = dot.operands[matrix]
     zero = hlo.full(0.0, (), dtype_of(left.type))
     terms = _times(left, vector, contracting)

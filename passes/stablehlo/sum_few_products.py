@@ -92,8 +92,8 @@ class SumFewProducts(Pass):
 
     @staticmethod
     def _sums_rows_in_memory(dot: ir.Operation, side: int) -> bool:
-        numbers, matrix = DotNumbers.of(dot), dot.operands[side]
-        (summed,) = (numbers.lhs_contracting, numbers.rhs_contracting)[side]
+        matrix = dot.operands[side]
+        (summed,) = DotNumbers.of(dot).contracting(side)
         return summed == len(matrix.type.shape) - 1 and _count(dot, side) > 1
 
     @staticmethod
@@ -101,8 +101,7 @@ class SumFewProducts(Pass):
         columns = dot.operands[1 - side]
         if len(columns.type.shape) == 1:
             return sum_of_products(dot, side, columns)
-        numbers = DotNumbers.of(dot)
-        (summed,) = (numbers.rhs_contracting, numbers.lhs_contracting)[side]
+        (summed,) = DotNumbers.of(dot).contracting(1 - side)
         length, count = columns.type.shape[summed], _count(dot, side)
         shape = list(dot.results[0].type.shape)
         place = len(shape) - 1 if side == 0 else 0
@@ -120,7 +119,6 @@ class SumFewProducts(Pass):
 
 def _count(dot: ir.Operation, side: int) -> int:
     """How many columns the other operand has."""
-    numbers = DotNumbers.of(dot)
     columns = dot.operands[1 - side]
-    (summed,) = (numbers.rhs_contracting, numbers.lhs_contracting)[side]
+    (summed,) = DotNumbers.of(dot).contracting(1 - side)
     return size_of(columns.type) // max(1, columns.type.shape[summed])

@@ -38,7 +38,8 @@ def test_ops_come_in_order_inner_ones_before_those_that_hold_them():
 
 def test_an_op_is_among_its_own():
     with make_context(), ir.Location.unknown():
-        *_, outer, last = find_ops(parse(TEXT), "scf.for")
+        module = parse(TEXT)  # what is found does not keep it
+        *_, outer, last = find_ops(module, "scf.for")
         assert find_ops(last, "scf.for") == [last]
         assert find_ops(outer, "scf.for")[-1] == outer
         assert find_ops(last, "memref.load") == []
@@ -47,7 +48,8 @@ def test_an_op_is_among_its_own():
 def test_each_context_has_its_own_ops():
     for _ in range(2):
         with make_context(), ir.Location.unknown():
-            assert called(find_ops(parse(TEXT), "memref.load")) == ["memref.load"]
+            module = parse(TEXT)
+            assert called(find_ops(module, "memref.load")) == ["memref.load"]
 
 
 def test_a_dialect_may_come_after_one_has_looked_for_its_ops():

@@ -18,7 +18,7 @@ from lamina import config
 from lamina.control_flow.jit_call import with_calls_inlined
 from lamina.control_flow.scan_in_blocks import prefixes_in_blocks
 from lamina.control_flow.tracing import debug_info, trace_function
-from lamina.control_flow.two_forms import bind_forms
+from lamina.control_flow.two_forms import SHARED_BY_TIES, bind_forms
 from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, all_equations, eval_jaxpr
@@ -31,8 +31,7 @@ _LEAST = 16  # elements worth blocks
 _SLOW_IN_LOOPS = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf".split())
 """Functions that loops of lanes compute with half of a vector register, and all lanes at once with
 whole ones."""
-_EXTREMES = frozenset(("max", "min"))
-_CHOOSES = _EXTREMES | frozenset(
+_CHOOSES = SHARED_BY_TIES | frozenset(
     "select_n eq ne lt le gt ge and or xor not convert_element_type broadcast_in_dim jit".split()
 )
 """Of functions with extremes only those of these are the same in any order: others may be derivatives, which
@@ -125,7 +124,7 @@ def _traced(
     if out_tree != treedef or not alike or closed.effects or axes.used_in(closed.jaxpr):
         return None
     names = {eqn.primitive.name for eqn in all_equations(closed.jaxpr)}
-    if not names.isdisjoint(_SLOW_IN_LOOPS) or not (names.isdisjoint(_EXTREMES) or names <= _CHOOSES):
+    if not names.isdisjoint(_SLOW_IN_LOOPS) or not (names.isdisjoint(SHARED_BY_TIES) or names <= _CHOOSES):
         return None
     return closed, consts
 

@@ -96,14 +96,14 @@ def _jvp(
     ]
 
 
-_SHARED_BY_TIES = frozenset(("max", "min"))
+SHARED_BY_TIES = frozenset(("max", "min"))
 """Equal operands share the derivative of these, so who gets how much of it says in which order the
 elements were combined: as in JAX, by the plain form."""
 
 
 @cache_on_jaxpr
 def _ties_show(closed: ClosedJaxpr) -> bool:
-    return any(eqn.primitive.name in _SHARED_BY_TIES for eqn in all_equations(closed.jaxpr))
+    return any(eqn.primitive.name in SHARED_BY_TIES for eqn in all_equations(closed.jaxpr))
 
 
 _jvp_body = cache_on_jaxpr(lambda closed, nonzero: jvp_jaxpr(closed, nonzero, True))
