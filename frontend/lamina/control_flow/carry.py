@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.core import dtypes, tree
+from lamina.core import tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import DebugInfo
 from lamina.core.tree_differences import tree_differences
+from lamina.core.type_promotion import promote_types
 
 
 def fixpoint(start: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
@@ -37,7 +38,7 @@ def promote_weak_carry(
             and a != o
             and a.shape == o.shape
             and (
-                o.weak_type or dtypes.promote_types((a.dtype, True), (o.dtype, False))[0] == o.dtype
+                o.weak_type or promote_types((a.dtype, True), (o.dtype, False))[0] == o.dtype
             )
         ):
             x = lax.convert_element_type(x, o.dtype)

@@ -15,6 +15,7 @@ from lamina.control_flow.while_loop import while_loop
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.type_promotion import promote_types
 from lamina.interpreters.batching import batch_flat, move_batch
 
 
@@ -96,7 +97,7 @@ def _index_type(lower: ShapedArray, upper: ShapedArray) -> ShapedArray:
     """The type of a loop's counter: as weak as lower, so that adding it to an int8 gives an int8."""
     if lower.dtype == upper.dtype:
         return lower
-    dtype, weak = dtypes.promote_types(*[(a.dtype, a.weak_type) for a in (lower, upper)])
+    dtype, weak = promote_types(*[(a.dtype, a.weak_type) for a in (lower, upper)])
     return ShapedArray((), dtype, weak)
 
 

@@ -53,6 +53,11 @@ from lamina.lax.dot_general import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul,
     dot, dot_general, dot_general_p,
 )  # fmt: skip
+from lamina.lax.dynamic_slicing import (
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
+    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
+    dynamic_update_slice_p,
+)  # fmt: skip
 from lamina.lax.fft import FftType, fft, fft_p
 from lamina.lax.gather import gather, gather_p, take_along_axis
 from lamina.lax.identity import (
@@ -103,11 +108,7 @@ from lamina.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_shapes, broadcast_to_rank, collapse,
     copy, copy_p, expand_dims, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, transpose, transpose_p,
 )  # fmt: skip
-from lamina.lax.slicing import (
-    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
-    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
-    dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
-)  # fmt: skip
+from lamina.lax.slicing import index_in_dim, slice, slice_in_dim, slice_p
 from lamina.lax.sort import sort, sort_key_val, sort_p
 from lamina.lax.top_k import approx_max_k, approx_min_k, top_k, top_k_p
 from lamina.lax.wide_products import mulhi

@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import config, lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.core.type_promotion import promote_types
 from lamina.errors import TypePromotionError
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
@@ -152,7 +153,7 @@ def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
     if left == right:
         return lhs, rhs
     try:
-        common, _ = dtypes.promote_types((left, False), (right, False))
+        common, _ = promote_types((left, False), (right, False))
     except TypePromotionError:  # such as of f8 and f32: elementwise operations refuse them
         common = max(left, right, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
     return lax.convert_element_type(lhs, common), lax.convert_element_type(rhs, common)

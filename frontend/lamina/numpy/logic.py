@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
+from lamina.core.type_promotion import promote_types
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
@@ -155,7 +156,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     dtype = get_aval(a).dtype
     if not dtypes.is_inexact(dtype):
         to = dtypes.inexact_dtype(
-            dtypes.promote_types((dtype, False), (np.dtype(np.int8), False))[0]
+            promote_types((dtype, False), (np.dtype(np.int8), False))[0]
             if dtype == np.bool_
             else dtype
         )

@@ -15,6 +15,7 @@ import numpy as np
 from lamina import config, lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
+from lamina.core.type_promotion import promote_types
 from lamina.lax import broadcast_shapes as broadcast_shapes
 from lamina.lax.convert import convert as convert_weakly
 
@@ -81,7 +82,7 @@ def type_of(x: ArrayLike) -> tuple[np.dtype, bool]:
 
 def common_type(*args: ArrayLike) -> tuple[np.dtype, bool]:
     """The dtype (and weakness) that the arguments have together."""
-    return dtypes.promote_types(*[type_of(x) for x in args])
+    return promote_types(*[type_of(x) for x in args])
 
 
 def python_kind(dtype: np.dtype) -> type:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.type_promotion import promote_types
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, astype_array, full, placed
 from lamina.numpy.promotion import (
@@ -105,7 +106,7 @@ def linspace(
 @compiled(static=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: np.dtype, axis: int
               ) -> tuple[Array, Array]:  # fmt: skip
-    work = dtypes.inexact_dtype(dtypes.promote_types((common_type(start, stop)[0], False),
+    work = dtypes.inexact_dtype(promote_types((common_type(start, stop)[0], False),
                                                      (dtype, False))[0])  # fmt: skip
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast_to_shape(convert(x, work), shape) for x in (start, stop))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import config
-from lamina.core import dtypes
+from lamina.core import dtypes, type_promotion
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy.promotion import DTypeLike, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
@@ -37,7 +37,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype that arrays of dtypes a and b have together. Python types count as weak."""
     pairs = _type_pair(a), _type_pair(b)
     with config.enable_x64(True):  # 64-bit types that are asked for stay
-        dtype, weak = dtypes.promote_types(*pairs)
+        dtype, weak = type_promotion.promote_types(*pairs)
     known = weak or any(dtype == d for d, _ in pairs)
     # What signed and unsigned integers have in common is no wider than integers here may be.
     return dtype if known or not dtypes.is_integer(dtype) else dtypes.canonicalize(dtype)
@@ -69,7 +69,7 @@ def promoted_type(*args: Any) -> tuple[np.dtype, bool]:
             pairs.append((dtypes.canonicalize(x.dtype), bool(getattr(x, "weak_type", False))))
         else:
             pairs.append((dtypes.canonicalize(np.dtype(x)), False))
-    dtype, weak = dtypes.promote_types(*pairs)
+    dtype, weak = type_promotion.promote_types(*pairs)
     return dtypes.canonicalize(dtype), weak
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.cond import cond
-from lamina.core import dtypes, tree
+from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.type_promotion import promote_types
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import zeros_like_aval
 from lamina.python_control.jumps import RESULT
@@ -187,6 +188,6 @@ def _joined(x: ShapedArray, y: ShapedArray) -> ShapedArray | None:
         return x if not x.weak_type else y
     if not (x.weak_type or y.weak_type):
         return None
-    dtype, weak = dtypes.promote_types((x.dtype, x.weak_type), (y.dtype, y.weak_type))
+    dtype, weak = promote_types((x.dtype, x.weak_type), (y.dtype, y.weak_type))
     strong = [a.dtype for a in (x, y) if not a.weak_type]
     return None if strong and dtype not in strong else x.update(dtype=dtype, weak_type=weak)

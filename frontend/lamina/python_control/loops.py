@@ -9,9 +9,10 @@ import numpy as np
 
 from lamina.control_flow.scan import scan
 from lamina.control_flow.while_loop import while_loop
-from lamina.core import dtypes, tree
+from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
+from lamina.core.type_promotion import promote_types
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import zeros_like_aval
 from lamina.python_control.jumps import RESULT
@@ -133,7 +134,7 @@ def _may_follow(old: Any, new: Any) -> bool:
         return False
     for a, b in zip(map(get_aval, tree.leaves(old)), map(get_aval, tree.leaves(new)), strict=True):
         weaker = a.weak_type or (
-            b.weak_type and dtypes.promote_types((a.dtype, False), (b.dtype, True))[0] == a.dtype
+            b.weak_type and promote_types((a.dtype, False), (b.dtype, True))[0] == a.dtype
         )
         if a.shape != b.shape or (a.dtype != b.dtype and not weaker):
             return False

@@ -11,6 +11,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.core.type_promotion import promote_types
 from lamina.errors import TypePromotionError
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
@@ -53,7 +54,7 @@ def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike |
     check_arraylike(name, *parameters)
     if name not in _CASTING:
         for p in parameters:
-            if dtypes.promote_types((to, False), type_of(p))[0] != to:
+            if promote_types((to, False), type_of(p))[0] != to:
                 raise TypePromotionError(
                     f"In arguments to {name}, cannot safely cast argument of type "
                     f"{get_aval(p).dtype.name} to {to.name}"
