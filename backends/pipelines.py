@@ -110,7 +110,8 @@ CUDA_FUSE = (
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64"
+    " max-chain=192}",
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
@@ -349,7 +350,8 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
     "stablehlo-widen-unsigned-operands",
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64}",
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64"
+    " max-chain=192}",
     "stablehlo-legalize-control-flow",
 )
 _CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")

@@ -31,7 +31,7 @@ from lamina.passes.stablehlo.seams import Cuts, cuts_of
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
 _NOT_PLAIN = frozenset(
-    f"stablehlo.{name}" for name in "remainder popcnt count_leading_zeros bitcast_convert".split()
+    f"stablehlo.{name}" for name in "remainder popcnt count_leading_zeros".split()
 )
 _PLAIN_TYPES = frozenset("f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 CLONED_CONSTANT_ELEMENTS = 64

@@ -18,6 +18,22 @@ func.func @plain(%x: tensor<100xf32>) -> tensor<100xf32> {
 
 // -----
 
+// The same bits as a number of another type are an element of a vector, too.
+// CHECK-LABEL: func.func @bits
+// CHECK-NEXT: call @fused
+// CHECK-NEXT: return
+func.func @bits(%x: tensor<100xf32>) -> tensor<100xf32> {
+  %0 = stablehlo.sine %x : tensor<100xf32>
+  %1 = stablehlo.bitcast_convert %0 : (tensor<100xf32>) -> tensor<100xui32>
+  %2 = stablehlo.and %1, %1 : tensor<100xui32>
+  %3 = stablehlo.bitcast_convert %2 : (tensor<100xui32>) -> tensor<100xf32>
+  %4 = stablehlo.add %3, %x : tensor<100xf32>
+  %5 = stablehlo.sine %4 : tensor<100xf32>
+  return %5 : tensor<100xf32>
+}
+
+// -----
+
 // Numbers of 16 bits are done in loops of LLVM's.
 // CHECK-LABEL: func.func @halves
 // CHECK-COUNT-2: call @fused
