@@ -255,6 +255,12 @@ class _Blocks:
         most = _MOST_OF_MUCH if math.prod(extents) >= _MUCH else _MOST_STEPS
         if batch_extent < members or steps > most:
             return None
+        last = {d: extents[d] - 1 for d in inner} | {batch[-1]: members - 1}
+        if any(
+            sum(abs(a.strides[d]) * at for d, at in last.items()) > _FAR * vectors * lanes
+            for a in self._all
+        ):
+            return None
         # Positions of all lanes of a block, by dimension; the batch's last one counts its members.
         flat = np.arange(vectors * lanes)
         position = {}
@@ -262,8 +268,6 @@ class _Blocks:
             flat, position[d] = np.divmod(flat, extents[d])
         position[batch[-1]] = flat
         lane_of = {a: sum(a.strides[d] * at for d, at in position.items()) for a in self._all}
-        if any(np.ptp(lane) > _FAR * vectors * lanes for lane in lane_of.values()):
-            return None
         most_cost = _MOST_COST * vectors * terms + vectors
         read = [lane_of[a] for a in (*self._inputs, *self._after) if a is not None]
         if sum(_least_cost(np.reshape(lane, (vectors, lanes))) for lane in read) > most_cost:
