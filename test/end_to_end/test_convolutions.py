@@ -84,7 +84,7 @@ def test_values_and_gradients(dtype, result, names, tolerance):
 
 
 @pytest.mark.parametrize(("dtype", "result"), [("int32", None), ("int8", "int32"), ("uint8", None),
-    ("uint8", "uint32")])  # fmt: skip
+    ("uint8", "uint32"), ("bool", None), ("bool", "int32"), ("bool", "float16")])  # fmt: skip
 def test_integers(dtype, result):
     names = ["by channel", "dilated", "no space", "no window fits", "batch groups"]
     check_all(

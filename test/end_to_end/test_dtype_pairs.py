@@ -85,3 +85,28 @@ def test_floats_of_integers(x64):
                 for x in [m.ShapeDtypeStruct((4,), name)]
             ]
             assert of[0] == of[1], name
+
+
+@pytest.mark.filterwarnings("ignore:scatter inputs:FutureWarning")
+def test_weak_types_of_results():
+    """Weak where all operands are, save where JAX's loops and joins make them strong."""
+
+    def program(m, half):
+        n = m.numpy
+        three, half = (n.broadcast_to(v, (3,)) for v in (n.asarray(3), half))
+        pairs = [(three, three), (three, half), (half, half), (n.ones(3, "float16"), half)]
+        products = [m.lax.dot, n.dot, n.vdot, n.inner, n.matmul, n.vecdot, n.convolve,
+                    lambda x, y, **to: n.einsum("i,i->i", x, y, **to)]  # fmt: skip
+        return [
+            *(f(x, y, **to) for f in products for x, y in pairs
+              for to in ({}, {"preferred_element_type": "float32"})),
+            *(f(x, y) for x, y in pairs for f in (n.cross, n.polyval, n.outer, n.power)),
+            n.cross(three[:2], three[:2]), n.gcd(three, 6), n.lcm(3, three), n.gcd(3, 6),
+            three.at[0].power(2), three.at[0].add(half[0]),
+        ]  # fmt: skip
+
+    mine, theirs = (
+        [(r.dtype, r.weak_type, r.shape) for r in m.eval_shape(lambda x, m=m: program(m, x), 2.5)]
+        for m in (lamina, jax)
+    )
+    assert mine == theirs

@@ -292,6 +292,26 @@ def test_updates_keep_the_dtype():
     check(lambda m: m.np.arange(3).at[1].add(m.np.asarray(2, m.np.int8)))
 
 
+@pytest.mark.filterwarnings("ignore:scatter inputs:FutureWarning")
+@pytest.mark.parametrize("index", [1, slice(1, 3), np.array([1, 1, 0])], ids=["one", "slice", "array"])
+def test_updates_combine_in_the_common_dtype(index):
+    """-3 + 2.5 is rounded after the sum, bools count, and unsigned values are no less than none."""
+
+    def program(m, x, flags):
+        small = m.np.asarray(3, "uint8")
+        out = {name: getattr(x.at[index], name)(2.5) for name in ("add", "subtract", "multiply", "min", "max")}
+        out |= {f"bool {name}": getattr(flags.at[index], name)(2)
+                for name in ("add", "subtract", "multiply", "min", "max", "divide", "power")}  # fmt: skip
+        out |= {f"less {kind}": x.astype(kind).at[index].subtract(small)
+                for kind in ("int32", "float32", "uint8", "uint16")}  # fmt: skip
+        return out
+
+    check_all(program, np.arange(-3, 2, dtype=np.int32), np.array([True, False, True]), jit=True)
+    for name in ("add", "subtract", "multiply"):
+        with pytest.raises(TypeError, match="does not accept dtype bool"):
+            getattr(jnp.ones(3, bool).at[index], name)(True)
+
+
 # ---- take, take_along_axis and their kin --------------------------------------------------------
 def test_take():
     i = np.array([[0, 2], [-1, 9]])

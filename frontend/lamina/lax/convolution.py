@@ -47,6 +47,10 @@ def conv_general_dilated(
     if preferred_element_type is not None:
         preferred = dtypes.canonicalize(preferred_element_type)
         _check_preferred(get_aval(lhs).dtype, preferred)
+    of_bools = get_aval(lhs).dtype == np.bool_ == get_aval(rhs).dtype
+    if of_bools:
+        # The sum of products is "or" of "and", or a count in the dtype asked for.
+        lhs, rhs = (lax.convert_element_type(x, preferred or np.int32) for x in (lhs, rhs))
     n = len(numbers.lhs_spec) - 2
     strides = static_ints("conv_general_dilated", "window_strides", window_strides)
     if any(s < 1 for s in strides):
@@ -71,6 +75,8 @@ def conv_general_dilated(
         precision=canonical_precision(precision),
         preferred_element_type=preferred,
     )
+    if of_bools and preferred is None:
+        out = lax.convert_element_type(out, np.bool_)
     return out if out_sharding is None else lax.under(out, out_sharding)
 
 
@@ -214,8 +220,7 @@ def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[
         raise TypeError("[conv_general_dilated] strides and dilations must be positive, got "
                         f"{window_strides}, {lhs_dilation} and {rhs_dilation}")  # fmt: skip
     check_accepted("conv_general_dilated", NUMBER, lhs, 0)
-    if preferred_element_type is None:
-        check_same_dtypes("conv_general_dilated", (lhs, rhs))
+    check_same_dtypes("conv_general_dilated", (lhs, rhs))
     _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
     sizes = [lhs.shape[numbers.lhs_spec[0]] // batch_group_count, rhs.shape[numbers.rhs_spec[0]]]
     for i in range(n):

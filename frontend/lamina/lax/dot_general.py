@@ -16,6 +16,7 @@ from lamina.errors import TypePromotionError
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import ANY, check_accepted, check_same_dtypes
+from lamina.lax.convert import convert
 
 Axes = tuple[int, ...]
 DotDimensionNumbers = tuple[
@@ -145,7 +146,7 @@ def dot_general(
     )  # fmt: skip
     if out_sharding is not None:
         out = lax.under(out, out_sharding)
-    return lax.convert_element_type(out, to) if narrows else out
+    return convert(out, to, get_aval(out).weak_type) if to is not None and narrows else out
 
 
 def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
@@ -156,7 +157,7 @@ def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
         common, _ = promote_types((left, False), (right, False))
     except TypePromotionError:  # such as of f8 and f32: elementwise operations refuse them
         common = max(left, right, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
-    return lax.convert_element_type(lhs, common), lax.convert_element_type(rhs, common)
+    return tuple(convert(x, common, get_aval(x).weak_type) for x in (lhs, rhs))
 
 
 def _wider(left: np.dtype, right: np.dtype) -> np.dtype:

@@ -326,7 +326,9 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     if not _is_integer(x):
         raise ValueError("Arguments to gcd must be integers.")
     shape = broadcast_shapes(shape_of(x), shape_of(y))
-    return _gcd(broadcast_to_shape(absolute(x), shape), broadcast_to_shape(absolute(y), shape))
+    out = _gcd(broadcast_to_shape(absolute(x), shape), broadcast_to_shape(absolute(y), shape))
+    # As in JAX the type of numbers may be weak, that of arrays not.
+    return lax.convert_element_type(out, get_aval(out).dtype) if shape else out
 
 
 @compiled

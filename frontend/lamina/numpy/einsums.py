@@ -191,10 +191,7 @@ def _einsum(
                 product, precision=precision, preferred_element_type=dtype
             )
             operands.append(_contract(*reduced[0], *reduced[1], out, multiply))
-    result = operands[0]
-    if result.dtype != dtype:
-        result = lax.convert_element_type(result, dtype)
-    return convert_weakly(result, result.dtype, True) if weak else result
+    return convert_weakly(operands[0], dtype, weak)
 
 
 def _needed(terms: tuple[str, ...], i: int, out: str) -> set[str]:

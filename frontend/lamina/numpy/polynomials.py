@@ -168,7 +168,7 @@ def _polyval(p: Any, x: Any, *, unroll: int) -> Array:
     def step(y: Any, c: Any) -> tuple[Any, None]:
         return add(multiply(y, x), broadcast_to_shape(c, shape)), None
 
-    return lax.scan(step, lax.full_like(x, 0), p, unroll=unroll)[0]
+    return lax.scan(step, lax.full(shape, 0, x.dtype), p, unroll=unroll)[0]
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:

@@ -43,13 +43,13 @@ def _operands(name: str, a: ArrayLike, b: ArrayLike, preferred: DTypeLike | None
 
 def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred: np.dtype | None
                  ) -> Array:  # fmt: skip
-    """The product; weakly typed if both operands are, with the accumulation type asked for."""
+    """The product; weakly typed if both operands are and no accumulation type is asked for."""
     dtype = a.dtype
     out = lax.dot_general(
         a, b, dims, precision=precision, preferred_element_type=preferred or dtype
     )
     weak = get_aval(a).weak_type and get_aval(b).weak_type and preferred is None
-    return convert_weakly(out, out.dtype, True) if weak else out
+    return convert_weakly(out, out.dtype, weak)
 
 
 def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
@@ -278,4 +278,5 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     if planar:
         return minor(0, 1)
     parts = [lax.expand_dims(minor(i, j), (len(outer_shape),)) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return moveaxis(lax.concatenate(parts, len(outer_shape)), -1, axisc)
+    out = lax.concatenate(parts, len(outer_shape))
+    return moveaxis(lax.convert_element_type(out, out.dtype), -1, axisc)  # not weak, as in JAX

@@ -20,6 +20,7 @@ from lamina.numpy.promotion import (
     convert,
     literal,
     promote_args_inexact,
+    promote_dtypes,
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
@@ -167,7 +168,8 @@ def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, ele
            correlation: bool = False) -> Array:  # fmt: skip
     """A convolution of one channel, over the longer vector."""
     check_arraylike(name, a, v)
-    x, kernel = (asarray(t) for t in promote_inexact(a, v))
+    promote = promote_inexact if element_type is None else promote_dtypes
+    x, kernel = (asarray(t) for t in promote(a, v))
     if len(x.shape) != 1 or len(kernel.shape) != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if x.size == 0 or kernel.size == 0:

@@ -49,11 +49,12 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 _SCATTERS: dict[str, Callable[..., Array]] = {
-    "set": lax.scatter, "add": lax.scatter_add, "mul": lax.scatter_mul, "min": lax.scatter_min,
-    "max": lax.scatter_max,
+    "set": lax.scatter, "add": lax.scatter_add, "sub": lax.scatter_sub, "mul": lax.scatter_mul,
+    "min": lax.scatter_min, "max": lax.scatter_max,
 }  # fmt: skip
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "set": lambda old, new: new, "add": lax.add, "mul": lax.mul, "min": lax.min, "max": lax.max,
+    "set": lambda old, new: new, "add": lax.add, "sub": lax.sub, "mul": lax.mul, "min": lax.min,
+    "max": lax.max,
 }  # fmt: skip
 
 
@@ -117,10 +118,9 @@ class IndexUpdateRef:
     def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
         """x[index] -= values."""
-        from lamina.numpy.arithmetic import negative
-
-        return self.add(negative(values), indices_are_sorted=indices_are_sorted,
-                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+        return _update(
+            "sub", self.array, self.index, values, indices_are_sorted, unique_indices, mode
+        )
 
     def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
@@ -191,7 +191,8 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
             mode: Any) -> Array:  # fmt: skip
     check_arraylike(f"at[].{op}", values)
     check_mode(mode)
-    values = _as_updates(x, values)
+    aval = get_aval(x)
+    x, values = _of_one_dtype(op, x, values)
     index = with_arrays(index)
     dropping = (
         GatherScatterMode.from_any(None if mode == "wrap" else mode)
@@ -207,12 +208,14 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
         plan, arrays = make_plan(as_arrays(index), tuple(x.shape), clamp=False, movable=movable,
                                  reads=False)  # fmt: skip
     mode = GatherScatterMode.from_any(mode)
-    return _scatter(x, values, arrays, op=op, plan=plan, mode=mode, sorted_=bool(sorted_),
-                    unique=bool(unique))  # fmt: skip
+    out = _scatter(x, values, arrays, op=op, plan=plan, mode=mode, sorted_=bool(sorted_),
+                   unique=bool(unique))  # fmt: skip
+    return convert_weakly(out, aval.dtype, aval.weak_type)
 
 
-def _as_updates(x: Array, values: ArrayLike) -> Any:
-    """values in x's dtype, with JAX's warning where that loses something."""
+def _of_one_dtype(op: str, x: Array, values: ArrayLike) -> tuple[Array, Any]:
+    """x and values as op takes them: in x's dtype, or where that loses something, with JAX's warning,
+    in their common one; what is merely set is converted alone."""
     aval = get_aval(x)
     dtype, _ = common_type(x, values)
     if dtype != aval.dtype:
@@ -222,9 +225,11 @@ def _as_updates(x: Array, values: ArrayLike) -> Any:
             "will result in an error.",
             FutureWarning, stacklevel=4,
         )  # fmt: skip
+        if op != "set":
+            return lax.convert_element_type(x, dtype), lax.convert_element_type(values, dtype)
         if get_aval(values).dtype.kind == "c" and aval.dtype.kind != "c":
             values = lax.real(values)
-    return convert_weakly(values, aval.dtype, aval.weak_type)
+    return x, convert_weakly(values, aval.dtype, aval.weak_type)
 
 
 @compiled(static=("op", "plan", "mode", "sorted_", "unique"))

@@ -14,7 +14,7 @@ import numpy as np
 from lamina import lax
 from lamina.control_flow import cond
 from lamina.control_flow.two_forms import bind_forms
-from lamina.core import Primitive, ShapedArray
+from lamina.core import Primitive, ShapedArray, get_aval
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.lax.checks import INTEGER
 from lamina.lax.elementwise_rules import broadcast_to, elementwise
@@ -23,8 +23,10 @@ _FEW = 6  # bits of small exponents
 
 
 def integer_power(x: Any, y: Any) -> Any:
-    """x ** y of integers; for negative y that of the reciprocal, rounded to zero, and 0 for x = 0."""
-    return integer_power_p.bind(x, y)
+    """x ** y of integers; for negative y that of the reciprocal, rounded to zero, and 0 for x = 0.
+    Never of a weak type, as in JAX."""
+    out = integer_power_p.bind(x, y)
+    return lax.convert_element_type(out, get_aval(out).dtype)
 
 
 @functools.lru_cache(maxsize=256)
