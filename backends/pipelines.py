@@ -204,6 +204,7 @@ KERNEL_BUFFERS = (
 
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
+    "linalg-merge-dimensions",
     "linalg-recompute-cheap",
     "linalg-overwrite-operands",
     "linalg-merge-column-sums",

@@ -1,11 +1,15 @@
 """When `stablehlo-fuse` makes a reduction of an array along rows and one down columns one kernel, which
-walks the array once (`linalg-reduce-in-one-walk`)."""
+walks the array once (`linalg-reduce-in-one-walk`). Rows and columns may be several dimensions each, all of which
+are one there (`linalg-merge-dimensions`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from lamina.dialects.vendors import ir
+from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import INNER, ON_OUTER, Group, Places
 from lamina.passes.stablehlo.fuse_ops import Seen, SeenValue
 
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from lamina.passes.stablehlo.fuse_grouping import Grouping
 
 _LEAST_ROWS, _LEAST_COLUMNS = 32, 32
+_MOST_MAKERS = 32
 _ON_VECTORS = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -48,6 +53,8 @@ def join_both_ways(grouping: Grouping, first: Group, second: Group, max_ops: int
         return False
     if not all(_can_be_walked(grouping, group) for group in (first, second)):
         return False
+    if not _has_rows(grouping, operands[0], (first.inner[1], second.inner[1])):
+        return False
     if not grouping.graph.merge(first, second):
         return False
     first.shape, first.inner = None, (*first.inner, second.inner[1])  # nothing else is over both
@@ -77,10 +84,11 @@ def _is_pair(first: Group, second: Group) -> bool:
     if len(first.inner) > 2 or len(second.inner) > 2:
         return False
     (domain, ways), (other, back) = first.inner, second.inner
-    assert isinstance(domain, tuple)
-    if domain != other or len(domain) != 2 or {ways, back} != {(0,), (1,)}:
+    assert isinstance(domain, tuple) and isinstance(ways, tuple) and isinstance(back, tuple)
+    down, along = sorted((ways, back))
+    if domain != other or not down or (*down, *along) != tuple(range(len(domain))):
         return False
-    return domain[0] >= _LEAST_ROWS and domain[1] >= _LEAST_COLUMNS
+    return prod(domain[: len(down)]) >= _LEAST_ROWS and prod(domain[len(down) :]) >= _LEAST_COLUMNS
 
 
 def _reduced(grouping: Grouping, group: Group) -> SeenValue | None:
@@ -91,6 +99,25 @@ def _reduced(grouping: Grouping, group: Group) -> SeenValue | None:
         if place == ON_OUTER and grouping.seen[position].name == "stablehlo.reduce"
     ]
     return found[0].operands[0] if len(found) == 1 and len(found[0].results) == 1 else None
+
+
+def _has_rows(grouping: Grouping, array: SeenValue, ways: Sequence[object]) -> bool:
+    """Whether what makes an array, as far as that is seen here, goes along all of the dimensions of a way or
+    none, so that they are one."""
+    work, found = [array], {array}
+    while work and len(found) < _MOST_MAKERS:
+        value = work.pop()
+        if value.maker is None or value.shape != array.shape:
+            continue
+        op = grouping.seen[value.maker]
+        if op.name == "stablehlo.broadcast_in_dim":
+            dims = tuple(ints(op.op, "broadcast_dimensions"))
+            if dims and dims not in ways:
+                return False
+        elif op.elementwise:
+            work += [operand for operand in op.operands if operand not in found]
+            found.update(op.operands)
+    return True
 
 
 def _can_be_walked(grouping: Grouping, group: Group) -> bool:

@@ -441,6 +441,34 @@ func.func @both_ways(%x: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64xf32>
 
 // -----
 
+// Rows and columns may be several dimensions.
+// CHECK-LABEL: func.func @both_ways_of_several
+// CHECK-NEXT: call @fused_reduce_0(%arg0) : (tensor<8x8x4x64xf32>) -> (tensor<4x64xf32>, tensor<8x8xf32>)
+// CHECK-NEXT: return
+func.func @both_ways_of_several(%x: tensor<8x8x4x64xf32>) -> (tensor<4x64xf32>, tensor<8x8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x8x4x64xf32>, tensor<f32>) -> tensor<4x64xf32>
+  %2 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [2, 3] : (tensor<8x8x4x64xf32>, tensor<f32>) -> tensor<8x8xf32>
+  return %1, %2 : tensor<4x64xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// A number for a part of the rows' dimensions keeps them apart.
+// CHECK-LABEL: func.func @scaled_along_one
+// CHECK: call @fused_{{.*}} -> (tensor<8x8x4x64xf32>, tensor<8x8xf32>)
+// CHECK: call @fused_{{.*}} -> tensor<4x64xf32>
+func.func @scaled_along_one(%x: tensor<8x8x4x64xf32>, %w: tensor<8xf32>) -> (tensor<4x64xf32>, tensor<8x8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %b = stablehlo.broadcast_in_dim %w, dims = [1] : (tensor<8xf32>) -> tensor<8x8x4x64xf32>
+  %0 = stablehlo.multiply %x, %b : tensor<8x8x4x64xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x8x4x64xf32>, tensor<f32>) -> tensor<4x64xf32>
+  %2 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [2, 3] : (tensor<8x8x4x64xf32>, tensor<f32>) -> tensor<8x8xf32>
+  return %1, %2 : tensor<4x64xf32>, tensor<8x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @rows_apart
 // CHECK: call @fused_{{.*}}(%arg0) : (tensor<64x256xf32>) -> tensor<256xf32>
 // CHECK: call @fused_{{.*}}(%arg0) : (tensor<64x256xf32>) -> tensor<64x256xf32>
