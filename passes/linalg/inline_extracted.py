@@ -1,4 +1,4 @@
-"""Compute what a generic extracts from another's result where it is extracted.
+"""Compute what a generic or a loop extracts from a generic's result where it is extracted.
 
     %i = linalg.generic ins(%a) { yield add(%in, %c) }    linalg.generic {
     linalg.generic {                                        %a_at = tensor.extract %a[%n]
@@ -6,8 +6,9 @@
       ... }                                                 ... }
 
 So the indices of a gather need no array of their own, nor where the same generic also reads them as an
-operand (to see which are out of bounds). Leaves alone what isn't element-wise, has more than `max_ops`
-ops, or is read otherwise, too: that is in memory anyway.
+operand (to see which are out of bounds), and neither do those of a scatter's loops, nor its updates. Leaves
+alone what isn't element-wise, has more than `max_ops` ops, or is read otherwise, too: that is in memory
+anyway.
 
 example: test/passes/linalg/inline_extracted.mlir
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
+from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import Generic, generics_together, make_generic, read_generic
 from lamina.passes.loops import extract, index
 
@@ -48,6 +50,13 @@ class InlineExtracted(Pass):
                     self.count("inlined")
             if extracted:
                 _drop_unread(read_generic(generic))
+        work = [op for op in find_ops(module, _EXTRACT) if _is_in_loop(op)]
+        while work:
+            op = work.pop()
+            producer = self._producer(op.operands[0], op)
+            if producer is not None:
+                work += _inline(op, producer)
+                self.count("inlined")
 
     def _producer(self, tensor: ir.Value, reader: ir.Operation) -> Generic | None:
         """The generic whose result a tensor is, if only extracted elements are wanted of it, and those
@@ -73,6 +82,15 @@ class InlineExtracted(Pass):
         if len(list(producer.body.arguments[len(producer.inputs)].uses)):
             return None
         return producer if all(_is_plain(map_) for map_ in producer.input_maps) else None
+
+
+def _is_in_loop(op: ir.Operation) -> bool:
+    parent = op.parent
+    while parent.name.startswith("scf."):
+        if parent.name in ("scf.for", "scf.forall"):
+            return True
+        parent = parent.parent
+    return False
 
 
 def _is_plain(map_: ir.AffineMap) -> bool:

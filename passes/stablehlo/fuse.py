@@ -17,7 +17,7 @@ function with a kind and a reason:
 | rows | reductions over one domain, and loops over it that read their results along the way |
 | output | any other op, a small contraction with the element-wise ops after it |
 | library | one op that a library does, named by `lamina.library` |
-| update | an op that overwrites its first operands, marked `lamina.inout` |
+| update | an op that overwrites its first operands, marked `lamina.inout`; cheap ops before a scatter |
 | control | a loop or branch of small steps, made before by `stablehlo-outline-control` |
 
 A concatenation or pad is in one kernel with the ops around it if those can be done for each part
@@ -80,7 +80,8 @@ class Fuse(Pass):
     stored halfway take ten times as long, and integers from a range take two hundred and fifty."""
     matrix_products: Doers = "auto"
     parts: bool = True
-    """Whether what makes and what follows a concatenation or a pad is one kernel with it."""
+    """Whether what makes and what follows a concatenation or a pad is one kernel with it, and what makes
+    the indices and updates of a scatter."""
     solved_in_place: bool = True
     """Whether LAPACK may be given the place of an operand for its result."""
     both_ways: bool = True

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from lamina.passes.stablehlo.fuse_ops import Seen
 from lamina.passes.stablehlo.seams import Cuts, joined
 
 Kind = Literal["loop", "input", "rows", "output", "library", "update", "main"]
@@ -70,6 +71,8 @@ class Group:
     """Whether all its members can be computed for a part alone."""
     is_plain: bool | None = None
     """Whether all its members are, once that was asked."""
+    scattered: frozenset[Seen] = frozenset()
+    """The ops that a scatter may do where it needs their elements."""
     merged_into: Group | None = None
 
     def stored_at(self, position: int) -> Place | None:

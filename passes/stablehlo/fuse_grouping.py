@@ -41,12 +41,14 @@ from lamina.passes.stablehlo.fuse_parts import (
     start_of_part,
 )
 from lamina.passes.stablehlo.fuse_refusals import Limits, reads_argument, refusal
+from lamina.passes.stablehlo.fuse_scatters import done_one_by_one
 from lamina.passes.stablehlo.gemm import Doers
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
 _TINY = 64  # elements of a domain for which a call costs more than the work
 
 _ONCE = Place(SCALAR)
+_SCATTERED = "scattered"  # where a scatter needs its indices, or updates: one after the other
 
 Member = tuple[int, Place]
 Sources = list[tuple[SeenValue, Member | None]]
@@ -67,10 +69,11 @@ class Grouping:
     ) -> None:
         """`limits`: how many ops a group has at most. `effects`: the ops, here and in regions, that must
         stay in their order. `products`: who does matrix products. `in_parts`: whether kernels may do
-        arrays that are put together part by part. `both_ways`: whether they may reduce an array along
-        rows and down columns."""
+        arrays that are put together part by part, and what a scatter reads one by one. `both_ways`:
+        whether they may reduce an array along rows and down columns."""
         self._effects = effects
         self._both_ways = both_ways
+        self._in_parts = in_parts
         self.ops = [inner.operation for inner in block.operations]
         self._values = SeenValues()
         self.seen = [
@@ -248,6 +251,8 @@ class Grouping:
         group = self.graph.new_group(kind, op.shape)
         group.library = op.library
         note_parts(op, group, self.seen)
+        if kind == "update" and self._in_parts:
+            group.scattered = done_one_by_one(op, self.seen)
         if kind == "input":
             group.inner = fuse_ops.reduction_domain(op.op)
         self.owner[position] = group
@@ -412,4 +417,6 @@ def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> 
         return None if start is None else Place(place.domain, (*place.path, start))
     if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
         return ON_INNER
+    if op.name == "stablehlo.scatter" and number >= len(op.results):
+        return Place(place.domain, (_SCATTERED, number))
     return place if op.picks and number == 1 else None

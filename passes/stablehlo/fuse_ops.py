@@ -284,11 +284,12 @@ def is_small_operation(op: Seen, block: Sequence[Seen]) -> bool:
         return True
     if op.name not in CHEAP:
         return False
-    arrays = [v for v in op.operands if v.shape and not _is_free(v, block)]
-    return len(arrays) <= 1 or all(_is_in_memory(v, block) for v in arrays)
+    arrays = [v for v in op.operands if v.shape and not is_free(v, block)]
+    return len(arrays) <= 1 or all(is_in_memory(v, block) for v in arrays)
 
 
-def _is_free(value: SeenValue, block: Sequence[Seen]) -> bool:
+def is_free(value: SeenValue, block: Sequence[Seen]) -> bool:
+    """Whether no array is read for a value of a block: it is a constant, a scalar repeated or an iota."""
     if value.cloned:
         return True
     if value.maker is not None:
@@ -304,7 +305,8 @@ def _is_free(value: SeenValue, block: Sequence[Seen]) -> bool:
     return op.name == "stablehlo.iota"
 
 
-def _is_in_memory(value: SeenValue, block: Sequence[Seen]) -> bool:
+def is_in_memory(value: SeenValue, block: Sequence[Seen]) -> bool:
+    """Whether a value of a block is stored whoever reads it: no group could compute it."""
     if value.maker is not None:
         return not block[value.maker].joins_loops
     op = defining(value.value)

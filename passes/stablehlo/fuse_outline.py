@@ -138,20 +138,22 @@ class Outliner:
 
     def _arguments(self, group: Group) -> list[SeenValue]:
         """What a group reads from memory, each once; an update takes its operands as they come."""
-        if group.kind == "update":
-            ((position, _),) = group.members
-            values = self._seen[position].operands
-            overwritten = fuse_ops.inout_operands(self._ops[position])
-            others = [value for value in values[overwritten:] if not _is_cloned(value, group)]
-            return [*values[:overwritten], *dict.fromkeys(others)]
         found: dict[SeenValue, None] = {}
         sources = self._sources(group)
         is_library = group.library is not None
+        overwritten: list[SeenValue] = []
         for member in self._members(group):
-            for value, inside in sources[member]:
+            kept = self._overwritten(member)
+            overwritten += [value for value, _ in sources[member][:kept]]
+            for value, inside in sources[member][kept:]:
                 if inside is None and (is_library or not value.cloned):
                     found[value] = None
-        return list(found)
+        return [*overwritten, *found]
+
+    def _overwritten(self, member: Member) -> int:
+        """How many of a member's first operands its results overwrite: those of an update."""
+        op = self._ops[member[0]]
+        return fuse_ops.inout_operands(op) if op.name in fuse_ops.UPDATES else 0
 
     def _sources(self, group: Group) -> dict[Member, Sources]:
         """For each member of a group, where its operands are from."""
@@ -260,12 +262,12 @@ class Outliner:
         members = self._members(group)
         numbers = {value: number for number, value in enumerate(arguments)}
         index = {member: number for number, member in enumerate(members)}
-        overwritten = len(stored) if group.kind == "update" else 0
         is_library = group.library is not None
         parts: list[Hashable] = []
         for member in members:
             position, place = member
             part: list[Hashable] = [self._seen[position].key, place == ON_OUTER]
+            overwritten = self._overwritten(member)
             for number, (value, inside) in enumerate(sources[member]):
                 if inside is not None:
                     part.append((index[inside], value.number))
@@ -314,12 +316,11 @@ class Outliner:
         with ir.InsertionPoint(block) as end:
             for member in self._members(group):
                 operands = []
+                overwritten = self._overwritten(member)
                 for number, (value, inside) in enumerate(self._sources(group)[member]):
                     if inside is not None:
                         operands.append(made[inside][value.number])
-                    elif group.kind == "update" and number < fuse_ops.inout_operands(
-                        self._ops[member[0]]
-                    ):
+                    elif number < overwritten:
                         operands.append(block.arguments[number])
                     elif _is_cloned(value, group):
                         if value not in constants:

@@ -41,6 +41,8 @@ def refusal(op: Seen, group: Group, places: Places, reads: bool, most: int) -> s
         return _of_contraction(op, group, places)
     if not op.joins_loops:
         return "a kernel of its own"
+    if group.kind == "update" and op not in group.scattered:
+        return "not what a scatter computes one by one"
     if op.cheap:
         for need in places.values():
             if need.repeated > _MAX_REPEATED:

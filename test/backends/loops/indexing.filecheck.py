@@ -45,13 +45,15 @@ def scatter_add(x, i, u):
     return x.at[i].add(u)
 
 
+# The updates go one by one into a task's copies of the sums, which are cleared and added up in vectors.
 # CHECK-LABEL: TEST: segment_sum
-# CHECK-NEXT: kernel loop : compare add select
 # CHECK-NEXT: kernel loop : broadcast_in_dim
-# CHECK-NEXT: kernel update : scatter
+# CHECK-NEXT: kernel update : compare add select scatter
 # CHECK-NOT: kernel
 # CHECK: full vectors:
-# CHECK: load <{{[0-9]+}} x i32>
+# CHECK: store <{{[0-9]+}} x float>
+# CHECK: full vectors:
+# CHECK: fadd {{.*}}<{{[0-9]+}} x float>
 @print_loops("f32[65536]", "i32[65536]")
 def segment_sum(x, i):
     return jnp.zeros(1024).at[i].add(x)

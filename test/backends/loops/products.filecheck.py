@@ -315,10 +315,8 @@ def loop(x):
     return lax.fori_loop(0, 100, lambda _, x: jnp.sin(x) * 1.1, x)
 
 
-# The indices of so few rows are not worth LLVM's time.
 # CHECK-LABEL: TEST: scatter_rows
-# CHECK-NEXT: kernel loop
-# CHECK-NEXT: kernel update
+# CHECK-NEXT: kernel update : compare add select scatter
 # CHECK-NOT: kernel
 # CHECK: full vectors:
 # CHECK: fadd contract <{{[0-9]+}} x float>

@@ -110,3 +110,31 @@ func.func @length(%x: tensor<9xi32>, %i: tensor<4xi32>) -> tensor<i32> {
   } -> tensor<i32>
   return %3 : tensor<i32>
 }
+
+// What a loop extracts is computed there.
+// CHECK-LABEL: func.func @loop
+// CHECK-SAME: (%[[X:.*]]: tensor<9xf32>, %[[I:.*]]: tensor<4xi32>)
+// CHECK-NOT: linalg.generic
+// CHECK: scf.for %[[N:[a-z0-9]+]] =
+// CHECK-NEXT: %[[A:.*]] = tensor.extract %[[I]][%[[N]]]
+// CHECK-NEXT: %[[S:.*]] = arith.addi %[[A]], %[[A]]
+// CHECK-NEXT: arith.index_cast %[[S]]
+func.func @loop(%x: tensor<9xf32>, %i: tensor<4xi32>) -> tensor<9xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.empty() : tensor<4xi32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%0 : tensor<4xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %5 = arith.addi %a, %a : i32
+    linalg.yield %5 : i32
+  } -> tensor<4xi32>
+  %2 = scf.for %n = %c0 to %c4 step %c1 iter_args(%now = %x) -> tensor<9xf32> {
+    %3 = tensor.extract %1[%n] : tensor<4xi32>
+    %at = arith.index_cast %3 : i32 to index
+    %4 = tensor.insert %zero into %now[%at] : tensor<9xf32>
+    scf.yield %4 : tensor<9xf32>
+  }
+  return %2 : tensor<9xf32>
+}
