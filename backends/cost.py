@@ -252,7 +252,7 @@ def _reduce(op: ir.Operation, elements: int, counter: Counter) -> Cost:
 
 def _reduce_window(op: ir.Operation, elements: int, counter: Counter) -> Cost:
     total = Cost()
-    others = 1 if Scan.of(op) else prod(op.attributes["window_dimensions"]) - 1
+    others = 1 if Scan.any_of(op) else prod(op.attributes["window_dimensions"]) - 1
     total.add(counter.region(op), elements * others)
     return total
 

@@ -16,6 +16,7 @@ from math import prod
 from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.cpu.lapack import lapack_kernel
+from lamina.backends.cpu.recurrence import recurrence_kernel
 from lamina.backends.cpu.scan import scan_kernel
 from lamina.backends.cpu.small_matrices import small_matrices_kernel
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
@@ -89,6 +90,17 @@ def _scan(
     if scan is None:
         raise CompileError.at(op, "not a scan along an axis")
     return scan_kernel(scan, symbol, target.vector_bits)
+
+
+def _recurrence(
+    function: ir.Operation, op: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    scan = Scan.recurrence_of(op, in_kernel=True)
+    if scan is None:
+        raise CompileError.at(op, "not a recurrence along an axis")
+    pointers = _Pointers.of(function, op)
+    given = (*pointers.operands[:2], pointers.results[1])
+    return recurrence_kernel(scan, symbol, pointers.parameters, given, target.vector_bits)
 
 
 def _lapack(
@@ -292,6 +304,7 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
     "openblas.gemm": _gemm,
     "lamina.fft": _fft,
     "lamina.scan": _scan,
+    "lamina.recurrence": _recurrence,
     SMALL_MATRICES: lambda function, op, symbol, target: small_matrices_kernel(
         function, symbol, target.vector_bits
     ),

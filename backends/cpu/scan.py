@@ -12,16 +12,11 @@ The cuts depend on the shape alone, so results don't depend on the number of thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from lamina.backends.cpu.llvm_text import Integer, Text
+from lamina.backends.cpu.scan_tasks import ScanTasks, Task
 from lamina.backends.cpu.scan_values import Carried, ScanValues, vector_of
-from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.passes.stablehlo.scan_order import Scan
 
-_CHUNK_BYTES = 65536  # of a long row: what stays in the second-level cache between its two readings
-_TASK_ELEMENTS = 16384  # the least work worth a task of its own
-_COLUMNS = 4  # vectors of a block of columns
 _STAGED = 32  # vectors of a block that is staged
 
 
@@ -31,90 +26,56 @@ def scan_kernel(scan: Scan, symbol: str, vector_bits: int) -> tuple[str, int]:
     return _Writer(scan, vector_bits).kernel(symbol)
 
 
-class _Writer(ScanValues):
+class _Writer(ScanValues, ScanTasks):
     """Writes one kernel."""
 
     def __init__(self, scan: Scan, vector_bits: int) -> None:
-        super().__init__(scan, vector_bits)
-        self.bits = vector_bits
+        ScanValues.__init__(self, scan, vector_bits)
+        pointers = ("%in", "%out", "%totals")
+        ScanTasks.__init__(self, scan, vector_bits, self.lanes, pointers, self.types.bytes)
         self.wide = vector_of(self.types.carried, self.lanes)
         self.is_staged = self.types.local != self.types.carried
 
     # ---- the kernel
     def kernel(self, symbol: str) -> tuple[str, int]:
-        scan = self.scan
-        chunk = _CHUNK_BYTES // self.types.bytes
-        if scan.inner > 1:
+        if self.scan.inner > 1:
             tasks, scratch = [self._columns_task()], 0
-        elif scan.length >= 2 * chunk and scan.outer < 16:
-            tasks, scratch = self._chunk_tasks(chunk)
+        elif self.in_chunks:
+            tasks, scratch = self._chunk_tasks()
         else:
             tasks, scratch = [self._rows_task()], 0
-        bodies, calls = zip(*tasks)
-        declared = [DECLARATION, *sorted(self.intrinsics)]
-        attributes = f'attributes #0 = {{ "prefer-vector-width"="{self.bits}" }}'
-        steps = [*pack(("%operand", "%result", "%scratch")), *calls]
-        entry = (
-            f"define void @{symbol}(ptr %operand, ptr %initial, ptr %result, ptr %scratch) #0 {{\n"
-            + "\n".join(steps)
-            + "\n  ret void\n}"
-        )
-        return "\n".join([*declared, *bodies, entry, attributes]) + "\n", scratch
-
-    def _task(self, name: str, text: Text) -> str:
-        body = "\n".join(text.lines)
-        return (
-            f"define internal void @{name}(ptr %ctx, i64 %low, i64 %high) #0 {{\nentry:\n{body}\n"
-            "  ret void\n}"
-        )
-
-    def _start(self) -> Text:
-        t = Text("float", self.lanes)
-        t.lines += unpack(("%in", "%out", "%totals"))
-        return t
-
-    @staticmethod
-    def _call(name: str, count: int, elements: int) -> str:
-        grain = max(1, _TASK_ELEMENTS // elements)
-        return run(name, count, grain)
+        names = ("%operand", "%initial", "%result", "%scratch")
+        parameters = ", ".join(f"ptr {name}" for name in names)
+        return self.assembled(symbol, parameters, (names[0], *names[2:]), tasks), scratch
 
     # ---- rows, each whole
-    def _rows_task(self) -> tuple[str, str]:
+    def _rows_task(self) -> Task:
         scan = self.scan
-        t = self._start()
+        t = self.start()
         carry, stage = self.variables(t, 0), self._stage(t)
         with t.loop("%high", "%low") as row:
             self.set(t, carry, self.neutral(0), 0)
             start = t.mul(row, scan.length)
             self._run(t, start, scan.length, carry, stage)
-        return self._task("rows", t), self._call("rows", scan.outer, scan.length)
+        return self.task("rows", t, scan.outer, scan.length)
 
     # ---- long rows, in chunks
-    def _chunk_tasks(self, chunk: int) -> tuple[list[tuple[str, str]], int]:
+    def _chunk_tasks(self) -> tuple[list[Task], int]:
         """Totals of chunks, their prefixes, and the chunks."""
-        scan, size = self.scan, 8 * (1 + self.compensated)
+        scan, chunk, size = self.scan, self.chunk, 8 * (1 + self.compensated)
         chunks = -(-scan.length // chunk)
         count = scan.outer * chunks
 
-        def bounds(t: Text, number: Integer) -> tuple[Integer, Integer]:
-            row, place = t.divmod(number, chunks)
-            low = t.mul(place, chunk)
-            length = t.minimum(chunk, t.emit(f"sub i64 {scan.length}, {low}"))
-            self.intrinsics.add("declare i64 @llvm.smin.i64(i64, i64)")
-            if scan.reverse:  # chunks are counted from the end
-                low = t.emit(f"sub i64 {scan.length}, {t.add(low, length)}")
-            return t.add(t.mul(row, scan.length), low), length
-
-        t = self._start()
+        t = self.start()
         carry = self.variables(t, 0)
         sums = self.variables(t, self.lanes)
         with t.loop("%high", "%low") as number:
-            start, length = bounds(t, number)
+            start, length, _ = self.bounds(t, number)
             self.set(t, carry, self.neutral(0), 0)
             self._total(t, start, length, carry, sums)
             self.store_total(t, t.at("%totals", t.mul(number, size)), self.get(t, carry, 0))
-        totals = self._task("totals", t)
-        t = self._start()
+        totals = self.task("totals", t, count, chunk)
+        t = self.start()
         carry = self.variables(t, 0)
         with t.loop("%high", "%low") as row:
             self.set(t, carry, self.neutral(0), 0)
@@ -127,46 +88,27 @@ class _Writer(ScanValues):
                     error = t.emit(f"fadd double {after.error}, {own.error}")
                     after = Carried(after.value, error)
                 self.set(t, carry, after, 0)
-        prefixes = self._task("prefixes", t)
-        t = self._start()
+        prefixes = self.task("prefixes", t, scan.outer, scan.length)
+        t = self.start()
         carry, stage = self.variables(t, 0), self._stage(t)
         with t.loop("%high", "%low") as number:
-            start, length = bounds(t, number)
+            start, length, _ = self.bounds(t, number)
             before = self.load_total(t, t.at("%totals", t.mul(number, size)))
             self.set(t, carry, before, 0)
             self._run(t, start, length, carry, stage)
-        return [
-            (totals, self._call("totals", count, chunk)),
-            (prefixes, self._call("prefixes", scan.outer, scan.length)),
-            (self._task("chunks", t), self._call("chunks", count, chunk)),
-        ], count * size
+        return [totals, prefixes, self.task("chunks", t, count, chunk)], count * size
 
     # ---- rows side by side
-    def _columns_task(self) -> tuple[str, str]:
-        scan, lanes = self.scan, self.lanes
-        width = _COLUMNS * lanes
-        blocks, rest = divmod(scan.inner, width)
-        partial = [lanes] * (rest // lanes) + [rest % lanes] * (rest % lanes > 0)
-        t = self._start()
-        full = [self.variables(t, lanes) for _ in range(_COLUMNS)] if blocks else []
-        last = [self.variables(t, count) for count in partial]
-        with t.loop("%high", "%low") as number:
-            row, block = t.divmod(number, blocks + (rest > 0))
-            start = t.add(t.mul(row, scan.length * scan.inner), t.mul(block, width))
-            if not rest or not blocks:
-                self._columns(t, start, [lanes] * _COLUMNS if blocks else partial, full or last)
-            else:
-                is_full = t.emit(f"icmp slt i64 {block}, {blocks}")
-                with t.branches(is_full) as (then, other, after):
-                    t.begin(then)
-                    self._columns(t, start, [lanes] * _COLUMNS, full)
-                    t.goto(after)
-                    t.begin(other)
-                    self._columns(t, start, partial, last)
-                    t.goto(after)
-        count = scan.outer * (blocks + (rest > 0))
-        elements = scan.length * min(width, scan.inner)
-        return self._task("columns", t), self._call("columns", count, elements)
+    def _columns_task(self) -> Task:
+        t = self.start()
+        carries: dict[int, list[list[str]]] = {}  # of blocks of so many columns
+
+        def block_of(start: Integer, widths: list[int]) -> None:
+            self._columns(t, start, widths, carries[sum(widths)])
+
+        for widths in self.block_widths():
+            carries[sum(widths)] = [self.variables(t, lanes) for lanes in widths]
+        return self.task("columns", t, *self.column_blocks(t, block_of))
 
     def _columns(
         self, t: Text, start: Integer, widths: list[int], carries: list[list[str]]
@@ -219,7 +161,7 @@ class _Writer(ScanValues):
             self.set(t, carry, self.advanced(t, before, self.widened(t, last, 0), 0), 0)
 
         staged = (_STAGED * self.lanes,) if self.is_staged else ()
-        self._walk(t, start, length, (*staged, self.lanes, 1), step)
+        self.walk(t, start, length, (*staged, self.lanes, 1), step)
 
     def _run_staged(self, t: Text, start: Integer, carry: list[str], stage: str) -> None:
         """The same for a block of vectors: each by itself first, then what came before on top."""
@@ -255,36 +197,11 @@ class _Writer(ScanValues):
             after = self.advanced(t, self.get(t, to, lanes), self.widened(t, one, lanes), lanes)
             self.set(t, to, after, lanes)
 
-        self._walk(t, start, length, (self.lanes, 1), step)
+        self.walk(t, start, length, (self.lanes, 1), step)
         for total in (self.get(t, sums, self.lanes).value, self.get(t, sums, self.lanes).error):
             for lane in range(self.lanes if total else 0):
                 one = t.emit(f"extractelement {self.wide} {total}, i64 {lane}")
                 self.set(t, carry, self.advanced(t, self.get(t, carry, 0), one, 0), 0)
-
-    def _walk(
-        self,
-        t: Text,
-        start: Integer,
-        length: Integer,
-        sizes: Sequence[int],
-        step: Callable[[Integer, int], None],
-    ) -> None:
-        """Runs of these sizes, of each as many as what is left has, from the side that a scan
-        starts at."""
-        end = t.add(start, length)
-        low: Integer = 0
-        for size in sizes:
-            count, _ = t.divmod(length, size)
-            high = t.mul(count, size)
-            if low == high:
-                continue
-            with t.loop(high, low, size) as place:
-                if self.scan.reverse:
-                    place = t.emit(f"sub i64 {end}, {t.add(place, size)}")
-                else:
-                    place = t.add(start, place)
-                step(place, size)
-            low = high
 
     def _prefixes(self, t: Text, vector: str) -> str:
         """Each lane combined with those on the side that a scan starts at."""

@@ -14,7 +14,8 @@ import numpy as np
 from lamina.backends.cpu.llvm_text import Text
 from lamina.passes.stablehlo.scan_order import Scan, identity
 
-_LLVM = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "i1": "i8"}
+FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+_LLVM = {**FLOATS, "i1": "i8"}
 _FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8}
 
 
@@ -56,6 +57,35 @@ def bytes_of(of: str) -> int:
 def vector_of(element: str, lanes: int) -> str:
     """The LLVM type of so many, or of one scalar for none."""
     return f"<{lanes} x {element}>" if lanes else element
+
+
+def converted(t: Text, value: str, of: str, to: str, lanes: int) -> str:
+    """A value of one type as one of another; between 16 bits and 64 by way of 32."""
+    if of == to:
+        return value
+    if {bytes_of(of), bytes_of(to)} == {2, 8}:
+        value, of = converted(t, value, of, "float", lanes), "float"
+    how = "fpext" if bytes_of(of) < bytes_of(to) else "fptrunc"
+    return t.emit(f"{how} {vector_of(of, lanes)} {value} to {vector_of(to, lanes)}")
+
+
+def two_sum(t: Text, a: str, b: str, lanes: int) -> tuple[str, str]:
+    """The sum of two values in f64, and what its rounding lost."""
+    of = vector_of("double", lanes)
+    value = t.emit(f"fadd {of} {a}, {b}")
+    from_b = t.emit(f"fsub {of} {value}, {a}")
+    from_a = t.emit(f"fsub {of} {value}, {from_b}")
+    lost = t.emit(f"fsub {of} {b}, {from_b}")
+    lost_of_a = t.emit(f"fsub {of} {a}, {from_a}")
+    return value, t.emit(f"fadd {of} {lost_of_a}, {lost}")
+
+
+def finite_or_none(t: Text, error: str, lanes: int) -> str:
+    """An error in f64; none where it is undefined: infinities lose nothing."""
+    of = vector_of("double", lanes)
+    undefined = t.emit(f"fcmp uno {of} {error}, zeroinitializer")
+    none = "zeroinitializer" if lanes else "0.0"
+    return t.emit(f"select {vector_of('i1', lanes)} {undefined}, {of} {none}, {of} {error}")
 
 
 @dataclass(frozen=True)
@@ -116,21 +146,11 @@ class ScanValues:
 
     def advanced(self, t: Text, before: Carried, total: str, lanes: int) -> Carried:
         """What came before, and `total` of the carried type after it."""
-        value = self.combined(t, self.types.carried, lanes, before.value, total)
         if before.error is None:
-            return Carried(value)
-        of = vector_of("double", lanes)
-        from_total = t.emit(f"fsub {of} {value}, {before.value}")
-        from_before = t.emit(f"fsub {of} {value}, {from_total}")
-        lost = t.emit(f"fsub {of} {total}, {from_total}")
-        lost_before = t.emit(f"fsub {of} {before.value}, {from_before}")
-        lost = t.emit(f"fadd {of} {lost_before}, {lost}")
-        error = t.emit(f"fadd {of} {before.error}, {lost}")
-        undefined = t.emit(f"fcmp uno {of} {error}, zeroinitializer")  # infinities lose nothing
-        kept = t.emit(
-            f"select {vector_of('i1', lanes)} {undefined}, {of} zeroinitializer, {of} {error}"
-        )
-        return Carried(value, kept)
+            return Carried(self.combined(t, self.types.carried, lanes, before.value, total))
+        value, lost = two_sum(t, before.value, total, lanes)
+        error = t.emit(f"fadd {vector_of('double', lanes)} {before.error}, {lost}")
+        return Carried(value, finite_or_none(t, error, lanes))
 
     # ---- values
     def combined(self, t: Text, element: str, lanes: int, a: str, b: str) -> str:
@@ -149,23 +169,16 @@ class ScanValues:
     def load(self, t: Text, at: str, lanes: int) -> str:
         """Elements as the local type."""
         value = t.load(vector_of(self.types.memory, lanes), at, self.types.bytes)
-        return self._extended(t, value, self.types.memory, self.types.local, lanes)
+        return converted(t, value, self.types.memory, self.types.local, lanes)
 
     def widened(self, t: Text, value: str, lanes: int) -> str:
         """Local values as the carried type."""
-        return self._extended(t, value, self.types.local, self.types.carried, lanes)
-
-    @staticmethod
-    def _extended(t: Text, value: str, of: str, to: str, lanes: int) -> str:
-        if of == to:
-            return value
-        return t.emit(f"fpext {vector_of(of, lanes)} {value} to {vector_of(to, lanes)}")
+        return converted(t, value, self.types.local, self.types.carried, lanes)
 
     def store(self, t: Text, value: str, at: str, lanes: int) -> None:
         """Values of the carried type as elements."""
-        of, to = self.types.carried, self.types.memory
-        if of != to:
-            value = t.emit(f"fptrunc {vector_of(of, lanes)} {value} to {vector_of(to, lanes)}")
+        to = self.types.memory
+        value = converted(t, value, self.types.carried, to, lanes)
         t.store(vector_of(to, lanes), value, at, self.types.bytes)
 
     def splat(self, t: Text, scalar: str, lanes: int) -> str:

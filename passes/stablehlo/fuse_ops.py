@@ -26,7 +26,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.gemm import Doers, Gemm, library_wins
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.scan_order import RECURRENCE, Scan
 from lamina.passes.stablehlo.seams import Cuts, cuts_of
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
@@ -328,7 +328,10 @@ def library_of(op: ir.Operation, products: Doers = "auto") -> str | None:
     if op.name == "chlo.top_k":
         return None if TopK.of(op) is None else "lamina.top_k"
     if op.name == "stablehlo.reduce_window":
-        return None if Scan.of(op) is None else "lamina.scan"
+        scan = Scan.any_of(op)
+        if scan is None:
+            return None
+        return "lamina.recurrence" if scan.combiner == RECURRENCE else "lamina.scan"
     if op.name in COLLECTIVES:
         return "lamina.collective"
     if op.name != "stablehlo.dot_general" or products == "kernel":

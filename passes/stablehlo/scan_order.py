@@ -3,7 +3,11 @@
     reduce_window %x, window [n] along an axis of n, padding [n - 1, 0]    each with those before it
     reduce_window %x, window [n] along an axis of n, padding [0, n - 1]    each with those after it
 
-with a combiner of one associative op and its identity as the initial value.
+with a combiner of one associative op and its identity as the initial value. One of two operands,
+
+    reduce_window %a, %b, combiner (a0, b0), (a1, b1) -> a0 a1, a1 b0 + b1, initial values 1, 0
+
+whose first result is not read, is the recurrence h[i] = a[i] h[i - 1] + b[i].
 """
 
 from __future__ import annotations
@@ -18,15 +22,18 @@ from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
 
 _COMBINERS = ("add", "multiply", "maximum", "minimum")
+_RECURRENT = frozenset(("f16", "bf16", "f32", "f64"))
 _ELEMENTS = frozenset("f16 bf16 f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 _LEAST_LENGTH = 32  # below, a window reduction is as good
+RECURRENCE = "recurrence"
 
 
 @dataclass(frozen=True)
 class Scan:
     """A scan of rows: element j of row (o, i) lies at (o * length + j) * inner + i.
 
-    `combiner` is the StableHLO op's short name, `element` the element type as MLIR writes it.
+    `combiner` is the StableHLO op's short name, or RECURRENCE, whose rows are pairs of two operands'
+    elements; `element` the element type as MLIR writes it.
     """
 
     outer: int
@@ -44,6 +51,26 @@ class Scan:
         """
         if op.name != "stablehlo.reduce_window" or len(op.results) != 1:
             return None
+        combiner = _combiner(op, in_kernel)
+        return None if combiner is None else cls._of_window(op, combiner, _LEAST_LENGTH)
+
+    @classmethod
+    def recurrence_of(cls, op: ir.Operation, *, in_kernel: bool = False) -> Scan | None:
+        """The same of one of two operands, which is a recurrence."""
+        if op.name != "stablehlo.reduce_window" or len(op.results) != 2:
+            return None
+        if any(True for _ in op.results[0].uses) or not _is_recurrence(op, in_kernel):
+            return None
+        scan = cls._of_window(op, RECURRENCE, 2)
+        return None if scan is None or scan.element not in _RECURRENT else scan
+
+    @classmethod
+    def any_of(cls, op: ir.Operation, *, in_kernel: bool = False) -> Scan | None:
+        """What a `stablehlo.reduce_window` scans, by one op or as a recurrence."""
+        return cls.of(op, in_kernel=in_kernel) or cls.recurrence_of(op, in_kernel=in_kernel)
+
+    @classmethod
+    def _of_window(cls, op: ir.Operation, combiner: str, least: int) -> Scan | None:
         type_ = op.operands[0].type
         if not type_.has_static_shape or str(type_.element_type) not in _ELEMENTS:
             return None
@@ -54,16 +81,11 @@ class Scan:
             return None
         (axis,) = axes
         length = shape[axis]
-        if length < _LEAST_LENGTH or not _is_dense(attributes):
-            return None
-        if "padding" not in attributes:
+        if length < least or not _is_dense(attributes) or "padding" not in attributes:
             return None
         padding = np.array(ir.DenseIntElementsAttr(attributes["padding"])).reshape(-1, 2).tolist()
-        combiner = _combiner(op, in_kernel)
         low, high = padding.pop(axis)
-        if combiner is None or any(map(any, padding)):
-            return None
-        if (low, high) not in ((length - 1, 0), (0, length - 1)):
+        if any(map(any, padding)) or (low, high) not in ((length - 1, 0), (0, length - 1)):
             return None
         element = str(type_.element_type)
         return cls(
@@ -94,6 +116,33 @@ def _combiner(op: ir.Operation, in_kernel: bool) -> str | None:
         return None
     value = array_of(constant)
     return short if value == identity(short, value.dtype) else None
+
+
+def _is_recurrence(op: ir.Operation, in_kernel: bool) -> bool:
+    """Whether pairs (a0, b0) and (a1, b1) are combined to (a0 a1, a1 b0 + b1)."""
+    block = op.regions[0].blocks[0]
+    a0, b0, a1, b1 = block.arguments
+    returned = block.operations[len(block.operations) - 1].operands
+    if len(block.operations) != 4 or not _is(returned[0], "multiply", (a0, a1)):
+        return False
+    later = [v for v in _operands_of(returned[1], "add") if v != b1]
+    if len(later) != 1 or not _is(later[0], "multiply", (a1, b0)):
+        return False
+    return in_kernel or all(
+        constant is not None and bool(array_of(constant) == value)
+        for constant, value in zip((made_by(v, CONSTANT) for v in list(op.operands)[2:]), (1, 0), strict=True)
+    )
+
+
+def _operands_of(value: ir.Value, short: str) -> list[ir.Value]:
+    """The operands of the op of this name that makes a value; none of another."""
+    op = made_by(value, f"stablehlo.{short}")
+    return [] if op is None else list(op.operands)
+
+
+def _is(value: ir.Value, short: str, of: tuple[ir.Value, ir.Value]) -> bool:
+    operands = _operands_of(value, short)
+    return len(operands) == 2 and set(operands) == set(of)
 
 
 def identity(combiner: str, dtype: np.dtype) -> np.ndarray:

@@ -81,7 +81,7 @@ def _check(op: ir.Operation) -> None:
     if op.name == fuse_ops.BARRIER:
         return
     short = op.name.split(".", 1)[-1]
-    alone = op.name in ("stablehlo.custom_call", "stablehlo.fft") or Scan.of(op) is not None
+    alone = op.name in ("stablehlo.custom_call", "stablehlo.fft") or Scan.any_of(op) is not None
     if alone or not is_pure(op):
         raise Refusal(f"{short}: a kernel of its own")
 

@@ -85,3 +85,56 @@ def test_vectors_are_as_wide_as_the_target_s(bits):
         made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
     assert f"shufflevector <{bits // 32} x float>" in made.texts["llvm"]
     assert "lamina_parallel_for" in made.imports
+
+
+def recurrence(shape, axis, element, reverse=False):
+    one = scan(shape, axis, "add", element, reverse)
+    window = one[one.index("<{") : one.index("}>") + 2]
+    of, e = f"tensor<{'x'.join(map(str, shape))}x{element}>", f"tensor<{element}>"
+    return f"""func.func private @k(%x: {of}, %y: {of}, %i: {e}, %j: {e}) -> {of}
+        attributes {{lamina.kind = "library", lamina.library = "lamina.recurrence"}} {{
+      %0:2 = "stablehlo.reduce_window"(%x, %y, %i, %j) {window} ({{
+      ^bb0(%a0: {e}, %b0: {e}, %a1: {e}, %b1: {e}):
+        %a = stablehlo.multiply %a0, %a1 : {e}
+        %t = stablehlo.multiply %a1, %b0 : {e}
+        %b = stablehlo.add %b1, %t : {e}
+        stablehlo.return %a, %b : {e}, {e}
+      }}) : ({of}, {of}, {e}, {e}) -> ({of}, {of})
+      return %0#1 : {of}
+    }}"""
+
+
+RECURRENCES = [
+    ((2,), 0, "f32", np.float32),
+    ((100,), 0, "f32", np.float32),
+    ((3, 50), 1, "bf16", ml_dtypes.bfloat16),
+    ((5, 37), 1, "f16", np.float16),
+    ((7, 301), 1, "f64", np.float64),
+    ((70001,), 0, "f32", np.float32),  # chunks, the last not full
+    ((2, 32769), 1, "f32", np.float32),  # and one of one element
+    ((20000,), 0, "f64", np.float64),
+    ((2, 50, 70), 1, "f32", np.float32),  # full vectors of columns, and a rest
+    ((60, 200), 0, "f64", np.float64),  # full blocks of columns, and a rest
+    ((33, 3), 0, "f16", np.float16),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis", "element", "dtype"), RECURRENCES)
+def test_recurrences(shape, axis, element, dtype):
+    """Factors of ones are sums; the first factor is read by none."""
+    precision = float(ml_dtypes.finfo(dtype).eps)
+    for reverse in (False, True):
+        for factors in (np.ones(shape), RNG.uniform(-1, 1, shape), 0.99 + 0.01 * RNG.random(shape)):
+            a, b = factors.astype(dtype), RNG.normal(size=shape).astype(dtype)
+            first = [slice(None)] * len(shape)
+            first[axis] = slice(-1, None) if reverse else slice(0, 1)
+            a[tuple(first)] = np.nan
+            seen = [np.moveaxis(np.flip(v, axis) if reverse else v, axis, 0) for v in (a, b)]
+            seen_a, want = (v.astype(np.longdouble) for v in seen)
+            for i in range(1, len(want)):
+                want[i] += seen_a[i] * want[i - 1]
+            want = np.moveaxis(want, 0, axis)
+            want = np.flip(want, axis) if reverse else want
+            one, none = np.ones((), dtype), np.zeros((), dtype)
+            (got,) = kernel(recurrence(shape, axis, element, reverse))(a, b, one, none)
+            assert np.abs(got.astype(np.longdouble) - want).max() <= 6 * precision * np.abs(want).max()

@@ -145,3 +145,41 @@ def checkpoint(x):
 @print_ir("f32[]")
 def checkpoint_gradient(x):
     return lamina.grad(lamina.checkpoint(lambda x: lax.sin(lax.cos(x) * x)))(x * 2)
+
+
+# A recurrence: one reduction over windows, and beside it the tree.
+# CHECK-LABEL: TEST: recurrence
+# CHECK: stablehlo.composite "lamina.two_forms" %arg0, %arg1
+# CHECK-SAME: {composite_attributes = {in_blocks = @[[F:.+]]}, decomposition = @[[G:.+]]}
+# CHECK: func.func private @[[G]](
+# CHECK-NOT: reduce_window
+# CHECK: func.func private @[[F]](
+# CHECK: "stablehlo.reduce_window"(%arg0, %arg1, %{{.+}}, %{{.+}}) <{
+# CHECK-SAME: padding = dense<{{\[\[}}99, 0{{\]\]}}>
+# CHECK-SAME: window_dimensions = array<i64: 100>
+@print_ir("f32[100]", "f32[100]")
+def recurrence(a, b):
+    def combined(x, y):
+        return x[0] * y[0], y[0] * x[1] + y[1]
+
+    return lax.associative_scan(combined, (a, b))[1]
+
+
+# The same of sums of exponentials; short ones are combined by a tree.
+# CHECK-LABEL: TEST: cumlogsumexp
+# CHECK: %[[M:.+]] = "stablehlo.reduce_window"(%arg0
+# CHECK: stablehlo.round_nearest_even %[[M]]
+# CHECK-COUNT-2: stablehlo.exponential
+# CHECK: %[[S:.+]] = stablehlo.composite "lamina.two_forms"
+# CHECK: stablehlo.log %[[S]]
+@print_ir("f32[40]")
+def cumlogsumexp(x):
+    return lax.cumlogsumexp(x)
+
+
+# CHECK-LABEL: TEST: short_cumlogsumexp
+# CHECK-NOT: composite
+# CHECK: stablehlo.log_plus_one
+@print_ir("f32[4]")
+def short_cumlogsumexp(x):
+    return lax.cumlogsumexp(x)

@@ -45,6 +45,12 @@ for _name in ("cumsum", "cumprod", "cummax", "cummin"):
     row(_name, f32(0, 2), axis=0)
     row(_name, i8(9), axis=0, value_only=True)
     row(_name, bf16(9), smooth=False, rtol=5e-2, axis=0, value_only=True)
+for _n in (1, 3, 13, 40):  # long ones are a recurrence
+    row("cumlogsumexp", f32(_n, 2), rtol=1e-5, numpy=np.logaddexp.accumulate, axis=0)
+row("cumlogsumexp", f32(2, 3, 37), rtol=1e-5, axis=2, reverse=True)
+row("cumlogsumexp", f32(0, 2), axis=0)
+for _spec in (bf16(40), f16(40)):
+    row("cumlogsumexp", _spec, smooth=False, rtol=1e-1, axis=0, value_only=True)
 
 # ---- reductions by any function ----------------------------------------------------------------
 def _join(x: Any, y: Any) -> Any:

@@ -5,6 +5,8 @@ from lamina.control_flow.composite import composite as composite
 from lamina.control_flow.composite import platform_dependent as platform_dependent
 from lamina.control_flow.cond import cond as cond
 from lamina.control_flow.cond import switch as switch
+from lamina.control_flow.cumlogsumexp import cumlogsumexp as cumlogsumexp
+from lamina.control_flow.cumlogsumexp import cumlogsumexp_p as cumlogsumexp_p
 from lamina.control_flow.custom_jvp import custom_jvp as custom_jvp
 from lamina.control_flow.custom_linear_solve import custom_linear_solve as custom_linear_solve
 from lamina.control_flow.custom_root import custom_root as custom_root

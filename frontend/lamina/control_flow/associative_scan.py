@@ -1,8 +1,9 @@
 """associative_scan: all prefixes of arrays combined by an associative function.
 
-It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays, and one in blocks
-(`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function can't be
-applied to one element at a time, or would be slow there.
+It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays (`prefix_tree.py`), and
+one in blocks (`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function
+can't be applied to one element at a time, or would be slow there. Pairs of real numbers combined as
+h -> a h + b are a running product and a recurrence (`recurrence.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 
 from lamina import config
 from lamina.control_flow.jit_call import with_calls_inlined
+from lamina.control_flow.prefix_tree import prefixes_by_tree
+from lamina.control_flow.recurrence import RECURRENT, order_of_recurrence, recurrence
 from lamina.control_flow.scan_in_blocks import prefixes_in_blocks
 from lamina.control_flow.tracing import debug_info, trace_function
 from lamina.control_flow.two_forms import SHARED_BY_TIES, bind_forms
@@ -68,8 +71,13 @@ def associative_scan(
     step = None
     if n >= _LEAST and not config.disable_jit.value:
         step = _combiner(fn, leaves, treedef, axis)
+    pair = None if step is None or not step.by_numbers else order_of_recurrence(step.closed.jaxpr)
     if step is None:
-        out = _tree(combine, leaves, axis)
+        out = prefixes_by_tree(combine, leaves, axis)
+    elif pair is not None and get_aval(leaves[0]).dtype in RECURRENT:
+        factor, term = pair
+        out = [lax.cumprod(leaves[factor], axis), recurrence(leaves[factor], leaves[term], axis)]
+        out = [out[i] for i in pair]
     else:
         out = _in_two_forms(combine, step, leaves, axis)
     if reverse:
@@ -142,7 +150,7 @@ def _in_two_forms(
     combine: Callable[..., list[Any]], step: _Combiner, leaves: Sequence[Any], axis: int
 ) -> list[Any]:
     avals = [x.update(weak_type=False) for x in map(get_aval, leaves)]
-    plain = trace_to_jaxpr(lambda *xs: _tree(combine, xs, axis), avals)
+    plain = trace_to_jaxpr(lambda *xs: prefixes_by_tree(combine, xs, axis), avals)
     in_blocks = trace_to_jaxpr(lambda *xs: _in_blocks(step, xs, axis), avals)
     return bind_forms(plain, in_blocks, leaves)
 
@@ -162,50 +170,3 @@ def _in_blocks(step: _Combiner, xs: Sequence[Any], axis: int) -> list[Any]:
     return [
         lax.reshape(move_batch(x, d, rows), shape) for x, d in zip(outs, dims, strict=True)
     ]
-
-
-def _tree(combine: Callable[..., list[Any]], leaves: Sequence[Any], axis: int) -> list[Any]:
-    """Blelloch, "Prefix sums and their applications" (1990)."""
-    from lamina import lax
-
-    def part(xs: Sequence[Any], start: int, stop: int | None, stride: int = 1) -> list[Any]:
-        return [
-            lax.slice_in_dim(x, start, x.shape[axis] if stop is None else stop, stride, axis)
-            for x in xs
-        ]
-
-    def run(xs: list[Any]) -> list[Any]:
-        n = xs[0].shape[axis]
-        if n < 2:
-            return xs
-        pairs = combine(part(xs, 0, n - 1, 2), part(xs, 1, None, 2))
-        odd = run(pairs)
-        left = odd if n % 2 else part(odd, 0, odd[0].shape[axis] - 1)
-        if n > 2:
-            even = combine(left, part(xs, 2, None, 2))
-            first = part(xs, 0, 1)
-            even = [lax.concatenate([a, b], axis) for a, b in zip(first, even, strict=True)]
-        else:
-            even = part(xs, 0, 1)
-        return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
-
-    return run(list(leaves))
-
-
-def _interleave(a: Any, b: Any, axis: int) -> Any:
-    """a[0], b[0], a[1], b[1], ...; a may be one longer."""
-    from lamina import lax
-
-    zero = np.zeros((), a.dtype)[()]
-    none = [(0, 0, 0)] * a.ndim
-    total = a.shape[axis] + b.shape[axis]
-
-    def spread(x: Any, offset: int) -> Any:
-        config_ = list(none)
-        used = offset + 2 * x.shape[axis] - 1
-        config_[axis] = (offset, total - used, 1)
-        return lax.pad(x, zero, config_)
-
-    if a.dtype == np.bool_:
-        return lax.bitwise_or(spread(a, 0), spread(b, 1))
-    return lax.add(spread(a, 0), spread(b, 1))

@@ -47,7 +47,7 @@ from lamina.lax.creation import (
     broadcasted_iota, empty, full, full_like, iota, iota_p, zeros_like,
 )  # fmt: skip
 from lamina.lax.cumulative import (
-    cumlogsumexp, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
+    cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
 )  # fmt: skip
 from lamina.lax.dot_general import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul,
@@ -124,8 +124,9 @@ from lamina.lax.windows import (
 
 # ---- control flow (lamina.control_flow) ---------------------------------------------------------
 from lamina.control_flow import (
-    associative_scan, composite, cond, custom_linear_solve, custom_root, fori_loop, map,
-    platform_dependent, reduce, reduce_p, reduce_window, reduce_window_p, scan, switch, while_loop,
+    associative_scan, composite, cond, cumlogsumexp, cumlogsumexp_p, custom_linear_solve,
+    custom_root, fori_loop, map, platform_dependent, reduce, reduce_p, reduce_window,
+    reduce_window_p, scan, switch, while_loop,
 )  # fmt: skip
 from lamina.control_flow.cond import cond_p
 from lamina.control_flow.custom_linear_solve import linear_solve_p

@@ -1,4 +1,4 @@
-"""Cumulative operations along an axis: cumsum cumprod cummax cummin cumlogsumexp.
+"""Cumulative operations along an axis: cumsum cumprod cummax cummin.
 
 Along short axes they are one reduction over pairs of elements; along others a window reduction whose
 window is all that comes before, which is a kernel of its own. Complex numbers have no such kernel:
@@ -16,9 +16,9 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from lamina import lax
-from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes, get_aval
+from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes
 from lamina.lax import hlo
-from lamina.lax.checks import ANY, INEXACT, NUMBER, Accepted, canonical_axis, check_accepted
+from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import scalar_body
 
 _BLOCK = 32
@@ -44,37 +44,6 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """The least of the elements up to each (from each on, if reverse) along an axis."""
     return _bind(cummin_p, operand, axis, reverse)
-
-
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The logarithm of the sum of the exponentials of the elements up to each (from each on, if
-    reverse) along an axis, without overflow; of complex numbers with an angle from -pi to pi."""
-    check_accepted("cumlogsumexp", INEXACT, get_aval(operand))
-    axis = canonical_axis("cumlogsumexp", axis, len(np.shape(operand)))
-    if isinstance(operand, np.ndarray):  # of one element, it would come back as it is
-        operand = lax.convert_element_type(operand, get_aval(operand).dtype)
-    out = lax.associative_scan(_log_add_exp, operand, reverse=bool(reverse), axis=axis)
-    return _with_least_angle(out) if get_aval(out).dtype.kind == "c" else out
-
-
-def _with_least_angle(x: Any) -> Any:
-    angle = lax.imag(x)
-    turn = lax.full_like(angle, 2 * np.pi)
-    turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
-    return lax.complex(lax.real(x), lax.sub(angle, lax.mul(turns, turn)))
-
-
-def _log_add_exp(x: Any, y: Any) -> Any:
-    greatest = lax.max(x, y)
-    # Not abs(x - y), whose derivative is 1 where both are the same. Equal infinities have no gap; NaN stays.
-    gap = lax.sub(greatest, lax.min(x, y))
-    undefined = lax.ne(gap, gap)
-    if get_aval(x).dtype.kind == "c":
-        sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.sub(lax.min(x, y), greatest))))
-        return lax.select(undefined, lax.add(x, y), sum_)
-    safe = lax.select(undefined, lax.full_like(gap, 0), gap)
-    sum_ = lax.add(greatest, lax.log1p(lax.exp(lax.neg(safe))))
-    return lax.select(undefined, lax.add(x, y), sum_)
 
 
 def _bind(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
@@ -200,6 +169,29 @@ def _jvp(
     return rule
 
 
+def _product_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """Each tangent times what comes before it, on top of those before times the element."""
+    (x,), (t,) = primals, tangents
+    out = cumprod(x, axis, reverse)
+    return out, _recurrence(x, lax.mul(_before(out, 1, axis, reverse), t), axis, reverse)
+
+
+def _recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> Any:
+    """h[i] = factors[i] h[i - 1] + terms[i]."""
+
+    def combined(left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
+        return lax.mul(left[0], right[0]), lax.add(lax.mul(right[0], left[1]), right[1])
+
+    return lax.associative_scan(combined, (factors, terms), reverse=reverse, axis=axis)[1]
+
+
+def _before(x: Any, first: float, axis: int, reverse: bool) -> Any:
+    """The element before each along an axis."""
+    config = [(0, 0, 0)] * len(x.shape)
+    config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return lax.pad(x, lax.full((), first, x.dtype), config)
+
+
 def _batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
     def rule(args: Any, dims: Any, *, axis: int, reverse: bool) -> tuple[Any, int]:
         (d,) = dims
@@ -235,6 +227,6 @@ cumsum_p: Primitive = _cumulative(
     LINEAR,
     lambda ct, x, *, axis, reverse: [cumsum(ct, axis, not reverse)],
 )
-cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p, lambda _: 1)
+cumprod_p: Primitive = _cumulative("cumprod", NUMBER, lambda: lax.mul_p, lambda _: 1, _product_jvp)
 cummax_p: Primitive = _cumulative("cummax", ANY, lambda: lax.max_p, dtypes.least)
 cummin_p: Primitive = _cumulative("cummin", ANY, lambda: lax.min_p, dtypes.greatest)

@@ -75,6 +75,7 @@ from lamina.numpy.creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
+from lamina.numpy.cumulative import accumulated_logaddexp as _accumulated_logaddexp
 from lamina.numpy.cumulative import (
     cumprod,
     cumsum,
@@ -389,7 +390,7 @@ logical_xor = _named(logical_xor, identity=False)
 bitwise_and = _named(bitwise_and, identity=-1)
 bitwise_or = _named(bitwise_or, identity=0)
 bitwise_xor = _named(bitwise_xor, identity=0)
-logaddexp = _named(logaddexp, identity=-inf)
+logaddexp = _named(logaddexp, identity=-inf, accumulate=_accumulated_logaddexp)
 logaddexp2 = _named(logaddexp2, identity=-inf)
 
 # Parts and chapters that are loaded when one of their names is first used.

@@ -1,4 +1,4 @@
-"""Cumulative sums and products along an axis."""
+"""Cumulative sums, products and sums of exponentials along an axis."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lamina.numpy.promotion import (
     convert,
     literal,
     pick,
+    promote_args_inexact,
     refuse_out,
     requested_dtype,
 )  # fmt: skip
@@ -45,6 +46,15 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
                out: None = None) -> Array:  # fmt: skip
     """cumprod with NaN as 1."""
     return _cumulative("nancumprod", lax.cumprod, a, axis, dtype, out, nan_as=1)
+
+
+def accumulated_logaddexp(
+    a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None
+) -> Array:
+    """What logaddexp.accumulate gives."""
+    (x,) = promote_args_inexact("logaddexp.accumulate", a)
+    to = requested_dtype(dtype, "accumulate", keep=x.dtype)
+    return lax.cumlogsumexp(convert(x, to), canonical_axis(axis, len(x.shape)))
 
 
 def _cumulative(

@@ -286,6 +286,77 @@ func.func @solved(%a: tensor<40x40xf32>, %b: tensor<40x7xf32>) -> (tensor<40x7xf
 
 // -----
 
+// A window of all that comes before that combines pairs as h -> a h + b is a recurrence, whose first
+// result is then not wanted.
+// CHECK-LABEL: func.func @recurrence
+// CHECK: func.func private @fused_reduce_window_0{{.*}} -> tensor<3x100xf32> attributes {lamina.kind = "library", lamina.library = "lamina.recurrence", lamina.reason = "lamina.recurrence does reduce_window"}
+func.func @recurrence(%a: tensor<3x100xf32>, %b: tensor<3x100xf32>) -> tensor<3x100xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:2 = "stablehlo.reduce_window"(%a, %b, %one, %zero) <{window_dimensions = array<i64: 1, 100>, padding = dense<[[0, 0], [99, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a0: tensor<f32>, %b0: tensor<f32>, %a1: tensor<f32>, %b1: tensor<f32>):
+    %p = stablehlo.multiply %a0, %a1 : tensor<f32>
+    %q = stablehlo.multiply %b0, %a1 : tensor<f32>
+    %s = stablehlo.add %b1, %q : tensor<f32>
+    stablehlo.return %p, %s : tensor<f32>, tensor<f32>
+  }) : (tensor<3x100xf32>, tensor<3x100xf32>, tensor<f32>, tensor<f32>) -> (tensor<3x100xf32>, tensor<3x100xf32>)
+  return %0#1 : tensor<3x100xf32>
+}
+
+// -----
+
+// The other way round, from other initial values or with both results it is a loop.
+// CHECK-LABEL: func.func @from_the_right
+// CHECK-NOT: lamina.library
+func.func @from_the_right(%a: tensor<3x100xf32>, %b: tensor<3x100xf32>) -> tensor<3x100xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:2 = "stablehlo.reduce_window"(%a, %b, %one, %zero) <{window_dimensions = array<i64: 1, 100>, padding = dense<[[0, 0], [99, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a0: tensor<f32>, %b0: tensor<f32>, %a1: tensor<f32>, %b1: tensor<f32>):
+    %p = stablehlo.multiply %a0, %a1 : tensor<f32>
+    %q = stablehlo.multiply %b1, %a0 : tensor<f32>
+    %s = stablehlo.add %b0, %q : tensor<f32>
+    stablehlo.return %p, %s : tensor<f32>, tensor<f32>
+  }) : (tensor<3x100xf32>, tensor<3x100xf32>, tensor<f32>, tensor<f32>) -> (tensor<3x100xf32>, tensor<3x100xf32>)
+  return %0#1 : tensor<3x100xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @from_one
+// CHECK-NOT: lamina.library
+func.func @from_one(%a: tensor<3x100xf32>, %b: tensor<3x100xf32>) -> tensor<3x100xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %zero = stablehlo.constant dense<1.0> : tensor<f32>
+  %0:2 = "stablehlo.reduce_window"(%a, %b, %one, %zero) <{window_dimensions = array<i64: 1, 100>, padding = dense<[[0, 0], [99, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a0: tensor<f32>, %b0: tensor<f32>, %a1: tensor<f32>, %b1: tensor<f32>):
+    %p = stablehlo.multiply %a0, %a1 : tensor<f32>
+    %q = stablehlo.multiply %b0, %a1 : tensor<f32>
+    %s = stablehlo.add %b1, %q : tensor<f32>
+    stablehlo.return %p, %s : tensor<f32>, tensor<f32>
+  }) : (tensor<3x100xf32>, tensor<3x100xf32>, tensor<f32>, tensor<f32>) -> (tensor<3x100xf32>, tensor<3x100xf32>)
+  return %0#1 : tensor<3x100xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @with_products
+// CHECK-NOT: lamina.library
+func.func @with_products(%a: tensor<3x100xf32>, %b: tensor<3x100xf32>) -> (tensor<3x100xf32>, tensor<3x100xf32>) {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:2 = "stablehlo.reduce_window"(%a, %b, %one, %zero) <{window_dimensions = array<i64: 1, 100>, padding = dense<[[0, 0], [99, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a0: tensor<f32>, %b0: tensor<f32>, %a1: tensor<f32>, %b1: tensor<f32>):
+    %p = stablehlo.multiply %a0, %a1 : tensor<f32>
+    %q = stablehlo.multiply %b0, %a1 : tensor<f32>
+    %s = stablehlo.add %b1, %q : tensor<f32>
+    stablehlo.return %p, %s : tensor<f32>, tensor<f32>
+  }) : (tensor<3x100xf32>, tensor<3x100xf32>, tensor<f32>, tensor<f32>) -> (tensor<3x100xf32>, tensor<3x100xf32>)
+  return %0#0, %0#1 : tensor<3x100xf32>, tensor<3x100xf32>
+}
+
+// -----
+
 // A large product is a library's, or takes what follows it into its kernel.
 // CHECK-LABEL: func.func @product
 // CHECK: lamina.kind = "library", lamina.library = "openblas.gemm"
