@@ -104,14 +104,17 @@ _NOT_ON_GPUS = (
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )
+_FUSE_ON_GPUS = (
+    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false"
+    " prologues=false max-plain=64 max-chain=192}"
+)
 CUDA_FUSE = (
     "stablehlo-widen-unsigned-operands",
     "stablehlo-outline-attention-gradient{tensor-cores=true}",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
     "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64"
-    " max-chain=192}",
+    _FUSE_ON_GPUS,
 )
 
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
@@ -141,6 +144,7 @@ CPU_KERNEL_PREPARE = (
     ("xui", "stablehlo-widen-unsigned-operands"),
     ("stablehlo.dot_general", "stablehlo-define-contractions"),
     ("stablehlo.convolution", "stablehlo-define-contractions"),
+    ("stablehlo.dot_general", "stablehlo-keep-factors"),
     ("stablehlo.convolution", "stablehlo-lower-convolutions"),
     ("stablehlo.reduce", "stablehlo-define-reductions"),
     ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
@@ -161,7 +165,7 @@ CPU_KERNEL_PREPARE = (
 
 # Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps, and threads
 # need no vectors.
-ONLY_ON_CPUS = ("stablehlo-lower-convolutions", "stablehlo-multiply-columns")
+ONLY_ON_CPUS = ("stablehlo-keep-factors", "stablehlo-lower-convolutions", "stablehlo-multiply-columns")
 
 # Kernels that are written as loops on buffers, or for each part of their result, by a word of their
 # text: before all else is done, and lowered with what that leaves of StableHLO.
@@ -216,6 +220,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-pad-in-parts",  # after what packs its factors anyway
+    "linalg-multiply-panels{vector-bits=VECTOR_BITS}",
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
     "linalg-take-rows-together",
     "linalg-merge-reductions",
@@ -351,8 +356,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
     "stablehlo-widen-unsigned-operands",
-    "stablehlo-fuse{matrix-products=kernel parts=false both-ways=false solved-in-place=false max-plain=64"
-    " max-chain=192}",
+    _FUSE_ON_GPUS,
     "stablehlo-legalize-control-flow",
 )
 _CUDA_STACK = (*_CUDA_CONTROL, "stablehlo-plan-buffers{own-place=1000000000}")

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lamina.dialects.vendors import arith, ir, memref
+from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.contraction import (
     Contraction,
@@ -29,18 +29,23 @@ from lamina.passes.linalg.contraction import (
     read_contraction,
     rows_of_block,
 )
+from lamina.passes.linalg.contraction_blocks import (
+    AHEAD,
+    DEPTH,
+    NANOSECONDS,
+    NEAR_BYTES,
+    NEAR_ROWS,
+    Part,
+    Sums,
+    blocks_of_rows,
+    follow,
+    for_column_blocks,
+)
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.factor_copies import laid_out
 from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.reducing import reducing_on_buffers
-from lamina.passes.linalg.register_blocks import (
-    Block,
-    emit_block,
-    load_vector,
-    moved,
-    repeat,
-    store_vector,
-)
+from lamina.passes.linalg.register_blocks import Block
 from lamina.passes.linalg.structure import (
     PART,
     part_of,
@@ -50,25 +55,12 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.loops import add, for_steps, for_tasks, index
 
-_NANOSECONDS = 0.012  # of a multiplication and addition
 _CACHED_BYTES = 1 << 20  # of the laid-out factor, walked again for each block of rows
 _CHUNK_BYTES = 1 << 17
-_DEPTH = 288  # terms of the sums at a time, where those are too many
-_AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
-_NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
-_NEAR_ROWS = 1 << 10  # bytes from a row to the next
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16
 _FEW_REPEATED = 32  # rows of which one may be done twice
 
 Position = dict[int, ir.Value]
-
-
-@dataclass(frozen=True)
-class Part:
-    """The terms of the sums that are being added, and whether they are the first."""
-
-    terms: tuple[ir.Value, ir.Value]
-    is_first: ir.Value
 
 
 @dataclass(frozen=True)
@@ -136,17 +128,17 @@ class _Emitter:
         if contraction.bytes_of_b <= _CACHED_BYTES or len(contraction.reduced) != 1:
             return 0
         terms = self._extents[contraction.reduced[0]]
-        if terms <= _DEPTH or contraction.around:
+        if terms <= DEPTH or contraction.around:
             return 0
-        return math.ceil(terms / math.ceil(terms / _DEPTH))
+        return math.ceil(terms / math.ceil(terms / DEPTH))
 
     def _is_far(self) -> bool:
         """Whether the second factor's rows are neither near each other nor in the first cache."""
         contraction = self._contraction
-        if contraction.bytes_of_b <= _NEAR_BYTES:
+        if contraction.bytes_of_b <= NEAR_BYTES:
             return False
         step = stride_along(contraction.b.buffer, contraction.b.map, self._inner[-1])
-        return step is not None and step * contraction.element_bytes >= _NEAR_ROWS
+        return step is not None and step * contraction.element_bytes >= NEAR_ROWS
 
     def _sum_in_place(self, epilogue: Epilogue) -> None:
         """Let the sums grow where the op that follows will overwrite them, if it has such a place."""
@@ -205,13 +197,13 @@ class _Emitter:
         few rows of the last block, it begins earlier: one kind of block is half as much to compile."""
         contraction = self._contraction
         row, around = contraction.row, contraction.around
-        blocks = math.ceil(chunk / self._tiling.most_rows)
-        rows = math.ceil(chunk / blocks)
-        full = (chunk - blocks * (rows - 1)) * rows
+        kinds = blocks_of_rows(chunk, self._tiling.most_rows)
+        rows = kinds[0][2]
+        blocks = math.ceil(chunk / rows)
         repeats = 0 < blocks * rows - chunk <= chunk // _FEW_REPEATED and self._may_repeat()
         sizes = [self._extents[d] for d in (*around, row)]
         counts = [*sizes[:-1], sizes[-1] // chunk]
-        cost = _NANOSECONDS * contraction.products
+        cost = NANOSECONDS * contraction.products
         tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
 
         def blocks_of(position: Position) -> None:
@@ -223,13 +215,12 @@ class _Emitter:
                     lambda i: columns(arith.MinSIOp(i, last).result),
                 )  # fmt: skip
                 return
-            for low, high, step in ((0, full, rows), (full, chunk, rows - 1)):
-                if low < high:
-                    start, body = add(first, index(low)), self._columns_at(position, step)
-                    if low + step < high:
-                        for_steps(start, add(first, index(high)), step, body)
-                    else:
-                        body(start)
+            for low, high, step in kinds:
+                start, body = add(first, index(low)), self._columns_at(position, step)
+                if low + step < high:
+                    for_steps(start, add(first, index(high)), step, body)
+                else:
+                    body(start)
 
         def inside(position: Position) -> None:
             self._sums(position, chunk, blocks_of)
@@ -252,7 +243,7 @@ class _Emitter:
         """All blocks of so many rows between two row numbers."""
         around = self._contraction.around
         blocks = (high - low) // rows
-        cost = _NANOSECONDS * self._contraction.products * (high - low)
+        cost = NANOSECONDS * self._contraction.products * (high - low)
         cost /= self._extents[self._contraction.row]
         if self._outer:
             self._few_tasks(low, high, rows, cost)
@@ -366,59 +357,25 @@ class _Emitter:
     def _column_blocks(
         self, position: Position, body: Callable[[Position, tuple[int, ...]], None]
     ) -> None:
-        tiling, column = self._tiling, self._contraction.column
-        columns = self._extents[column]
-        whole = columns - sum(tiling.end)
-        if tiling.middle and whole:
-            step = sum(tiling.middle)
-            for_steps(
-                index(0),
-                index(whole),
-                step,
-                lambda j: body({**position, column: j}, tiling.middle),
-            )
-        if tiling.end:
-            body({**position, column: index(whole)}, tiling.end)
+        column = self._contraction.column
+        for_column_blocks(
+            self._tiling,
+            self._extents[column],
+            lambda j, widths: body({**position, column: j}, widths),
+        )
 
     def _block(self, position: Position, rows: int, widths: tuple[int, ...]) -> None:
         contraction, c = self._contraction, self._contraction.c
-        row, column = contraction.row, contraction.column
-        ahead = _AHEAD if self._is_far() else 0
-        block = Block(row, column, self._inner, rows, widths, contraction.element, ahead)
-        factors = (contraction.a, contraction.b)
-
-        def place(i: int, start: int) -> list[ir.Value]:
-            return c.at(moved(moved(position, row, i), column, start))
-
-        part = self._part
-        neutral: dict[ir.Type, ir.Value] = {}
-        if self._initial is not None:
-            types = dict.fromkeys(type_ for *_, type_ in block.places())
-            neutral = {type_: repeat(self._initial, type_) for type_ in types}
-
-        def initial(i: int, start: int, type_: ir.VectorType) -> ir.Value:
-            if part is None and neutral:
-                return neutral[type_]
-            sums = load_vector(c.buffer, place(i, start), type_)
-            if part is None or not neutral:
-                return sums
-            return arith.SelectOp(part.is_first, neutral[type_], sums).result
-
-        values = emit_block(
-            block, factors, self._extents, position,
-            [initial(*place_of) for place_of in block.places()],
-            part.terms if part else None,
-        )  # fmt: skip
-        if part or self._epilogue is None:
-            for value, (i, start, _) in zip(values, block.places(), strict=True):
-                store_vector(value, c.buffer, place(i, start))
-            return
-        sizes = {row: rows, column: sum(widths)}
-        shape = [rows, sum(widths)]
-        tile = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
-        for value, (i, start, _) in zip(values, block.places(), strict=True):
-            store_vector(value, tile, [index(i), index(start)])
-        self._epilogue.emit(tile, (row, column), position, sizes)
+        ahead = AHEAD if self._is_far() else 0
+        block = Block(
+            contraction.row, contraction.column, self._inner, rows, widths, contraction.element, ahead
+        )
+        sums = Sums(c, self._initial, self._part)
+        values = sums.of(block, (contraction.a, contraction.b), self._extents, position)
+        if self._part or self._epilogue is None:
+            sums.store(block, position, values)
+        else:
+            follow(self._epilogue, block, position, values)
 
 
 def _nest(

@@ -141,13 +141,16 @@ def rows_of_block(extent: int, most: int) -> int:
     return min(extent, divisors[0] if divisors else most)
 
 
-def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
-    """Blocks whose accumulators fill the vector registers, but for those that hold b."""
+def choose_tiling(
+    contraction: Contraction, vector_bits: int, rows: int | None = None, columns: int | None = None
+) -> Tiling:
+    """Blocks whose accumulators fill the vector registers, but for those that hold b; of so many rows and
+    columns, if it is a part of them."""
     lanes = vector_bits // _BITS_OF[str(contraction.element)]
     accumulators, most = (28, 4) if vector_bits >= 512 else (12, 2)
     extents = contraction.generic.extents
-    columns = extents[contraction.column]
-    if extents[contraction.row] >= _MANY_ROWS:
+    columns = extents[contraction.column] if columns is None else columns
+    if (extents[contraction.row] if rows is None else rows) >= _MANY_ROWS:
         most = 2  # each vector of b is worth more the more rows it is multiplied with
     vectors = max(1, min(most, columns // lanes))
     if most == 2 and accumulators > 12 and vectors == 2 and columns // lanes % 6 == 3:
@@ -162,6 +165,11 @@ def choose_tiling(contraction: Contraction, vector_bits: int) -> Tiling:
             end.append(width)
     widest = max(len(middle), len(end))
     return Tiling(accumulators // widest, middle, tuple(end))
+
+
+def is_narrow(factor: Factor, contraction: Contraction) -> bool:
+    """Whether a factor is of another type than the sums."""
+    return ir.MemRefType(factor.buffer.type).element_type != contraction.element
 
 
 def _stride(factor: Factor, dimension: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
+from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
 from lamina.passes.linalg.structure import (
     HARMLESS,
     Generic,
@@ -84,15 +85,7 @@ def find_epilogue(contraction: Generic, fill: ir.Operation) -> Epilogue | None:
     if not is_generic_on_buffers(op) or op.block != contraction.op.block:
         return None
     generic = read_generic(op)
-    if any(generic.reductions) or any(output == buffer for output in generic.outputs):
-        return None
-    if any(inner.operation.name == "linalg.index" for inner in generic.body.operations):
-        return None
-    if loaded_buffers(generic):
-        return None
-    maps = (*generic.input_maps, *generic.output_maps)
-    plain = ir.AffineDimExpr | ir.AffineConstantExpr
-    if not all(isinstance(expression, plain) for map_ in maps for expression in map_.results):
+    if not can_be_done_in_parts(generic) or any(output == buffer for output in generic.outputs):
         return None
     reads = [number for number, value in enumerate(generic.inputs) if value == buffer]
     if len(reads) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.linalg.contraction import Contraction
+from lamina.passes.linalg.contraction import Contraction, is_narrow
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import coefficient, make_generic
 
@@ -17,9 +17,9 @@ def laid_out(contraction: Contraction) -> Contraction:
     if contraction.packs:
         with ir.InsertionPoint(_outermost(op, b.buffer)), op.location:
             contraction = _packed(contraction)
-    elif _is_narrow(b, contraction):
+    elif is_narrow(b, contraction):
         contraction = replace(contraction, b=_widened(b, contraction))
-    if _is_narrow(a, contraction):
+    if is_narrow(a, contraction):
         contraction = replace(contraction, a=_widened(a, contraction))
     return contraction
 
@@ -30,10 +30,6 @@ def _outermost(op: ir.Operation, value: ir.Value) -> ir.Operation:
     while op.block != known and op.parent.name != "func.func":
         op = op.parent
     return op
-
-
-def _is_narrow(factor: Factor, contraction: Contraction) -> bool:
-    return ir.MemRefType(factor.buffer.type).element_type != contraction.element
 
 
 def _widened(factor: Factor, contraction: Contraction) -> Factor:

@@ -86,6 +86,8 @@ class Fuse(Pass):
     """Whether LAPACK may be given the place of an operand for its result."""
     both_ways: bool = True
     """Whether reductions of one array along its rows and down its columns are one kernel."""
+    prologues: bool = True
+    """Whether a matrix product may make its factors, panel by panel."""
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -115,7 +117,9 @@ class Fuse(Pass):
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
         limits = Limits(self.max_ops, self.max_chain, max(self.max_ops, self.max_plain))
-        grouping = Grouping(block, limits, effects, products, self.parts, self.both_ways)
+        grouping = Grouping(
+            block, limits, effects, products, self.parts, self.both_ways, self.prologues
+        )
         grouping.run()
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         if self.both_ways:

@@ -22,7 +22,6 @@ from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT
 from lamina.passes.stablehlo.fuse_both_ways import join_both_ways
 from lamina.passes.stablehlo.fuse_graph import (
-    ON_INNER,
     ON_OUTER,
     OUTER,
     SCALAR,
@@ -38,17 +37,15 @@ from lamina.passes.stablehlo.fuse_parts import (
     can_merge,
     note_parts,
     refusal_before_parts,
-    start_of_part,
 )
+from lamina.passes.stablehlo.fuse_places import ONCE, place_of_operand
+from lamina.passes.stablehlo.fuse_prologues import refusal_of_prologue
 from lamina.passes.stablehlo.fuse_refusals import Limits, reads_argument, refusal
 from lamina.passes.stablehlo.fuse_scatters import done_one_by_one
 from lamina.passes.stablehlo.gemm import Doers
 
 _MAX_CLONED = 3  # ops in a row that may be computed in several groups
 _TINY = 64  # elements of a domain for which a call costs more than the work
-
-_ONCE = Place(SCALAR)
-_SCATTERED = "scattered"  # where a scatter needs its indices, or updates: one after the other
 
 Member = tuple[int, Place]
 Sources = list[tuple[SeenValue, Member | None]]
@@ -66,12 +63,15 @@ class Grouping:
         products: Doers = "auto",
         in_parts: bool = True,
         both_ways: bool = True,
+        prologues: bool = True,
     ) -> None:
         """`limits`: how many ops a group has at most. `effects`: the ops, here and in regions, that must
         stay in their order. `products`: who does matrix products. `in_parts`: whether kernels may do
         arrays that are put together part by part, and what a scatter reads one by one. `both_ways`:
-        whether they may reduce an array along rows and down columns."""
+        whether they may reduce an array along rows and down columns. `prologues`: whether products may
+        make their factors."""
         self._effects = effects
+        self._prologues = prologues
         self._both_ways = both_ways
         self._in_parts = in_parts
         self.ops = [inner.operation for inner in block.operations]
@@ -106,12 +106,12 @@ class Grouping:
         if op.elementwise:  # most are
             for value in op.operands:
                 maker = value.maker
-                inside = place if value.shape == op.shape else _ONCE
+                inside = place if value.shape == op.shape else ONCE
                 found.append((value, None if maker is None else (maker, inside)))
         else:
             for number, value in enumerate(op.operands):
                 maker = value.maker
-                at = None if maker is None else _place_of_operand(op, number, value, place)
+                at = None if maker is None else place_of_operand(op, number, value, place, self._prologues)
                 found.append((value, (maker, at) if maker is not None and at else None))
         self._operands[key] = found
         return found
@@ -175,6 +175,7 @@ class Grouping:
             most = self._most_ops(op, group, len(group.members) + len(places))
             why = refusal(op, group, places, group in readers, most)
             why = why or refusal_before_parts(op, group, places, self.seen)
+            why = why or refusal_of_prologue(op, group, places, self.seen)
             if why:
                 del wanted[group]
                 readers[group] = None
@@ -405,18 +406,3 @@ class Grouping:
                 if inside is None and value.shape and not value.cloned:
                     found[value] = None
         return list(found)
-
-
-def _place_of_operand(op: Seen, number: int, value: SeenValue, place: Place) -> Place | None:
-    if op.mapped:
-        if not value.shape:
-            return _ONCE
-        return Place(place.domain, (*place.path, op.map_key))
-    if op.cuts is not None:
-        start = start_of_part(op, number)
-        return None if start is None else Place(place.domain, (*place.path, start))
-    if op.name == "stablehlo.reduce" and number < len(op.operands) // 2:
-        return ON_INNER
-    if op.name == "stablehlo.scatter" and number >= len(op.results):
-        return Place(place.domain, (_SCATTERED, number))
-    return place if op.picks and number == 1 else None

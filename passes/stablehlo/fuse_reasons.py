@@ -8,6 +8,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import ints
 from lamina.passes.stablehlo.fuse_graph import Group
+from lamina.passes.stablehlo.fuse_prologues import factor_of
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
@@ -70,7 +71,10 @@ def _what(group: Group, members: list[ir.Operation]) -> str:
         return f"{reductions} reductions along rows with {len(members) - reductions} ops around"
     if group.kind == "output":
         root = next(op for op in members if not fuse_ops.joins_loops(op))
-        return f"{_short(root.name)} with {len(members) - 1} ops after"
+        before = sum(factor_of(place) is not None for _, place in group.members)
+        after = len(members) - 1 - before
+        named = [f"{count} ops {where}" for count, where in ((before, "before"), (after, "after")) if count]
+        return f"{_short(root.name)} with {' and '.join(named)}"
     return f"elementwise chain of {len(members)}"
 
 

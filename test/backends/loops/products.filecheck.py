@@ -70,6 +70,19 @@ def few_rows(a, b):
     return a @ b
 
 
+# What makes a factor, and what multiplies with it.
+# CHECK-LABEL: TEST: made_factor
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[64,512]", "bf16[512,256]", "f32[256]")
+def made_factor(a, b, scale):
+    return a @ jnp.exp(b.astype(jnp.float32) * scale)
+
+
 # CHECK-LABEL: TEST: narrow
 # CHECK-NEXT: kernel output
 # CHECK-NOT: kernel

@@ -1,0 +1,116 @@
+"""What is common to those who compute contractions block by block: see `register_blocks` for one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lamina.dialects.vendors import arith, ir, memref
+from lamina.passes.linalg.contraction import Tiling
+from lamina.passes.linalg.epilogue import Epilogue
+from lamina.passes.linalg.register_blocks import (
+    Block,
+    Factor,
+    emit_block,
+    load_vector,
+    moved,
+    repeat,
+    store_vector,
+)
+from lamina.passes.loops import for_steps, index
+
+NANOSECONDS = 0.012  # of a multiplication and addition
+DEPTH = 288  # terms of the sums at a time, where those are too many
+AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
+NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
+NEAR_ROWS = 1 << 10  # bytes from a row to the next
+
+Position = Mapping[int, ir.Value]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The terms of the sums that are being added, and whether they are the first."""
+
+    terms: tuple[ir.Value, ir.Value]
+    is_first: ir.Value
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A contraction's result while it grows."""
+
+    c: Factor
+    initial: ir.Value | None
+    """What sums begin with; None for what c holds."""
+    part: Part | None = None
+
+    def of(
+        self,
+        block: Block,
+        factors: tuple[Factor, Factor],
+        extents: Sequence[int],
+        position: Position,
+        place: Position | None = None,
+    ) -> list[ir.Value]:
+        """The vectors of the block at a position, which is another `place` in c if that is given."""
+        neutral: dict[ir.Type, ir.Value] = {}
+        if self.initial is not None:
+            types = dict.fromkeys(type_ for *_, type_ in block.places())
+            neutral = {type_: repeat(self.initial, type_) for type_ in types}
+
+        def initial(i: int, start: int, type_: ir.VectorType) -> ir.Value:
+            if self.part is None and neutral:
+                return neutral[type_]
+            sums = load_vector(self.c.buffer, self._place(block, place or position, i, start), type_)
+            if self.part is None or not neutral:
+                return sums
+            return arith.SelectOp(self.part.is_first, neutral[type_], sums).result
+
+        return emit_block(
+            block, factors, extents, position,
+            [initial(*at) for at in block.places()],
+            self.part.terms if self.part else None,
+        )  # fmt: skip
+
+    def store(self, block: Block, position: Position, values: Sequence[ir.Value]) -> None:
+        """Write the vectors of the block at a position."""
+        for value, (i, start, _) in zip(values, block.places(), strict=True):
+            store_vector(value, self.c.buffer, self._place(block, position, i, start))
+
+    def _place(self, block: Block, position: Position, i: int, start: int) -> list[ir.Value]:
+        return self.c.at(moved(moved(position, block.row, i), block.column, start))
+
+
+def follow(
+    epilogue: Epilogue, block: Block, position: Position, values: Sequence[ir.Value]
+) -> None:
+    """Do what follows a contraction on the vectors of a block."""
+    shape = [block.rows, sum(block.widths)]
+    tile = memref.AllocOp(ir.MemRefType.get(shape, block.element), [], []).result
+    for value, (i, start, _) in zip(values, block.places(), strict=True):
+        store_vector(value, tile, [index(i), index(start)])
+    sizes = {block.row: shape[0], block.column: shape[1]}
+    epilogue.emit(tile, (block.row, block.column), position, sizes)
+
+
+def for_column_blocks(
+    tiling: Tiling, columns: int, body: Callable[[ir.Value, tuple[int, ...]], None]
+) -> None:
+    """Loops over blocks of so many columns; `body` is given their first one and the widths of vectors."""
+    whole = columns - sum(tiling.end)
+    if tiling.middle and whole:
+        for_steps(
+            index(0), index(whole), sum(tiling.middle), lambda j: body(j, tiling.middle)
+        )
+    if tiling.end:
+        body(index(whole), tiling.end)
+
+
+def blocks_of_rows(count: int, most: int) -> list[tuple[int, int, int]]:
+    """(low, high, rows of a block) for so many rows, whose blocks differ by no more than one row."""
+    blocks = math.ceil(count / most)
+    rows = math.ceil(count / blocks)
+    full = (count - blocks * (rows - 1)) * rows
+    return [kind for kind in ((0, full, rows), (full, count, rows - 1)) if kind[0] < kind[1]]

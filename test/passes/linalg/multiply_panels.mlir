@@ -1,0 +1,109 @@
+// RUN: %lamina-opt %s --pass-pipeline=linalg-multiply-panels | FileCheck %s
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+#ij = affine_map<(i, j) -> (i, j)>
+#j = affine_map<(i, j) -> (j)>
+#no = affine_map<(i, j) -> ()>
+
+// A weight of few bits is widened and scaled for some columns and a part of the terms at a time, and
+// multiplied in blocks of vectors. The last part begins earlier and leaves out what was added before.
+// CHECK-LABEL: func.func @weight
+// CHECK-NOT: memref.alloc() : memref<400x256xf32>
+// CHECK: scf.forall (%[[N:.*]]) = (0) to (256) step (64)
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<200x64xf32>
+// CHECK: scf.for
+// CHECK: memref.subview %arg1[%[[K:.*]], %[[N]]] [200, 64] [1, 1] : memref<400x256xbf16>
+// CHECK: linalg.generic {{.*}} outs(%[[PANEL]] : memref<200x64xf32>)
+// CHECK: %[[SUMS:.*]]:28 = scf.for
+// CHECK: vector.load %[[PANEL]]
+// CHECK-COUNT-28: vector.fma
+// CHECK: vector.store %[[SUMS]]
+func.func @weight(%a: memref<28x400xf32>, %w: memref<400x256xbf16>, %s: memref<256xf32>, %c: memref<28x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = memref.alloc() : memref<400x256xf32>
+  linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]} ins(%w, %s : memref<400x256xbf16>, memref<256xf32>) outs(%b : memref<400x256xf32>) {
+  ^bb0(%x: bf16, %y: f32, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.mulf %0, %y : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<28x256xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<28x400xf32>, memref<400x256xf32>) outs(%c : memref<28x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// Of the first factor a task makes its rows. What follows is done on tiles, and the product is not stored.
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT: memref.alloc() : memref<64x
+// CHECK: scf.forall (%[[M:.*]]) = (0) to (64) step (16)
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<16x256xf32>
+// CHECK: %[[TILE:.*]] = memref.alloc() : memref<16x128xf32>
+// CHECK: linalg.generic {{.*}} outs(%[[PANEL]] : memref<16x256xf32>)
+// CHECK: math.exp
+// CHECK: memref.load %[[PANEL]]
+// CHECK: vector.store %{{.*}}, %[[TILE]]
+// CHECK: %[[PART:.*]] = memref.subview %[[TILE]]
+// CHECK: linalg.generic {{.*}} ins(%[[PART]]
+// CHECK-NOT: linalg.generic
+func.func @rows(%a: memref<64x512xf32>, %b: memref<512x128xf32>, %bias: memref<128xf32>, %d: memref<64x128xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<64x512xf32>
+  %c = memref.alloc() : memref<64x128xf32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%a : memref<64x512xf32>) outs(%e : memref<64x512xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    %0 = math.exp %x : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<64x128xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%e, %b : memref<64x512xf32>, memref<512x128xf32>) outs(%c : memref<64x128xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]} ins(%c, %bias : memref<64x128xf32>, memref<128xf32>) outs(%d : memref<64x128xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.addf %x, %y : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// A factor that something else reads, too, is made for all.
+// CHECK-LABEL: func.func @read_elsewhere
+// CHECK: memref.alloc() : memref<64x512xf32>
+// CHECK-NOT: vector.fma
+func.func @read_elsewhere(%a: memref<64x512xf32>, %b: memref<512x128xf32>, %c: memref<64x128xf32>, %d: memref<64x512xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<64x512xf32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%a : memref<64x512xf32>) outs(%e : memref<64x512xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    %0 = math.exp %x : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<64x128xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%e, %b : memref<64x512xf32>, memref<512x128xf32>) outs(%c : memref<64x128xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  memref.copy %e, %d : memref<64x512xf32> to memref<64x512xf32>
+  return
+}
