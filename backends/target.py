@@ -6,6 +6,8 @@ import functools
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lamina.runtime.processor import LEVELS, processor_features
+
 CUDA_ARCHITECTURES = (
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103",
     "sm_103a", "sm_120", "sm_120a", "sm_121", "sm_121a",
@@ -22,8 +24,8 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of device and what its code generator may assume: `Target("cuda", "sm_90a")`, or
-    `Target.host()`.
+    """A kind of device and what its code generator may assume: `Target("cuda", "sm_90a")`,
+    `Target.host()`, or `Target.parse("cpu:x86-64-v3")` for code that runs on other machines, too.
 
     `cpu` is the processor's name, for GPUs the architecture's. `features` is LLVM's list
     (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth using. How many threads
@@ -52,16 +54,21 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> Target:
-        """The target named by `cpu` (this machine's), `cuda` or `cuda:sm_80`.
+        """The target named by `cpu` (this machine's processor), `cpu:x86-64-v3` (any that has at least
+        that level of the x86-64 psABI: such code runs elsewhere, too), `cuda` or `cuda:sm_80`.
 
-        Without an architecture it is sm_90a. Raises TargetError for anything else.
+        Without an architecture a GPU is sm_90a. Raises TargetError for anything else.
         """
         kind, _, rest = text.partition(":")
         if kind == "cuda":
             return Target("cuda", rest or DEFAULT_CUDA_ARCHITECTURE)
-        if kind != "cpu" or rest:
-            raise TargetError(f"unknown target {text!r}: this build knows 'cpu' and 'cuda:sm_90a'")
-        return Target.host()
+        if kind != "cpu" or (rest and rest not in LEVELS):
+            levels = ", ".join(f"'cpu:{name}'" for name in LEVELS)
+            raise TargetError(
+                f"unknown target {text!r}: there are 'cpu', which is this machine's, {levels}, and "
+                "GPUs such as 'cuda:sm_90a'"
+            )
+        return _level(rest) if rest else Target.host()
 
     @staticmethod
     def of_capability(major: int, minor: int) -> Target:
@@ -100,11 +107,7 @@ class Target:
 def _host() -> Target:
     import llvmlite.binding as llvm
 
-    from lamina.runtime import request_tile_registers
-
-    features = llvm.get_host_cpu_features()
-    if not request_tile_registers():
-        features.update({name: False for name in features if name.startswith("amx")})
+    features = processor_features()
     if features.get("avx512f"):
         vector_bits = 512
     elif features.get("avx"):
@@ -119,3 +122,12 @@ def _host() -> Target:
         features=flags,
         vector_bits=vector_bits,
     )
+
+
+def _level(name: str) -> Target:
+    import llvmlite.binding as llvm
+
+    triple = llvm.get_process_triple()
+    if not triple.startswith("x86_64"):
+        raise TargetError(f"'cpu:{name}' is a level of x86-64, and this machine is {triple}")
+    return Target(kind="cpu", triple=triple, cpu=name, vector_bits=LEVELS[name].vector_bits)

@@ -28,8 +28,8 @@ class Artifact:
 
     The keys that the loader reads: `abi_version`, `name`, `entry` (symbol), `inputs` and `outputs`
     (lists of {"dtype", "shape"}; an output may have "alias_of": index of a donated input),
-    `arena_bytes`, `imports` (symbols from outside), `cost` ({"flops", "bytes accessed",
-    "transcendentals"}).
+    `arena_bytes`, `imports` (symbols from outside), `target` (what it runs on), `cost` ({"flops",
+    "bytes accessed", "transcendentals"}).
     """
 
     manifest: dict[str, Any]

@@ -21,6 +21,7 @@ import numpy as np
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.cuda import CudaProgram, load_on
+from lamina.runtime.processor import ProcessorError, check_processor
 
 # What the estimate takes a core to do in a second. It decides whether the first calls are queued or
 # run at once; after those it is known how long they take.
@@ -67,7 +68,8 @@ def load(
     Equal artifacts without callbacks give the same Executable while it is among those used last.
 
     Raises:
-        LoadError: a symbol it imports is unknown, or the objects do not link.
+        LoadError: the processor lacks what it was compiled for, a symbol it imports is unknown, or the
+            objects do not link.
     """
     on_gpu = artifact.manifest.get("target", {}).get("kind") == "cuda"
     if on_gpu and device is None:
@@ -155,12 +157,16 @@ class _Code:
         import llvmlite.binding as llvm
 
         manifest = artifact.manifest
+        try:
+            check_processor(manifest.get("target", {}))
+        except ProcessorError as error:
+            raise LoadError(f"[{manifest['name']}] does not run here: {error}") from None
         entry = manifest["entry"]
         addresses = dict(_import(symbol) for symbol in manifest.get("imports", ()))
         builder = llvm.JITLibraryBuilder()
         for data in artifact.objects.values():
             builder.add_object_img(data)
-        for symbol, address in addresses.items():
+        for symbol, address in (*addresses.items(), *_conversions()):
             builder.import_symbol(symbol, address)
         builder.export_symbol(entry)
         try:
@@ -216,6 +222,12 @@ def _import(symbol: str) -> tuple[str, int]:
         gemm = _GEMM.fullmatch(symbol)
         return symbol, _runtime.split_gemm(gemm[1], address) if gemm else address
     return symbol, _process_symbol(symbol)
+
+
+@functools.cache
+def _conversions() -> tuple[tuple[str, int], ...]:
+    """Functions to and from f16 and bf16, which LLVM calls for processors without instructions."""
+    return tuple(_runtime.conversions().items())
 
 
 def _openblas() -> ctypes.CDLL:

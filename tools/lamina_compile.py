@@ -86,7 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", help="where to write the artifact, or the stage's text")
     stages = sorted({*FORMS, "hlo", "manifest"}.union(*KERNEL_STAGES.values()))
     parser.add_argument("--emit", choices=stages, metavar="STAGE", help=", ".join(stages))
-    parser.add_argument("--target", default="cpu", help="cpu (the default) or such as cuda:sm_90a")
+    targets = "cpu (the default: this machine's processor), or such as cpu:x86-64-v3, cuda:sm_90a"
+    parser.add_argument("--target", default="cpu", help=targets)
     parser.add_argument("--name", help="the program's name, instead of its module's")
     parser.add_argument("--timing", action="store_true", help="say how long it took")
     return parser

@@ -44,7 +44,8 @@ def jit(
     out_shardings    a pytree prefix of the result: where each array of it is put.
     device           what to run on, a Device; by default where the arguments are.
     backend          the same by the platform's name, "cpu" or "cuda".
-    target           what to compile for, such as "cuda:sm_90a"; it runs on the first such device.
+    target           what to compile for: "cpu" (this processor), "cpu:x86-64-v3" (every one of that
+                     level), "cuda:sm_90a"; it runs on the first such device.
     compiler_options  settings for this program, such as {"matrix_products": "library"}; names that begin
                      with xla_ do nothing but warn; others raise ValueError.
     control_flow     "python": if, while, for and the like may depend on traced values; see autograph.

@@ -161,8 +161,8 @@ class Lowered:
     def compile(
         self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
     ) -> Compiled:
-        """Machine code for `target` (a Target or its name, such as "cuda:sm_90a"; by default the
-        device that a call with the arguments given to `lower` runs on).
+        """Machine code for `target` (a Target or its name, such as "cpu:x86-64-v3" or "cuda:sm_90a";
+        by default the device that a call with the arguments given to `lower` runs on).
 
         compiler_options  as in jit, whose own they go before.
         """

@@ -10,6 +10,7 @@
 #include "callback.h"
 #include "collective.h"
 #include "compiled_function.h"
+#include "conversions.h"
 #include "cuda_module.h"
 #include "dispatch.h"
 #include "dlpack.h"
@@ -141,6 +142,13 @@ nb::dict symbols() {
   return result;
 }
 
+nb::dict conversions() {
+  nb::dict result;
+  for (const auto& [name, function] : conversion_symbols())
+    result[name.c_str()] = reinterpret_cast<uintptr_t>(function);
+  return result;
+}
+
 // numpy's import macro returns from the function it stands in.
 void* import_numpy() {
   import_array();
@@ -248,6 +256,8 @@ void define_state(nb::module_& m) {
   m.def("set_pool_limit", set_pool_limit, "The most bytes kept for reuse.");
   m.def("trim_pool", trim_pool, "Gives the kept bytes back to the system.");
   m.def("symbols", symbols, "Addresses of what compiled code may call.");
+  m.def("conversions", conversions,
+        "Addresses of what compiled code may call without saying so, where a processor lacks it.");
 }
 
 }  // namespace
