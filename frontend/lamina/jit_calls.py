@@ -116,7 +116,8 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
         placement.settle(
             leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", options.name
         )
-    return gpu, target if target is not None and target.kind == "cuda" else None
+    kind = "cpu" if gpu is None else "cuda"
+    return gpu, target if target is not None and target.kind == kind else None
 
 
 def _program(

@@ -1,5 +1,7 @@
 """Code for every x86-64 processor of a level gives what code for this one gives."""
 
+import dataclasses
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import lamina
 import lamina.numpy as jnp
 from lamina import lax
 from lamina.backends.target import Target, TargetError
+from lamina.runtime.executable import LoadError
 from lamina.runtime.processor import LEVELS, ProcessorError, check_processor
 
 RNG = np.random.default_rng(0)
@@ -111,3 +114,9 @@ def test_the_level_is_the_artifact_s():
     manifest = compiled.artifact.manifest
     assert (manifest["target"]["cpu"], manifest["target"]["vector_bits"]) == ("x86-64-v3", 256)
     assert "zmm" not in compiled.as_text("asm") and "ymm" in compiled.as_text("asm")
+
+
+def test_a_call_runs_code_for_the_target_of_its_function():
+    other = dataclasses.replace(Target.parse("cpu:x86-64"), features="+zap")
+    with pytest.raises(LoadError, match="this processor lacks zap"):
+        lamina.jit(lambda x: x + 1, target=other)(1.0)
