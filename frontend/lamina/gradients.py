@@ -91,7 +91,8 @@ def _check_scalar(value: Any, holomorphic: bool) -> None:
         aval = get_aval(value)
     except TypeError:
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was {value}."
+            f"Gradient only defined for scalar-output functions. Output was {value}. Of results that "
+            "are not to be differentiated return (value, rest) and set has_aux=True."
         ) from None
     if aval.shape:
         raise TypeError(

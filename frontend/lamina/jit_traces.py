@@ -84,7 +84,8 @@ def trace_call(
                 f"Error interpreting argument to {options.name} as an abstract array. The problematic "
                 f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
                 "If it is a setting rather than data, mark it static (static_argnums or "
-                "static_argnames)."
+                "static_argnames); if its class holds arrays, tell of them by "
+                "lamina.tree_util.register_dataclass or register_pytree_node."
             ) from None
     static_key = tuple((i, type(v), v) for i, v in static_args.items()) + tuple(
         (k, type(v), v) for k, v in sorted(static_kwargs.items())

@@ -73,6 +73,7 @@ def test_floats_of_integers(x64):
     def program(m, x):
         n = m.numpy
         return [n.sin(x), n.mean(x), n.var(x), n.median(x), n.quantile(x, 0.5), x / 2, x / x, n.sqrt(x[0]),
+                n.angle(x), n.rint(x), n.trapezoid(x), n.trapezoid(x, x), n.cumulative_prod(x), n.cumulative_sum(x),
                 n.logaddexp(x, x), n.linspace(x[0], x[1], 3), n.average(x), n.exp2(x), n.fft.fft(x),
                 n.linalg.norm(x)]  # fmt: skip
 
@@ -110,3 +111,21 @@ def test_weak_types_of_results():
         for m in (lamina, jax)
     )
     assert mine == theirs
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_narrow_floats_stay_narrow_with_x64(name):
+    def program(m, x):
+        import importlib
+
+        stats = importlib.import_module(f"{m.__name__}.scipy.stats")
+        expm = importlib.import_module(f"{m.__name__}.scipy.linalg").expm
+        return [m.nn.logmeanexp(x), m.nn.logmeanexp(x, where=x > 0), stats.cauchy.pdf(x), stats.t.pdf(x, 2.5),
+                stats.chi2.logpdf(x, 2.5), *([expm(x)] if name == "float32" else [])]  # fmt: skip
+
+    with lamina.enable_x64(True), jax.enable_x64(True):
+        assert [[(r.dtype, r.weak_type) for r in m.eval_shape(
+            lambda x, m=m: program(m, x), m.ShapeDtypeStruct((3, 3), name))] for m in (lamina, jax)] == [
+            [(np.dtype(name), False)] * (6 if name == "float32" else 5)] * 2  # fmt: skip
+        with pytest.raises(TypeError, match="A.dtype=bfloat16 is not supported: convert to float32"):
+            lamina.scipy.linalg.expm(lamina.numpy.ones((2, 2), "bfloat16"))

@@ -63,6 +63,43 @@ def traced_axis(m):
     m.jit(f)(X, 0)
 
 
+def format_of_traced(m):
+    m.jit(lambda x: print(f"{x:.2f}"))(1.0)
+
+
+def branch_in_vmap(m):
+    m.vmap(lambda x: x if x > 0 else -x)(X)
+
+
+def ranks_in_lax(m):
+    m.lax.mul(X[:, None], X)
+
+
+def shape_for_key(m):
+    lamina.random.normal((3,))
+
+
+def object_to_jit(m):
+    class Model:
+        pass
+
+    m.jit(lambda model: 1)(Model())
+
+
+def grad_of_pair(m):
+    m.grad(lambda x: (x, x))(1.0)
+
+
+def size_of_arange(m):
+    m.jit(lambda n: m.np.arange(n))(3)
+
+
+def kept_from_grad(m):
+    kept = []
+    m.grad(lambda x: kept.append(x * 2) or x)(1.0)
+    kept[0] + 1
+
+
 def traced_stop(m):
     def f(n):
         return m.np.arange(0, n)
@@ -400,6 +437,14 @@ ADVICE = {
     number_for_key: "lamina.random.key(seed) makes a key of a number",
     shapes: "must be equal, or 1; along axis 1 they are 3 and 4",
     static_list: "pass a tuple instead of a list, or leave the argument traced",
+    format_of_traced: "Print it when it is computed: lamina.debug.print('{x:.2f}', x=x)",
+    branch_in_vmap: "one of 3 lanes of a vmap, which run as one program",
+    ranks_in_lax: "got shapes (3, 1), (3,). The functions of lamina.numpy broadcast them",
+    shape_for_key: "the first argument is a key, as lamina.random.key(seed) makes it",
+    object_to_jit: "if its class holds arrays, tell of them by lamina.tree_util.register_dataclass",
+    grad_of_pair: "return (value, rest) and set has_aux=True",
+    size_of_arange: "argument 'stop'",
+    kept_from_grad: "was one that is differentiated (grad, jvp, vjp, ...)",
 }
 
 

@@ -320,6 +320,18 @@ class Tracer:
             raise errors.ConcretizationTypeError(self, "The problem arose with the `item` method.")
         return value.item(*args)
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        value = self.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                self,
+                f"The format {spec!r} needs the value, which is not there while the function is "
+                f"traced. Print it when it is computed: lamina.debug.print('{{x:{spec}}}', x=x).",
+            )
+        return format(value, spec)
+
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
             "lamina arrays are immutable and do not support in-place item assignment. Instead of "

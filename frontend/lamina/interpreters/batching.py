@@ -31,7 +31,13 @@ class VmapTracer(Tracer):
         return aval.update(shape=aval.shape[: self.dim] + aval.shape[self.dim + 1 :])
 
     def origin_note(self) -> str:
-        return self.value.origin_note() if isinstance(self.value, Tracer) else ""
+        if isinstance(self.value, Tracer):
+            return self.value.origin_note()
+        lanes = self.value.shape[self.dim]
+        return (
+            f"It is one of {lanes} lanes of a vmap, which run as one program: Python sees no value "
+            "that holds for all. (in_axes=None keeps an argument the same in all of them.)"
+        )
 
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval.str_long()}, batched={get_aval(self.value).str_long()})"
@@ -47,7 +53,7 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def name(self) -> str:
-        return "vmap"
+        return "one that is mapped (vmap)"
 
     def unpack(self, x: Any) -> tuple[Any, Dim]:
         """A value and its batch dimension (None if it is the same for the whole batch)."""

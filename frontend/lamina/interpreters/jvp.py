@@ -48,7 +48,7 @@ class JVPTrace(Trace):
     __slots__ = ()
 
     def name(self) -> str:
-        return "jvp"
+        return "one that is differentiated (grad, jvp, vjp, ...)"
 
     def pair(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of a value."""

@@ -38,8 +38,11 @@ def broadcast_shapes(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]
     shapes = {a.shape for a in avals if a.shape}
     if len(shapes) <= 1:
         return next(iter(shapes), ())
-    if len(ranks := {len(s) for s in shapes}) != 1:
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+    if len({len(s) for s in shapes}) != 1:
+        raise TypeError(
+            f"{name}: arrays must have the same number of dimensions, got shapes "
+            f"{', '.join(str(a.shape) for a in avals)}. The functions of lamina.numpy broadcast them."
+        )
     sizes = []
     for axis, column in enumerate(zip(*shapes)):
         wide = {d for d in column if d != 1}

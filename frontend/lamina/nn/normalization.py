@@ -114,7 +114,7 @@ def logmeanexp(
     count = jnp.sum(
         jnp.broadcast_to(1 if where is None else where, np.shape(x)), axis, keepdims=keepdims
     )
-    return total - jnp.log(count)
+    return total - jnp.log(count.astype(total.dtype))
 
 
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,

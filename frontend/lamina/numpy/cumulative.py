@@ -119,7 +119,7 @@ def _array_api(
             raise ValueError(f"axis must be given to {name} for arrays of more than one dimension")
         axis = 0
     at = canonical_axis(axis, len(x.shape))
-    out = op(x, at, sum_dtype(name, x, dtype))
+    out = op(x, at, sum_dtype(name, x, dtype) if op is cumsum else dtype)  # as in JAX
     if include_initial:
         shape = (*out.shape[:at], 1, *out.shape[at + 1 :])
         out = lax.concatenate([lax.full(shape, first, out.dtype), out], at)

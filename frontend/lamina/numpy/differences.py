@@ -92,11 +92,11 @@ def trapezoid(
 
     check_arraylike("trapezoid", y)
     if x is None:
-        y, dx = promote_args_inexact("trapezoid", y, dx)
+        (y,) = promote_args_inexact("trapezoid", y)
         width: Any = dx
     else:
         y, x = promote_args_inexact("trapezoid", y, x)
-        width = diff(x) if len(x.shape) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
+        width = diff(x) if np.ndim(x) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     y = moveaxis(y, axis, -1)
     n = y.shape[-1]
     last = len(y.shape) - 1

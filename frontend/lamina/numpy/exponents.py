@@ -8,6 +8,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.control_flow import custom_jvp
+from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
@@ -249,7 +250,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers with the positive real axis; 0 or pi of reals."""
     from lamina.numpy.arithmetic import imag, real
 
-    (z,) = promote_args_inexact("angle", z)
+    check_arraylike("angle", z)
+    if not dtypes.is_inexact(get_aval(z).dtype):
+        z = lax.convert_element_type(z, dtypes.default_dtype(float))
     out = lax.atan2(imag(z), real(z))
     return rad2deg(out) if deg else out
 

@@ -37,7 +37,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     message = "It arose in the lamina.numpy.arange argument '{}'"
     given = [
         concrete_or_error(x, message.format(n)) if x is not None else None
-        for x, n in ((start, "start"), (stop, "stop"), (step, "step"))
+        for x, n in ((start, "start" if stop is not None else "stop"), (stop, "stop"), (step, "step"))
     ]
     for x in given:
         if x is not None and x.ndim:

@@ -59,7 +59,7 @@ def rint(x: ArrayLike, /) -> Array:
     check_arraylike("rint", x)
     dtype = get_aval(x).dtype
     if not dtypes.is_inexact(dtype):
-        return lax.convert_element_type(asarray(x), dtypes.inexact_dtype(dtype))
+        return lax.convert_element_type(asarray(x), dtypes.default_dtype(float))
     if dtype.kind == "c":
         return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)

@@ -159,7 +159,10 @@ def clone(key: Key) -> Key:
 
 def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:
     if not is_array_like(words):
-        raise TypeError(f"unexpected PRNG key type {type(words)}")
+        raise TypeError(
+            f"unexpected PRNG key type {type(words)}: the first argument is a key, as "
+            "lamina.random.key(seed) makes it"
+        )
     aval = get_aval(words)
     if aval.dtype != _UINT32:
         raise TypeError(

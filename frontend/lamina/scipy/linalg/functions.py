@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import factorial
+from math import factorial, log
 from typing import Any
 
 import numpy as np
@@ -46,17 +46,19 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     (a,) = matrices("expm", A)
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={a.shape}.")
+    size = np.zeros((), a.dtype).real.dtype.itemsize
+    if size not in _BOUNDS:
+        raise TypeError(f"A.dtype={a.dtype.name} is not supported: convert to float32 or wider.")
     if len(a.shape) > 2:
         from lamina.vmap import vmap
 
         return vmap(
             lambda x: expm(x, upper_triangular=upper_triangular, max_squarings=max_squarings)
         )(a)
-    size = np.zeros((), a.dtype).real.dtype.itemsize
     bounds = _BOUNDS[size]
     top = max(bounds)
     norm = lax.abs(a).sum(0).max(initial=0)
-    squarings = lax.ceil(lax.max(lax.log(norm / bounds[top]) / np.log(2.0), lax.full_like(norm, 0)))
+    squarings = lax.ceil(lax.max(lax.log(norm / bounds[top]) / log(2.0), lax.full_like(norm, 0)))
     count = lax.convert_element_type(squarings, np.int32)
     too_many = count > max_squarings
     count = lax.min(count, np.int32(max_squarings))

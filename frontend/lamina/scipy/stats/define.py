@@ -21,7 +21,8 @@ def compiled_on_floats(fun: Distribution) -> Distribution:
     name = f"{fun.__module__.rpartition('.')[2]}.{fun.__name__}"
 
     def promoted(*args: Any) -> Array:
-        return fun(*promote_args_inexact(name, *args))
+        # No NumPy scalars: beside Python floats those of bfloat16 become float32.
+        return fun(*map(jnp.asarray, promote_args_inexact(name, *args)))
 
     promoted.__name__ = fun.__name__
     program = compiled(promoted)
