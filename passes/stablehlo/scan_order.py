@@ -22,7 +22,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
 
 _COMBINERS = ("add", "multiply", "maximum", "minimum")
-_RECURRENT = frozenset(("f16", "bf16", "f32", "f64"))
+_RECURRENT = frozenset("f16 bf16 f32 f64 complex<f32> complex<f64>".split())
 _ELEMENTS = frozenset("f16 bf16 f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 _LEAST_LENGTH = 32  # below, a window reduction is as good
 RECURRENCE = "recurrence"
@@ -52,7 +52,7 @@ class Scan:
         if op.name != "stablehlo.reduce_window" or len(op.results) != 1:
             return None
         combiner = _combiner(op, in_kernel)
-        return None if combiner is None else cls._of_window(op, combiner, _LEAST_LENGTH)
+        return None if combiner is None else cls._of_window(op, combiner, _ELEMENTS, _LEAST_LENGTH)
 
     @classmethod
     def recurrence_of(cls, op: ir.Operation, *, in_kernel: bool = False) -> Scan | None:
@@ -61,8 +61,7 @@ class Scan:
             return None
         if any(True for _ in op.results[0].uses) or not _is_recurrence(op, in_kernel):
             return None
-        scan = cls._of_window(op, RECURRENCE, 2)
-        return None if scan is None or scan.element not in _RECURRENT else scan
+        return cls._of_window(op, RECURRENCE, _RECURRENT, 2)
 
     @classmethod
     def any_of(cls, op: ir.Operation, *, in_kernel: bool = False) -> Scan | None:
@@ -70,9 +69,13 @@ class Scan:
         return cls.of(op, in_kernel=in_kernel) or cls.recurrence_of(op, in_kernel=in_kernel)
 
     @classmethod
-    def _of_window(cls, op: ir.Operation, combiner: str, least: int) -> Scan | None:
+    def _of_window(
+        cls, op: ir.Operation, combiner: str, elements: frozenset[str], least: int
+    ) -> Scan | None:
         type_ = op.operands[0].type
-        if not type_.has_static_shape or str(type_.element_type) not in _ELEMENTS:
+        if not type_.has_static_shape or str(type_.element_type) not in elements:
+            return None
+        if any(value.type != type_ for value in op.results):
             return None
         shape, attributes = list(type_.shape), op.attributes
         window = list(ir.DenseI64ArrayAttr(attributes["window_dimensions"]))

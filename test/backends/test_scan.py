@@ -116,6 +116,10 @@ RECURRENCES = [
     ((2, 50, 70), 1, "f32", np.float32),  # full vectors of columns, and a rest
     ((60, 200), 0, "f64", np.float64),  # full blocks of columns, and a rest
     ((33, 3), 0, "f16", np.float16),
+    ((3, 75), 1, "complex<f32>", np.complex64),
+    ((20001,), 0, "complex<f32>", np.complex64),
+    ((9000,), 0, "complex<f64>", np.complex128),
+    ((50, 70), 0, "complex<f64>", np.complex128),
 ]
 
 
@@ -123,18 +127,21 @@ RECURRENCES = [
 def test_recurrences(shape, axis, element, dtype):
     """Factors of ones are sums; the first factor is read by none."""
     precision = float(ml_dtypes.finfo(dtype).eps)
+    exact = np.clongdouble if "complex" in element else np.longdouble
     for reverse in (False, True):
         for factors in (np.ones(shape), RNG.uniform(-1, 1, shape), 0.99 + 0.01 * RNG.random(shape)):
-            a, b = factors.astype(dtype), RNG.normal(size=shape).astype(dtype)
+            turns = np.exp(1j * RNG.normal(size=(2, *shape))) if "complex" in element else np.ones(2)
+            factors = factors if (factors == 1).all() else factors * turns[0]
+            a, b = factors.astype(dtype), (turns[1] * RNG.normal(size=shape)).astype(dtype)
             first = [slice(None)] * len(shape)
             first[axis] = slice(-1, None) if reverse else slice(0, 1)
             a[tuple(first)] = np.nan
             seen = [np.moveaxis(np.flip(v, axis) if reverse else v, axis, 0) for v in (a, b)]
-            seen_a, want = (v.astype(np.longdouble) for v in seen)
+            seen_a, want = (v.astype(exact) for v in seen)
             for i in range(1, len(want)):
                 want[i] += seen_a[i] * want[i - 1]
             want = np.moveaxis(want, 0, axis)
             want = np.flip(want, axis) if reverse else want
             one, none = np.ones((), dtype), np.zeros((), dtype)
             (got,) = kernel(recurrence(shape, axis, element, reverse))(a, b, one, none)
-            assert np.abs(got.astype(np.longdouble) - want).max() <= 6 * precision * np.abs(want).max()
+            assert np.abs(got.astype(exact) - want).max() <= 6 * precision * np.abs(want).max()

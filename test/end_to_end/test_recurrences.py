@@ -117,6 +117,16 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+def oscillators(m, x, axis):
+    """Complex factors and terms."""
+    pair = m.lax.complex(x, 0.4 * x), m.lax.complex(1 - x, x * x)
+    a, b = m.lax.associative_scan(recurrence, pair, reverse=axis == 1, axis=axis)
+    return m.numpy.real(a * b) + 2 * m.numpy.imag(b)
+
+
+PROGRAMS["complex"] = oscillators
+
+
 @pytest.mark.parametrize("shape, axis", [((67,), 0), ((5, 40), 1), ((40, 5), 0)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_are_jaxs(name, shape, axis):
@@ -164,8 +174,11 @@ def test_how_few_kernels():
         assert kernels(lamina.grad(lambda x, f=logs: f(x).sum()), x) <= (9, 3)
         assert kernels(lambda x, f=pair: f((x, x))[1], x) == (1, 1)
         assert kernels(lambda x, f=pair: f((x, x)), x) == (2, 2)
+        assert kernels(lambda x, f=pair: f((x, x), reverse=True)[1], x) == (1, 1)
         assert kernels(lamina.grad(lambda x, f=pair: f((x, x))[1].sum()), x) <= (5, 2)
         assert kernels(lamina.grad(lambda x, a=axis: lax.cumprod(x, a).sum()), x) <= (5, 2)
+        z = jnp.ones((64, 512), np.complex64)
+        assert kernels(lambda x, f=pair: f((x, x))[1], z) == (1, 1)
 
 
 def test_factors_and_terms_of_infinities():

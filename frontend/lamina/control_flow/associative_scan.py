@@ -2,7 +2,7 @@
 
 It has two forms (`two_forms.py`): a tree of O(log n) steps on whole arrays (`prefix_tree.py`), and
 one in blocks (`scan_in_blocks.py`). Short scans are the tree's alone, and so are those whose function
-can't be applied to one element at a time, or would be slow there. Pairs of real numbers combined as
+can't be applied to one element at a time, or would be slow there. Pairs of floats combined as
 h -> a h + b are a running product and a recurrence (`recurrence.py`).
 """
 
@@ -18,7 +18,12 @@ import numpy as np
 from lamina import config
 from lamina.control_flow.jit_call import with_calls_inlined
 from lamina.control_flow.prefix_tree import prefixes_by_tree
-from lamina.control_flow.recurrence import RECURRENT, order_of_recurrence, recurrence
+from lamina.control_flow.recurrence import (
+    RECURRENT,
+    order_of_recurrence,
+    recurrence,
+    running_products,
+)
 from lamina.control_flow.scan_in_blocks import prefixes_in_blocks
 from lamina.control_flow.tracing import debug_info, trace_function
 from lamina.control_flow.two_forms import SHARED_BY_TIES, bind_forms
@@ -62,8 +67,6 @@ def associative_scan(
             f"{sorted(sizes)}"
         )
     (n,) = sizes
-    if reverse:
-        leaves = [lax.rev(x, (axis,)) for x in leaves]
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
@@ -72,12 +75,14 @@ def associative_scan(
     if n >= _LEAST and not config.disable_jit.value:
         step = _combiner(fn, leaves, treedef, axis)
     pair = None if step is None or not step.by_numbers else order_of_recurrence(step.closed.jaxpr)
+    if pair is not None and get_aval(leaves[0]).dtype in RECURRENT:
+        a, b = (leaves[i] for i in pair)
+        out = [running_products(a, axis, bool(reverse)), recurrence(a, b, axis, bool(reverse))]
+        return tree.unflatten(treedef, [out[i] for i in pair])
+    if reverse:
+        leaves = [lax.rev(x, (axis,)) for x in leaves]
     if step is None:
         out = prefixes_by_tree(combine, leaves, axis)
-    elif pair is not None and get_aval(leaves[0]).dtype in RECURRENT:
-        factor, term = pair
-        out = [lax.cumprod(leaves[factor], axis), recurrence(leaves[factor], leaves[term], axis)]
-        out = [out[i] for i in pair]
     else:
         out = _in_two_forms(combine, step, leaves, axis)
     if reverse:

@@ -23,7 +23,7 @@ from lamina.core.trace import get_aval
 from lamina.interpreters.batching import batched_size
 from lamina.interpreters.staging import trace_to_jaxpr
 
-RECURRENT = frozenset(map(np.dtype, (bfloat16, "f2", "f4", "f8")))
+RECURRENT = frozenset(map(np.dtype, (bfloat16, *"f2 f4 f8 c8 c16".split())))
 """The element types that there are kernels for."""
 _LEAST = 16  # elements worth a kernel of their own
 
@@ -32,6 +32,19 @@ def recurrence(factors: Any, terms: Any, axis: int, reverse: bool = False) -> An
     """h[i] = factors[i] h[i - 1] + terms[i] along an axis, from the end on if reverse. The first
     factor is not used."""
     return recurrence_p.bind(factors, terms, axis=axis, reverse=reverse)
+
+
+def running_products(factors: Any, axis: int, reverse: bool) -> Any:
+    """The products of the factors up to each: a scan, which complex numbers have no kernel for."""
+    from lamina import lax
+
+    if get_aval(factors).dtype.kind != "c":
+        return lax.cumprod(factors, axis, reverse)
+    n, config = factors.shape[axis], [(0, 0, 0)] * factors.ndim
+    config[axis] = (n - 1, 0, 0) if reverse else (0, n - 1, 0)
+    first = lax.index_in_dim(factors, n - 1 if reverse else 0, axis)
+    terms = lax.pad(first, np.zeros((), factors.dtype)[()], config)
+    return recurrence(factors, terms, axis, reverse)
 
 
 def order_of_recurrence(jaxpr: Jaxpr) -> tuple[int, int] | None:
