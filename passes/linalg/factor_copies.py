@@ -39,11 +39,11 @@ def _widened(factor: Factor, contraction: Contraction) -> Factor:
     identity = ir.AffineMap.get_identity(len(shape))
     with ir.InsertionPoint(_outermost(op, factor.buffer)), op.location:
         buffer = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
-        _copy(factor.buffer, buffer, identity)
+        copy_elements(factor.buffer, buffer, identity)
     return Factor(buffer, factor.map)
 
 
-def _copy(source: ir.Value, target: ir.Value, map_: ir.AffineMap) -> None:
+def copy_elements(source: ir.Value, target: ir.Value, map_: ir.AffineMap) -> None:
     """Write each element of a buffer from that of another where `map_` says, widened if need be."""
     rank = map_.n_dims
     copy = make_generic(
@@ -75,6 +75,6 @@ def _packed(contraction: Contraction) -> Contraction:
     unused = ir.AffineConstantExpr.get(0)
     renaming = ir.AffineMap.get(rank, 0, [places.get(d, unused) for d in range(generic.rank)])
     source = ir.AffineMap.get(rank, 0, [e.compose(renaming) for e in b.map.results])
-    _copy(b.buffer, buffer, source)
+    copy_elements(b.buffer, buffer, source)
     map_ = ir.AffineMap.get(generic.rank, 0, [ir.AffineDimExpr.get(d) for d in order])
     return replace(contraction, b=Factor(buffer, map_), packs=False)

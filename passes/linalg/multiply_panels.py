@@ -4,6 +4,7 @@
     c[m, n] += a[m, k] * e[k, n]      ->      panel[k, n] = exp(w[k, n])
                                               c[m, n] += a[m, k] * panel[k, n], block by block
 
+So is a large second factor for some rows: its panels are copied, as its rows lie far from each other.
 What a task makes it reads again from its own cache, and the matrix has no place in memory: a weight of
 bf16 or bytes is read as such, once. Tasks are columns where the second factor is made so, rows where
 the first is. Where both are, the one that costs more; both, if batches make tasks enough. An
@@ -45,12 +46,13 @@ from lamina.passes.linalg.contraction_blocks import (
 from lamina.passes.linalg.epilogue import Epilogue, can_be_done_together, find_epilogue
 from lamina.passes.linalg.panels import Panels, choose_panels
 from lamina.passes.linalg.parallel import split
-from lamina.passes.linalg.prologue import Prologue, find_prologue
+from lamina.passes.linalg.prologue import Copied, Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
 from lamina.passes.linalg.structure import part_of, read_generic, sole_fill, stride_along, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 
+_COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
 
 @dataclass(frozen=True)
 class MultiplyPanels(Pass):
@@ -76,7 +78,7 @@ class _Product:
     """A contraction whose factors are made in panels, and all that is done with it."""
 
     contraction: Contraction
-    prologues: Mapping[Factor, Prologue]
+    prologues: Mapping[Factor, Prologue | Copied]
     panels: Panels
     cost: float
     fill: ir.Operation
@@ -95,7 +97,10 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     if any(is_narrow(factor, contraction) for factor in factors):
         return None
     found = {f: find_prologue(generic.op, f) for f in factors}
+    prologues: dict[Factor, Prologue | Copied]
     prologues = {factor: made for factor, made in found.items() if made is not None}
+    if not prologues and _is_worth_copying(contraction):
+        prologues[contraction.b] = Copied(contraction.b)
     fill = sole_fill(generic, contraction.c.buffer)
     if not prologues or fill is None:
         return None
@@ -103,11 +108,19 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     panels = choose_panels(contraction, prologues, cost >= options.parallel_cost, options.vector_bits)
     if panels is None:
         return None
-    own = [made.generic.op for made in prologues.values()] + [fill, generic.op]
+    own = [op for made in prologues.values() for op in made.ops] + [fill, generic.op]
     prologues = {factor: prologues[factor] for factor in panels.made}
     epilogue = find_epilogue(generic, fill)
     product = _Product(contraction, prologues, panels, cost, fill, epilogue)
     return product if can_be_done_together([*own, product.last], product.last) else None
+
+
+def _is_worth_copying(contraction: Contraction) -> bool:
+    """Whether the second factor is so large that each block of rows would fetch it again, and those are
+    enough to make up for a copy, but few enough for all to be in each task."""
+    rows = contraction.generic.extents[contraction.row]
+    least, most = _COPIED_ROWS
+    return contraction.bytes_of_b >= _COPIED_BYTES and least <= rows <= most and not contraction.around
 
 
 class _Emitter:
@@ -137,7 +150,8 @@ class _Emitter:
         temporaries = [*(f.buffer for f in product.prologues), self._contraction.c.buffer]
         if product.epilogue is not None:
             product.epilogue.generic.op.erase()
-        for erased in (op, product.fill, *(made.generic.op for made in product.prologues.values())):
+        makers = [maker for made in product.prologues.values() for maker in made.ops]
+        for erased in (op, product.fill, *makers):
             erased.erase()
         for buffer in temporaries:
             if not isinstance(buffer.owner, ir.Block) and not list(buffer.uses):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lamina.passes.linalg.contraction import Contraction
 from lamina.passes.linalg.contraction_blocks import DEPTH
-from lamina.passes.linalg.prologue import Prologue
+from lamina.passes.linalg.prologue import Copied, Prologue
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import coefficient
 
@@ -37,7 +37,7 @@ class Panels:
 
 def choose_panels(
     contraction: Contraction,
-    prologues: Mapping[Factor, Prologue],
+    prologues: Mapping[Factor, Prologue | Copied],
     is_large: bool,
     vector_bits: int,
 ) -> Panels | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
+from lamina.passes.linalg.factor_copies import copy_elements
 from lamina.passes.linalg.parallel import total_cost
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
@@ -19,6 +21,8 @@ from lamina.passes.linalg.structure import (
     read_generic,
 )
 
+_COPIED_NANOSECONDS = 0.1
+
 
 @dataclass(frozen=True)
 class Prologue:
@@ -28,6 +32,11 @@ class Prologue:
     factor: Factor
     dimensions: Mapping[int, int]
     """Its dimensions by the contraction's."""
+
+    @property
+    def ops(self) -> tuple[ir.Operation, ...]:
+        """The ops that make the factor."""
+        return (self.generic.op,)
 
     @property
     def cost(self) -> float:
@@ -47,6 +56,30 @@ class Prologue:
             for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)
         ]
         clone_on(generic.op, [*inputs, panel])
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A factor that is copied from where its rows are far from each other."""
+
+    factor: Factor
+
+    @property
+    def ops(self) -> tuple[ir.Operation, ...]:
+        """The ops that make the factor."""
+        return ()
+
+    @property
+    def cost(self) -> float:
+        """Nanoseconds of all of it."""
+        return _COPIED_NANOSECONDS * math.prod(ir.MemRefType(self.factor.buffer.type).shape)
+
+    def emit(
+        self, panel: ir.Value, at: Mapping[int, ir.Value], sizes: Mapping[int, int]
+    ) -> None:
+        """Copy a part of the factor, as `Prologue.emit` makes it."""
+        source = part_of(self.factor.buffer, self.factor.map, at, sizes)
+        copy_elements(source, panel, ir.AffineMap.get_identity(len(self.factor.map.results)))
 
 
 def find_prologue(contraction: ir.Operation, factor: Factor) -> Prologue | None:

@@ -81,6 +81,7 @@ _BLOCKED_BYTES = 5 << 19  # of the right matrix, which is read again for each bl
 _BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay in the first cache
 _BLOCKED_ROWS, _BLOCKED_ROWS_BYTES = 128, 1 << 22  # so few rows read a larger one seldom enough
 _LAID_OUT_ROWS = 128  # enough for laying out a right matrix that is no larger than the left one
+_PANEL_ROWS, _PANEL_COLUMNS = 192, 128  # so few rows take panels of a right matrix of any size
 _DEEP_BYTES = 3 << 19  # of a right matrix with more terms than that
 _LARGE = 1 << 24
 _SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
@@ -111,7 +112,9 @@ def library_wins(gemm: Gemm, element: str) -> bool:
     limited by memory, which ours reads with all cores: 1x1024x1024 311 us (OpenBLAS 562, JAX 377),
     1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine. There, too: 32x1024x1024 419
     (782), 128x1024x1024 1165 (1364), 128x2048x128 379 (486); with a transposed right matrix 256x256x256
-    163 (208), 512x64x512 257 (253), 100x300x500 310 (202).
+    163 (208), 512x64x512 257 (253), 100x300x500 310 (202). Panels of a large right matrix (`linalg-multiply-panels`)
+    are faster for some rows: of one core's time 16x1024x4096 1470 (2530), 32x4096x1024 2330 (3310), 64x1024x1024
+    890 (1120), 128x2048x2048 7560 (9520), 192x2048x2048 11200 (12600), and no more for 256x1024x1024 3440 (3600).
     """
     products = gemm.m * gemm.n * gemm.k
     if products <= _LEAST_LIBRARY_PRODUCTS or _is_skinny(gemm, element):
@@ -122,6 +125,9 @@ def library_wins(gemm: Gemm, element: str) -> bool:
     if gemm.b.transposed and not gemm.batch:
         if gemm.m < max(_LAID_OUT_ROWS, gemm.n) or products > _LARGE:
             return True
+    if not gemm.batch and not gemm.b.transposed and products >= least:
+        if gemm.m <= _PANEL_ROWS and gemm.n >= _PANEL_COLUMNS:
+            return False
     bytes_of_b = gemm.n * gemm.k * (4 if element == "f32" else 8)
     if products > _LARGE and gemm.k > _BLOCKED_DEPTH and bytes_of_b > _DEEP_BYTES:
         return True

@@ -82,6 +82,47 @@ func.func @rows(%a: memref<64x512xf32>, %b: memref<512x128xf32>, %bias: memref<1
   return
 }
 
+// A large second factor's panels are copied for some rows; for fewer it is read where it is.
+// CHECK-LABEL: func.func @copied
+// CHECK: scf.forall (%[[N:.*]]) = (0) to (1024)
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<128x128xf32>
+// CHECK: memref.subview %arg1[%{{.*}}, %[[N]]] [128, 128]
+// CHECK: linalg.generic {{.*}} outs(%[[PANEL]]
+// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.fma
+// CHECK-LABEL: func.func @not_copied
+// CHECK-NOT: vector.fma
+// CHECK: return
+func.func @copied(%a: memref<32x1024xf32>, %b: memref<1024x1024xf32>, %c: memref<32x1024xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<32x1024xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<32x1024xf32>, memref<1024x1024xf32>) outs(%c : memref<32x1024xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+func.func @not_copied(%a: memref<16x1024xf32>, %b: memref<1024x1024xf32>, %c: memref<16x1024xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<16x1024xf32>, memref<1024x1024xf32>) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
 // A factor that something else reads, too, is made for all.
 // CHECK-LABEL: func.func @read_elsewhere
 // CHECK: memref.alloc() : memref<64x512xf32>
