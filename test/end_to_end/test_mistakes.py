@@ -94,6 +94,10 @@ def size_of_arange(m):
     m.jit(lambda n: m.np.arange(n))(3)
 
 
+def out_of_a_ufunc(m):
+    m.np.add(X, X, out=X)
+
+
 def kept_from_grad(m):
     kept = []
     m.grad(lambda x: kept.append(x * 2) or x)(1.0)
@@ -444,6 +448,7 @@ ADVICE = {
     object_to_jit: "if its class holds arrays, tell of them by lamina.tree_util.register_dataclass",
     grad_of_pair: "return (value, rest) and set has_aux=True",
     size_of_arange: "argument 'stop'",
+    out_of_a_ufunc: "arrays are immutable, use what it returns",
     kept_from_grad: "was one that is differentiated (grad, jvp, vjp, ...)",
 }
 

@@ -283,7 +283,10 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 def refuse_out(name: str, out: Any) -> None:
     """Arrays are immutable: the `out` argument must be None."""
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to lamina.numpy.{name} is not supported.")
+        raise NotImplementedError(
+            f"The 'out' argument to lamina.numpy.{name} is not supported. Arrays are immutable: use "
+            "what the function returns."
+        )
 
 
 def concrete_or_error(x: Any, message: str) -> np.ndarray:

@@ -69,7 +69,8 @@ class ufunc:
         """The function of each element."""
         if out is not None or where is not None:
             word = "out" if out is not None else "where"
-            raise NotImplementedError(f"{word} argument of {self}")
+            advice = "use what it returns" if word == "out" else "use lamina.numpy.where"
+            raise NotImplementedError(f"{word} argument of {self}: arrays are immutable, {advice}")
         return self._call(*args)
 
     def _binary(self, method: str) -> None:
