@@ -208,6 +208,7 @@ KERNEL_BUFFERS = (
 
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
+    "linalg-scalars-first",
     "linalg-merge-dimensions",
     "linalg-recompute-cheap",
     "linalg-overwrite-operands",

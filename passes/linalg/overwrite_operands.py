@@ -6,7 +6,7 @@ becomes
 
 so that, where %1 is a result, %0 is written there at once and needs no memory of its own. For
 operands that other element-wise generics made, of the result's type and read at the same index.
-Leaves alone what reads its output, or has several.
+Leaves alone what reads its output, has several, or updates an argument.
 
 example: test/passes/linalg/overwrite_operands.mlir
 """
@@ -44,6 +44,8 @@ def _overwritten(generic: Generic) -> int | None:
         return None
     if any(op.operation.name == "tensor.extract" for op in generic.body.operations):
         return None
+    if _has_a_place(generic):
+        return None
     for number, (value, map_) in enumerate(zip(generic.inputs, generic.input_maps, strict=True)):
         if (
             value.type == generic.op.results[0].type
@@ -55,6 +57,17 @@ def _overwritten(generic: Generic) -> int | None:
         ):
             return number
     return None
+
+
+def _has_a_place(generic: Generic) -> bool:
+    """Whether the result overwrites another input, an argument that it updates: from elsewhere it would
+    have to be copied there."""
+    destinations = [
+        use.owner.operands[1]
+        for use in generic.op.results[0].uses
+        if use.owner.name == "bufferization.materialize_in_destination"
+    ]
+    return any(value in generic.inputs for value in destinations)
 
 
 def _is_last_reader(generic: Generic, value: ir.Value) -> bool:

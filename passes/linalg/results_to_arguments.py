@@ -67,6 +67,8 @@ def _rewrite(func: ir.Operation) -> None:
             for updating, position in updated.items():
                 if root == arguments[position] and (updating != result or value != root):
                     values[result] = _copied(value)
+        for result, position in updated.items():
+            _make_after_others_read(values[result], arguments[position])
         # of a value returned twice, the second is a copy of the first
         written: dict[ir.Value, ir.Value] = {}
         # an update's argument may be read by other results: write those first
@@ -120,6 +122,29 @@ def _seen_through_views(value: ir.Value) -> ir.Value:
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _VIEWS:
         value = value.owner.operation.operands[0]
     return value
+
+
+def _make_after_others_read(value: ir.Value, overwritten: ir.Value) -> None:
+    """Put the generic that makes a value behind others that read what it will overwrite, as far as its own
+    users allow: else they would read a copy."""
+    if isinstance(value.owner, ir.Block) or value.owner.name != "linalg.generic":
+        return
+    maker = value.owner.operation
+    if all(use.owner.operation == maker for use in overwritten.uses):
+        return
+    users = [_in_block(use.owner.operation, maker.block) for one in maker.results for use in one.uses]
+    first = users[0]
+    for user in users:
+        if user.is_before_in_block(first):
+            first = user
+    maker.move_before(first)
+
+
+def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of a block that an op is, or is in."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
 
 
 def _copied(value: ir.Value) -> ir.Value:

@@ -158,3 +158,24 @@ func.func @complex_begun_apart(%x: tensor<4x4xcomplex<f32>>, %one: complex<f32>)
   } -> tensor<4xcomplex<f32>>
   return %2, %3 : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
 }
+
+// What overwrites an argument is done after others have read it, or they would read a copy.
+// CHECK-LABEL: func.func @read_by_others
+// CHECK: arith.mulf
+// CHECK: arith.addf
+// CHECK: bufferization.materialize_in_destination
+#id = affine_map<(i) -> (i)>
+func.func @read_by_others(%x: tensor<4xf32> {lamina.inout = 0 : i32}, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%x, %y : tensor<4xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %3 = arith.addf %a, %b : f32
+    linalg.yield %3 : f32
+  } -> tensor<4xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %3 = arith.mulf %a, %a : f32
+    linalg.yield %3 : f32
+  } -> tensor<4xf32>
+  return %1, %2 : tensor<4xf32>, tensor<4xf32>
+}
