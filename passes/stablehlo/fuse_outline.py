@@ -342,7 +342,7 @@ class Outliner:
         if group.kind == "update":
             for number, value in enumerate(stored):
                 each[value.number][INOUT] = _i32(number)
-        elif group.kind == "loop":
+        elif group.kind == "loop" and (len(stored) == 1 or not group.cuts):  # each part writes all results
             elsewhere = self._read_elsewhere(group)
             for number, value in enumerate(arguments):
                 same = [r for r, result in enumerate(stored) if result.type == value.type]

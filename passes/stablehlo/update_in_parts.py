@@ -1,4 +1,4 @@
-"""Put together what a constant part of an argument is replaced in, if the argument may not be overwritten.
+"""Put together what a constant part of an array is replaced in, if the array may not be overwritten.
 
     %0 = stablehlo.add %y, %z : tensor<7xf32>             %0 = stablehlo.add %y, %z : tensor<7xf32>
     %1 = stablehlo.dynamic_update_slice %x, %0, %one  ->  %1 = stablehlo.slice %x [0:1]
@@ -6,8 +6,9 @@
 
 `x.at[1:].add(y[1:])` is one kernel then, which writes each element once; as an update it would store what
 is new, copy all of x, and copy what is new over it. Leaves alone donated arguments and what the program
-makes itself, which are updated in place, parts smaller than half of the array, and parts in the middle of
-more than two dimensions, around which there are too many others.
+makes itself and reads no more, which are updated in place, parts smaller than half of the array, and parts in
+the middle of more than two dimensions (of what the program made: one), around which there are too many
+others.
 
 example: test/passes/stablehlo/update_in_parts.mlir
 """
@@ -28,6 +29,8 @@ from lamina.passes.stablehlo.rewriting import replace
 _UPDATE = "stablehlo.dynamic_update_slice"
 _MAY_BE_OVERWRITTEN = ("tf.aliasing_output", "jax.buffer_donor")
 _MOST_PARTS = 9
+_FEW_PARTS = 3  # of what may be updated in place if its other readers come first
+_MOST_FOLLOWED = 16  # ops that need a value
 _LEAST_ELEMENTS = 1024  # fewer are copied in no time
 _LEAST_ROW = 64  # elements of the last dimension, where that is cut
 
@@ -49,9 +52,11 @@ class UpdateInParts(Pass):
                 kept = {a for a, given in pairs if not any(n in given for n in _MAY_BE_OVERWRITTEN)}
             for op in [inner.operation for inner in block.operations]:
                 if op.name == _UPDATE and op.operands[0] in kept:
-                    self._look_at(op)
+                    self._look_at(op, _MOST_PARTS)
+                elif op.name == _UPDATE and _is_read_later(op):
+                    self._look_at(op, _FEW_PARTS)
 
-    def _look_at(self, op: ir.Operation) -> None:
+    def _look_at(self, op: ir.Operation, most: int) -> None:
         operand, update, *starts = op.operands
         whole, part = shape_of(operand.type), shape_of(update.type)
         if prod(part) < _LEAST_ELEMENTS or 2 * prod(part) < prod(whole):
@@ -62,12 +67,36 @@ class UpdateInParts(Pass):
         parts = prod(
             1 + (low > 0) + (low + size < of) for low, size, of in zip(lows, part, whole, strict=True)
         )
-        if parts > _MOST_PARTS or (part[-1] != whole[-1] and whole[-1] < _LEAST_ROW):
+        if parts > most or (part[-1] != whole[-1] and whole[-1] < _LEAST_ROW):
             return
         with ir.InsertionPoint(op), op.location:
             put_together = _put_together(operand, update, lows)
         replace(op, [put_together])
         self.count("updates")
+
+
+def _is_read_later(update: ir.Operation) -> bool:
+    """Whether what an update would overwrite is returned, too, or used together with its result."""
+    if isinstance(update.operands[0].owner, ir.Block):
+        return False
+    readers = [use.owner.operation for use in update.operands[0].uses]
+    if any(reader.name == "func.return" for reader in readers):
+        return True
+    others = [reader for reader in readers if reader != update]
+    return bool(others) and not _followers([update]).isdisjoint(_followers(others))
+
+
+def _followers(ops: Sequence[ir.Operation]) -> set[ir.Operation]:
+    """The first ops of a block that use what these make, or what is made of it, and they themselves."""
+    found = dict.fromkeys(ops)
+    work = list(ops)
+    for op in work:
+        for user in [use.owner.operation for result in op.results for use in result.uses]:
+            is_new = user not in found and user.block == op.block and user.name != "func.return"
+            if is_new and len(found) < _MOST_FOLLOWED:
+                found[user] = None
+                work.append(user)
+    return set(found)
 
 
 def _put_together(operand: ir.Value, update: ir.Value, lows: Sequence[int]) -> ir.Value:

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --stablehlo-update-in-parts | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-update-in-parts --split-input-file | FileCheck %s
 
 // A donated argument is updated in place, as is a small part, what the program made, and what begins
 // anywhere.
@@ -28,4 +28,31 @@ func.func public @main(%x: tensor<32x128xf32>, %d: tensor<32x128xf32> {tf.aliasi
   %4 = stablehlo.dynamic_update_slice %made, %rows, %one, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   %5 = stablehlo.dynamic_update_slice %x, %rows, %i, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   return %0, %1, %2, %3, %4, %5 : tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>
+}
+
+// -----
+
+// What is also used together with the update's result, or returned itself, would have to be copied first. Not
+// where all other readers can come before, as those of %c.
+// CHECK-LABEL: func.func public @main
+// CHECK: %[[A:.*]] = stablehlo.sine
+// CHECK: %[[KEPT:.*]] = stablehlo.slice %[[A]] [0:1]
+// CHECK: stablehlo.concatenate %[[KEPT]], %arg1, dim = 0
+// CHECK: %[[B:.*]] = stablehlo.cosine
+// CHECK: %[[ALSO:.*]] = stablehlo.slice %[[B]] [0:1]
+// CHECK: stablehlo.concatenate %[[ALSO]], %arg1, dim = 0
+// CHECK: %[[C:.*]] = stablehlo.tan
+// CHECK: stablehlo.dynamic_update_slice %[[C]]
+func.func public @main(%x: tensor<4096xf32>, %u: tensor<4095xf32>) -> (tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>) {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %a = stablehlo.sine %x : tensor<4096xf32>
+  %0 = stablehlo.dynamic_update_slice %a, %u, %one : (tensor<4096xf32>, tensor<4095xf32>, tensor<i32>) -> tensor<4096xf32>
+  %1 = stablehlo.negate %a : tensor<4096xf32>
+  %2 = stablehlo.add %0, %1 : tensor<4096xf32>
+  %b = stablehlo.cosine %x : tensor<4096xf32>
+  %3 = stablehlo.dynamic_update_slice %b, %u, %one : (tensor<4096xf32>, tensor<4095xf32>, tensor<i32>) -> tensor<4096xf32>
+  %c = stablehlo.tan %x : tensor<4096xf32>
+  %4 = stablehlo.dynamic_update_slice %c, %u, %one : (tensor<4096xf32>, tensor<4095xf32>, tensor<i32>) -> tensor<4096xf32>
+  %5 = stablehlo.exponential %c : tensor<4096xf32>
+  return %2, %b, %3, %4, %5 : tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>
 }
