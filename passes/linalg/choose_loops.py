@@ -7,8 +7,8 @@ outside it and the outputs are blocked so that they stay in cache, or in registe
 blocks, large ones that write whole lines past the caches blocks of few rows read (`transposes`), and
 those of few rows vectors of each (`interleaving`).
 Work above `parallel_cost` (estimated nanoseconds on one core) is split over the leading
-loops, no task smaller than `task_cost`. Each output element is computed whole by one task, so
-results don't depend on the number of threads.
+loops, no task smaller than `task_cost`; rows are cut in blocks where they are too few for that. Each output
+element is computed whole by one task, so results don't depend on the number of threads.
 
 Ops inside other loops stay serial. Ops that already have a nest keep it.
 
@@ -38,6 +38,7 @@ from lamina.passes.linalg.transposes import deals, goes_past_caches, turns_tiles
 
 _COLUMN_BLOCK = 1024  # elements of an accumulated row kept in the first-level cache
 _LEAST_COLUMN_BLOCK = 64
+_ROW_BLOCK = 4096  # elements, where rows are too few to be the tasks
 _COLUMN_TASKS = 8
 _REGISTER_BYTES = 256
 """Of an accumulated row that stays in registers: four lines of each row, which processors fetch ahead
@@ -69,12 +70,23 @@ class ChooseLoops(Pass):
         loops = _order(generic, outermost and cost >= self.parallel_cost)
         tasks, grain = 0, 1
         if outermost:
-            leading = itertools.takewhile(
-                lambda i: self._can_be_task(generic, loops, i), itertools.count()
-            )
-            counts = [-(-generic.extents[loops[i].dimension] // loops[i].step) for i in leading]
-            tasks, grain = split(counts, cost, self.parallel_cost, self.task_cost)
+            tasks, grain = self._split(generic, loops, cost)
+            # Numbered with others, one by one, elements of rows would be nothing that vectors can do.
+            row = max((n for n, loop in enumerate(loops) if generic.extents[loop.dimension] != 1), default=0)
+            if 0 < row < tasks:
+                long = generic.extents[loops[row].dimension] > _ROW_BLOCK
+                if long:
+                    block = Loop(loops[row].dimension, _ROW_BLOCK)
+                    loops = (*loops[:row], block, *loops[row:])
+                tasks, grain = self._split(generic, loops[: row + long], cost)
         write_nest(generic.op, LoopNest(loops, tasks, grain))
+
+    def _split(self, generic: Generic, loops: Sequence[Loop], cost: float) -> tuple[int, int]:
+        leading = itertools.takewhile(
+            lambda i: self._can_be_task(generic, loops, i), itertools.count()
+        )
+        counts = [-(-generic.extents[loops[i].dimension] // loops[i].step) for i in leading]
+        return split(counts, cost, self.parallel_cost, self.task_cost)
 
     @staticmethod
     def _can_be_task(generic: Generic, loops: Sequence[Loop], level: int) -> bool:

@@ -6,7 +6,8 @@
 `linalg-fuse-elementwise-ops` makes one op of two with copies of both bodies, and begins with the last: of
 4,000 ops it makes copies of eight million. Here the bodies move into one, each behind those that it needs.
 Taken are parallel ops whose results are read at one place in all, by ops over one space; what is read at
-another place, or by anything else, is a result as well. Leaves functions of fewer than `least_ops` such ops to
+another place, or by anything else, is a result as well. What a body looks up elements of is made before.
+Leaves functions of fewer than `least_ops` such ops to
 the other pass, and those where what stays would have to be between what moves.
 
 example: test/passes/linalg/fuse_long_chains.mlir
@@ -54,8 +55,13 @@ class _Chain:
         """Of each op, at which place of its own space it is computed."""
         self._wanted: dict[ir.Operation, list[ir.AffineMap]] = {}
         self._stored: list[ir.Operation] = []
+        self._first: set[ir.Operation] = set()
+        """Ops that stay in front, as a body looks for elements of what they make."""
         for op in reversed(self._generics):
-            self._place(op)
+            if op in self._first or _is_looked_up(op):
+                self._first.update(self._makers(op))
+            else:
+                self._place(op)
 
     def _place(self, op: ir.Operation) -> None:
         generic = self._generics[op]
@@ -72,10 +78,19 @@ class _Chain:
         if is_read:
             self._stored.append(op)
         for value, map_ in zip(generic.inputs, generic.input_maps, strict=True):
-            maker = value.owner
-            if isinstance(maker, ir.Block) or maker.operation not in self._generics:
-                continue
-            self._wanted.setdefault(maker.operation, []).append(_composed(map_, place))
+            maker = self._maker(value)
+            if maker is not None:
+                self._wanted.setdefault(maker, []).append(_composed(map_, place))
+
+    def _maker(self, value: ir.Value) -> ir.Operation | None:
+        """The element-wise op that makes a value."""
+        if isinstance(value.owner, ir.Block) or value.owner.operation not in self._generics:
+            return None
+        return value.owner.operation
+
+    def _makers(self, op: ir.Operation) -> list[ir.Operation]:
+        found = map(self._maker, self._generics[op].inputs)
+        return [maker for maker in found if maker is not None]
 
     def can_move(self) -> bool:
         """Whether nothing that stays reads what is computed before the last of them."""
@@ -164,6 +179,11 @@ def _is_elementwise(op: ir.Operation) -> bool:
 
 def _asks_where(op: ir.Operation) -> bool:
     return any(step.operation.name == "linalg.index" for step in op.regions[0].blocks[0].operations)
+
+
+def _is_looked_up(op: ir.Operation) -> bool:
+    """Whether a body reads what an op makes at places that it computes."""
+    return any(use.owner.operation.name == "tensor.extract" for value in op.results for use in value.uses)
 
 
 def _composed(map_: ir.AffineMap, place: ir.AffineMap) -> ir.AffineMap:

@@ -6,9 +6,9 @@
     }                                           }
 Memory is walked once, however long the chain of ops is, and each loop is one that LLVM compiles in time: its
 time grows faster than a block, and what it vectorises itself waits for itself where it is long. A loop is cut
-where the fewest values are alive; they go through temporaries of one chunk. What is loaded, or follows from
-the position, is loaded or computed again. Stores stay at the end, behind all loads, as one argument may be
-another's place.
+where the fewest values are alive; they go through temporaries of one chunk. What is loaded from side by side,
+or follows from the position, is loaded or computed again. Stores stay at the end, behind all loads, as one
+argument may be another's place.
 
 Before that, ops that need only one value that is computed move to where they are used first, so that fewer
 are alive. Loops that carry values, or have other loops or branches inside, are left alone.
@@ -33,7 +33,10 @@ from lamina.passes.memref.plain_loop import Step, read_loop
 from lamina.passes.memref.side_by_side import side_by_side
 
 _LEAST_CHUNK, _MOST_CHUNK = 128, 1024
+_OPS_OF_DIVISION = 8  # of integers: what one becomes later
 _WHOLE_VECTORS = 64  # elements that are whole vectors, whatever their type
+
+_DIVISIONS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class CutLongLoops(Pass):
                 continue
             plain = read_loop(op, body, self.vector_bits)
             most = self.most_left
+            divisions = sum(step.name.startswith(_DIVISIONS) for step in body)
+            most = max(1, most * len(body) // (len(body) + (_OPS_OF_DIVISION - 1) * divisions))
             if plain is not None:
                 registers = 32 if self.vector_bits == 512 else 16
                 most = self.most_vectors // max(2, side_by_side(plain, registers).vectors)
@@ -88,20 +93,40 @@ class _Chain:
         self.op = op
         self.variable = op.regions[0].blocks[0].arguments[0]
         self.makers = {value: step for step in body for value in step.results}
+        self._moving = {self.variable}
+        """What differs from one iteration to the next."""
+        self._even = {self.variable}
+        """Of that, the places that are one further each time, or one less."""
         self.free: dict[ir.Value, Step] = {}
         """What any part gets for itself, by the steps that make it."""
         computed = [step for step in body if not self._note_free(step)]
         self.steps = self._sunk(computed)
 
     def _note_free(self, step: Step) -> bool:
-        """Whether a part gets a step's result for itself: it loads, or goes by the loop's variable alone."""
-        moves = step.name == "memref.load" or (len(step.results) == 1 and _is_index(step.results[0]))
-        if not moves and step.name not in ("arith.constant", "arith.index_cast"):
+        """Whether a part gets a step's result for itself: it loads from side by side, or goes by the loop's
+        variable alone."""
+        if any(value in self._moving for value in step.operands):
+            self._moving.update(step.results)
+        is_index = len(step.results) == 1 and _is_index(step.results[0])
+        if is_index and step.name in ("arith.addi", "arith.subi") and _count(step.operands, self._even) == 1:
+            if _count(step.operands, self._moving) == 1:
+                self._even.update(step.results)
+        loads = step.name == "memref.load" and self._loads_near(step)
+        if not loads and not is_index and step.name not in ("arith.constant", "arith.index_cast"):
             return False
         known = (value in self.free or value not in self.makers for value in step.operands)
         if all(known):
             self.free[step.results[0]] = step
         return step.results[0] in self.free
+
+    def _loads_near(self, step: Step) -> bool:
+        """Whether a load is of one element, or of the next ones in turn: others may cost a cache line each."""
+        buffer, *at = step.operands
+        moving = [number for number, value in enumerate(at) if value in self._moving]
+        if not moving:
+            return True
+        strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
+        return len(moving) == 1 and at[moving[0]] in self._even and strides[moving[0]] == 1
 
     def needs(self, step: Step) -> list[ir.Value]:
         """The values that steps compute and this one reads."""
@@ -143,6 +168,10 @@ class _Chain:
         for change in changes[1:]:
             alive.append(alive[-1] + change)
         return alive
+
+
+def _count(values: Iterable[ir.Value], of: set[ir.Value]) -> int:
+    return sum(value in of for value in values)
 
 
 def _is_index(value: ir.Value) -> bool:

@@ -66,15 +66,14 @@ class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
     max_ops: int = 64
-    """Of a kernel. Longer chains in LLVM's loops wait for themselves: of ops that each need the one before, a
-    processor finds others to do in the next vectors only while these are near. 300 in a row on 16K numbers
-    take 39 us of a core in kernels of 64 and 143 in one where they are f16, 90 and 1,460 behind a gather."""
+    """Of a kernel with anything but plain ops: its loops can't all be cut."""
     max_plain: int = 16384
-    """Of a kernel that is only element-wise and becomes loops over vectors, several side by side
-    (memref/side_by_side.py), each as long as LLVM compiles in time (memref/cut_long_loops.py): one kernel is
-    never slower, and the more values are alive between its ops the faster. Of 600 ops with 1 and 16 alive on
-    16M numbers of f32 it takes 1.0 and 0.22 of the time of kernels of 256, which go through memory instead.
-    Its one thread of compilation takes as long as theirs together."""
+    """Of a kernel that is only element-wise and reads along rows, or at found places. It becomes loops that are
+    each as long as LLVM compiles well (memref/cut_long_loops.py), over vectors side by side where those have its
+    ops (memref/side_by_side.py): one kernel is never slower than several of 64 ops, needs no arrays between
+    them, and is faster the more values are alive. Of 600 ops with 1 and 16 alive on 16M numbers of f32 it takes
+    1.0 and 0.22 of the time of kernels of 256. What is read turned is laid out by a kernel of its own:
+    computed within, it takes 1.1 to 7 times as long. Its one thread of compilation takes as long as theirs."""
     max_chain: int = 384
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long, and integers from a range take two hundred and fifty."""

@@ -196,11 +196,12 @@ class Grouping:
         limits = self._limits
         if size <= limits.ops:
             return limits.ops
+        most = limits.ops if reads_argument(op) else limits.chain
+        if most >= limits.plain:
+            return most
         if group.is_plain is None:
             group.is_plain = all(self.seen[position].is_plain for position, _ in group.members)
-        if group.is_plain and op.is_plain:
-            return limits.plain
-        return limits.ops if reads_argument(op) else limits.chain
+        return limits.plain if group.is_plain and op.is_plain else most
 
     def _stay_in_main(self, position: int, readers: list[Group], pure: bool) -> None:
         op = self.seen[position]

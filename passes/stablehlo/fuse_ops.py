@@ -30,10 +30,7 @@ from lamina.passes.stablehlo.scan_order import RECURRENCE, Scan
 from lamina.passes.stablehlo.seams import Cuts, cuts_of
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
 
-_NOT_PLAIN = frozenset(
-    f"stablehlo.{name}" for name in "remainder popcnt count_leading_zeros".split()
-)
-_PLAIN_TYPES = frozenset("f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
+_TURNING = frozenset(("stablehlo.transpose", "stablehlo.reverse"))
 CLONED_CONSTANT_ELEMENTS = 64
 """Constants up to this size, and repeated elements of any, are cloned into kernels."""
 
@@ -192,17 +189,17 @@ class Seen:
 
     @property
     def is_plain(self) -> bool:
-        """Whether loops that do nothing else are written over vectors (memref/plain_loop.py)."""
-        if not self.elementwise:
-            if self.name == "stablehlo.broadcast_in_dim":
-                kept = ints(self.op, "broadcast_dimensions")
-                return kept == sorted(kept)
-            return self.name == "stablehlo.iota" and len(self.shape or ()) == 1
-        if self.name in _NOT_PLAIN:
+        """Whether it becomes a few steps of a loop along rows, which can be cut between them
+        (memref/cut_long_loops.py)."""
+        if not self.joins_loops or self.name in _TURNING:
             return False
-        types = {element_name(value.type) for value in (*self.operands, *self.results)}
-        divides = self.name in ("stablehlo.divide", "stablehlo.power") and types.isdisjoint(("f32", "f64"))
-        return types <= _PLAIN_TYPES and not divides
+        if self.name == "stablehlo.broadcast_in_dim":
+            kept = ints(self.op, "broadcast_dimensions")
+            return kept == sorted(kept)
+        types = [value.type.element_type for value in (*self.operands, *self.results)]
+        if any(isinstance(type_, ir.ComplexType) for type_ in types):
+            return False  # many steps each
+        return self.name != "stablehlo.power" or isinstance(types[-1], ir.FloatType)  # of integers it is a loop
 
     @property
     def library(self) -> str | None:

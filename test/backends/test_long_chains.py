@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -46,12 +49,14 @@ def test_any_shape(shape: tuple[int, ...], alive: int) -> None:
     np.testing.assert_array_equal(np.asarray(compiled(x, b)), interwoven(x, b, alive, np.where))
 
 
-@pytest.mark.parametrize("dtype", ("float64", "int32", "int8", "uint8", "int64", "float16"))
-def test_any_type(dtype: str) -> None:
+@pytest.mark.parametrize("dtype", ("float64", "int32", "int8", "uint8", "int64", "float16", ml_dtypes.bfloat16))
+def test_any_type(dtype: Any) -> None:
     x = np.random.default_rng(1).integers(0, 9, 10_007).astype(dtype)
     b = np.asarray(3, dtype)
     with lamina.enable_x64(dtype in ("float64", "int64")), np.errstate(over="ignore"):
-        found = lamina.jit(lambda x, b: interwoven(x, b, 6, jnp.where))(x, b)
+        compiled = lamina.jit(lambda x, b: interwoven(x, b, 6, jnp.where)).lower(x, b).compile()
+        assert kernels(compiled) == 1
+        found = compiled(x, b)
         assert found.dtype == x.dtype
         np.testing.assert_array_equal(np.asarray(found), interwoven(x, b, 6, np.where))
 
@@ -70,6 +75,85 @@ def test_truths_and_numbers_on_the_way() -> None:
     assert kernels(compiled) == 1
     for found, expected in zip(compiled(x), chain(x, np), strict=True):
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def _in_halves(np_, x):
+    y, z = x, x.astype("int8")
+    for _ in range(120):
+        half = (y * np_.float32(0.5)).astype("float16")
+        z = np_.where(half > 1, z + np_.int8(1), z - np_.int8(2))
+        y = np_.where(half.astype("float32") > y, y - np_.float32(1), y + z.astype("float32") % np_.float32(3))
+    return y + z.astype("float32")
+
+
+def _divided(np_, x):
+    n = x.astype("int32")
+    for step in range(120):
+        n = (n * np_.int32(5) ^ x.astype("int32")) // np_.int32(3 + step % 4)
+    return n.astype("float32")
+
+
+def _shifted(np_, x):
+    first, last = x[:-1], x[1:]
+    for step in range(150):
+        first = np_.where(first > last, first - last, first + np_.float32(step % 5))
+    return first
+
+
+ON_THE_WAY = {"halves": _in_halves, "quotients": _divided, "slices": _shifted}
+
+
+@pytest.mark.parametrize("name", ON_THE_WAY)
+def test_one_kernel_whatever_is_on_the_way(name: str) -> None:
+    chain = ON_THE_WAY[name]
+    x = np.random.default_rng(2).integers(-9, 9, 20_011).astype("float32")
+    compiled = lamina.jit(lambda x: chain(jnp, x)).lower(x).compile()
+    assert kernels(compiled) == 1
+    assert compiled.memory_analysis().temp_size_in_bytes == 0
+    np.testing.assert_array_equal(np.asarray(compiled(x)), chain(np, x))
+
+
+@pytest.mark.parametrize("steps", (40, 250))
+def test_what_is_found_by_index(steps: int) -> None:
+    """Negative indices count from the end, which is computed before the elements are looked up."""
+
+    def chain(x, table, at, where):
+        found = table[at]
+        for step in range(steps):
+            x = where(x > found, x - found, x + step % 5)
+        return x
+
+    rng = np.random.default_rng(4)
+    x, table = rng.integers(-9, 9, 5003).astype("float32"), rng.integers(-9, 9, 64).astype("float32")
+    at = rng.integers(-64, 64, 5003).astype("int32")
+    compiled = lamina.jit(lambda *args: chain(*args, jnp.where)).lower(x, table, at).compile()
+    assert kernels(compiled) == 1
+    assert compiled.memory_analysis().temp_size_in_bytes == 0
+    np.testing.assert_array_equal(np.asarray(compiled(x, table, at)), chain(x, table, at, np.where))
+
+
+@pytest.mark.parametrize("shape", ((300, 70), (5000, 4), (7, 5)))
+def test_what_is_read_turned_is_laid_out_first(shape: tuple[int, int]) -> None:
+    def chain(x, y, where):
+        for step in range(200):
+            x = where(x > y.T, x - y.T, x + step % 5)
+        return x
+
+    rng = np.random.default_rng(5)
+    x, y = rng.integers(-9, 9, shape).astype("float16"), rng.integers(-9, 9, shape[::-1]).astype("float16")
+    compiled = lamina.jit(lambda *args: chain(*args, jnp.where)).lower(x, y).compile()
+    assert kernels(compiled) == 2
+    np.testing.assert_array_equal(np.asarray(compiled(x, y)), chain(x, y, np.where))
+
+
+@pytest.mark.parametrize("shape", ((4, 100_003), (2, 2, 50_001), (600, 37), (5000, 3)))
+def test_few_long_rows_and_many_short_ones(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(6).integers(-5, 5, shape).astype("float32")
+    b = x[0, :1] if len(shape) == 3 else x[0]
+    few = lamina.jit(lambda x, b: jnp.abs(x * b - 1) + b)(x, b)
+    np.testing.assert_array_equal(np.asarray(few), np.abs(x * b - 1) + b)
+    many = lamina.jit(lambda x, b: interwoven(x, b, 1, jnp.where))(x, b)
+    np.testing.assert_array_equal(np.asarray(many), interwoven(x, b, 1, np.where))
 
 
 def test_results_in_the_place_of_arguments() -> None:

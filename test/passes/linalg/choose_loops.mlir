@@ -79,6 +79,41 @@ func.func @dealt(%x: memref<3x1000xf32>, %y: memref<1000x3xf32>) {
   return
 }
 
+// Few long rows are tasks in blocks, short ones as they are however much an element is.
+// CHECK-LABEL: func.func @few_rows
+// CHECK: lamina.loops = array<i64: 0, 1, 1, 4096, 1, 1>, lamina.tasks = array<i64: 2,
+// CHECK: lamina.loops = array<i64: 0, 1, 1, 1>, lamina.tasks = array<i64: 1,
+func.func @few_rows(%x: memref<4x100000xf32>, %r: memref<100000xf32>, %y: memref<4x100000xf32>, %a: memref<64x1024xf32>, %s: memref<1024xf32>, %b: memref<64x1024xf32>) {
+  linalg.generic {indexing_maps = [#full, #column, #full], iterator_types = ["parallel", "parallel"]} ins(%x, %r : memref<4x100000xf32>, memref<100000xf32>) outs(%y : memref<4x100000xf32>) {
+  ^bb0(%in: f32, %row: f32, %out: f32):
+    %0 = math.exp %in : f32
+    %1 = arith.mulf %0, %row : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#full, #column, #full], iterator_types = ["parallel", "parallel"]} ins(%a, %s : memref<64x1024xf32>, memref<1024xf32>) outs(%b : memref<64x1024xf32>) {
+  ^bb0(%in: f32, %row: f32, %out: f32):
+    %0 = math.exp %in : f32
+    %1 = math.exp %0 : f32
+    %2 = math.exp %1 : f32
+    %3 = math.exp %2 : f32
+    %4 = math.exp %3 : f32
+    %5 = math.exp %4 : f32
+    %6 = math.exp %5 : f32
+    %7 = math.exp %6 : f32
+    %8 = math.exp %7 : f32
+    %9 = math.exp %8 : f32
+    %10 = math.exp %9 : f32
+    %11 = math.exp %10 : f32
+    %12 = math.exp %11 : f32
+    %13 = math.exp %12 : f32
+    %14 = math.exp %13 : f32
+    %15 = math.exp %14 : f32
+    %16 = arith.mulf %15, %row : f32
+    linalg.yield %16 : f32
+  }
+  return
+}
+
 // A chosen nest stays.
 // CHECK-LABEL: func.func @chosen
 // CHECK: lamina.loops = array<i64: 1, 1, 0, 1>}

@@ -83,3 +83,42 @@ func.func @around_a_reduction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %3 : tensor<4x8xf32>
 }
+
+// What a body looks up is made in front of the one op, with what that needs.
+// CHECK-LABEL: func.func @looked_up
+// CHECK: %[[I:.*]] = linalg.generic
+// CHECK: arith.addi
+// CHECK: linalg.generic
+// CHECK: tensor.extract %[[I]]
+// CHECK: math.exp
+// CHECK: math.absf
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @looked_up(%x: tensor<8xf32>, %at: tensor<8xi32>, %t: tensor<64xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %n = tensor.empty() : tensor<8xi32>
+  %i = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%at : tensor<8xi32>) outs(%n : tensor<8xi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %v = arith.addi %in, %in : i32
+    linalg.yield %v : i32
+  } -> tensor<8xi32>
+  %0 = linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%e : tensor<8xf32>) {
+  ^bb0(%out: f32):
+    %d = linalg.index 0 : index
+    %k = tensor.extract %i[%d] : tensor<8xi32>
+    %p = arith.index_cast %k : i32 to index
+    %v = tensor.extract %t[%p] : tensor<64xf32>
+    linalg.yield %v : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%0 : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %v = math.exp %in : f32
+    linalg.yield %v : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%1 : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %v = math.absf %in : f32
+    linalg.yield %v : f32
+  } -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

@@ -58,6 +58,48 @@ func.func @range(%x: memref<8192xf32>, %at: memref<8192xindex>, %y: memref<8192x
   return
 }
 
+// What lies far apart is loaded once, and handed on; a row and a number of it are loaded again.
+// CHECK-LABEL: func.func @far
+// CHECK-COUNT-1: memref.load %arg0[
+// CHECK-NOT: memref.load %arg0[
+// CHECK: return
+func.func @far(%x: memref<8192x4xf32>, %row: memref<8192xf32>, %y: memref<8192xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8192 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i, %c1] : memref<8192x4xf32>
+    %r = memref.load %row[%i] : memref<8192xf32>
+    %one = memref.load %row[%c1] : memref<8192xf32>
+    %a = math.exp %v : f32
+    %b = arith.addf %a, %r : f32
+    %c = arith.mulf %b, %one : f32
+    %d = arith.addf %c, %r : f32
+    %e = arith.mulf %d, %one : f32
+    %f = arith.addf %e, %v : f32
+    memref.store %f, %y[%i] : memref<8192xf32>
+  }
+  return
+}
+
+// Integers are divided by many ops, so that fewer are in a loop.
+// CHECK-LABEL: func.func @divides
+// CHECK-COUNT-3: scf.for
+// CHECK: return
+func.func @divides(%x: memref<100xi32>, %y: memref<100xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 100 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<100xi32>
+    %a = arith.divsi %v, %v : i32
+    %b = arith.divsi %a, %v : i32
+    %c = arith.divsi %b, %v : i32
+    memref.store %c, %y[%i] : memref<100xi32>
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @carries
 // CHECK-COUNT-1: scf.for
 // CHECK-NOT: scf.for

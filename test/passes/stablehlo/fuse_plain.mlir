@@ -34,10 +34,10 @@ func.func @bits(%x: tensor<100xf32>) -> tensor<100xf32> {
 
 // -----
 
-// Numbers of 16 bits are done in loops of LLVM's.
+// Numbers of 16 bits are done in loops of LLVM's, which are cut as well.
 // CHECK-LABEL: func.func @halves
-// CHECK-COUNT-2: call @fused
-// CHECK: elementwise chain of 4; stopped at multiply: the group has its 4 ops
+// CHECK-NEXT: call @fused
+// CHECK-NEXT: return
 func.func @halves(%x: tensor<100xf16>) -> tensor<100xf16> {
   %0 = stablehlo.abs %x : tensor<100xf16>
   %1 = stablehlo.sine %0 : tensor<100xf16>
@@ -51,7 +51,23 @@ func.func @halves(%x: tensor<100xf16>) -> tensor<100xf16> {
 
 // -----
 
-// So is what reads elements in another order, which is stored here for a longer chain to read.
+// Complex numbers are many ops each.
+// CHECK-LABEL: func.func @complex
+// CHECK-COUNT-2: call @fused
+// CHECK-NOT: call
+func.func @complex(%x: tensor<100xcomplex<f32>>) -> tensor<100xcomplex<f32>> {
+  %0 = stablehlo.sine %x : tensor<100xcomplex<f32>>
+  %1 = stablehlo.multiply %0, %x : tensor<100xcomplex<f32>>
+  %2 = stablehlo.sine %1 : tensor<100xcomplex<f32>>
+  %3 = stablehlo.add %2, %x : tensor<100xcomplex<f32>>
+  %4 = stablehlo.sine %3 : tensor<100xcomplex<f32>>
+  %5 = stablehlo.sine %4 : tensor<100xcomplex<f32>>
+  return %5 : tensor<100xcomplex<f32>>
+}
+
+// -----
+
+// What reads elements in another order is stored here for a longer chain to read.
 // CHECK-LABEL: func.func @reversed
 // CHECK-COUNT-2: call @fused
 // CHECK: stablehlo.reverse
