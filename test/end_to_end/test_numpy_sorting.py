@@ -135,3 +135,13 @@ def test_functions_along_axes():
     check(lambda m: m.np.piecewise(V, [V < 2, V >= 3], [lambda v: -v, 10.0, lambda v: v * v]))
     with pytest.raises(ValueError, match="inconsistent size for core dimension 'n'"):
         f(LAMINA)(X, V[:2])
+
+
+def test_a_long_search_in_what_the_program_computes():
+    """Some 400 ops in one kernel, whose gathers read at places that others of them compute."""
+    bins = np.random.default_rng(0).integers(0, 20, 2304) > 0
+
+    def program(m, bins, x):
+        return {"bins": m.np.digitize(x.astype("int16"), m.np.sort(bins))}
+
+    check_all(program, bins, np.array([True, False, False, True, False]), jit=True)
