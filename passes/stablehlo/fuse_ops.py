@@ -58,7 +58,7 @@ class SeenValue:
     """A value and what is asked of it again and again. There is one for each value, so that lookups
     go by identity: asking the bindings whether two values are the same takes several times as long."""
 
-    __slots__ = ("_constant_key", "cloned", "maker", "number", "shape", "type", "value")
+    __slots__ = ("_constant_key", "cloned", "is_found", "maker", "number", "shape", "type", "value")
 
     def __init__(self, value: ir.Value, maker: int | None, number: int, cloned: bool) -> None:
         self.value = value
@@ -68,6 +68,8 @@ class SeenValue:
         """Which result of its op it is."""
         self.cloned = cloned
         """Whether it is a constant of which each kernel has its own copy."""
+        self.is_found = False
+        """Whether loops compute it from elements that they look up."""
         self.type = of = value.type
         self.shape = tuple(of.shape) if isinstance(of, ir.RankedTensorType) else ()
         self._constant_key: Hashable = None
@@ -142,7 +144,8 @@ class Seen:
 
     __slots__ = (
         "_cuts", "_key", "_libraries", "_library", "_map_key", "_products", "cheap", "elementwise",
-        "joins_loops", "mapped", "name", "op", "operands", "picks", "results", "shape", "stays_in_main",
+        "joins_loops", "mapped", "name", "op", "operands", "picks", "results", "searches", "shape",
+        "stays_in_main",
     )  # fmt: skip
 
     def __init__(
@@ -165,7 +168,10 @@ class Seen:
         self.elementwise = elementwise = known.elementwise or is_elementwise(op)
         self.mapped = known.mapped and (name != _REVERSE or has_one_use(op.operands[0]))
         self.picks = name == "stablehlo.gather" and picks_elements(op)
-        self.joins_loops = elementwise or known.mapped or known.leaf
+        self.joins_loops = joins = elementwise or known.mapped or known.leaf
+        self.searches = self.picks and self.operands[1].is_found
+        if self.picks or (joins and any([value.is_found for value in self.operands])):
+            results[0].is_found = True
         self.stays_in_main = known.stays_in_main
         self.cheap = known.cheap
         self._libraries = values.libraries
@@ -191,7 +197,7 @@ class Seen:
     def is_plain(self) -> bool:
         """Whether it becomes a few steps of a loop along rows, which can be cut between them
         (memref/cut_long_loops.py)."""
-        if not self.joins_loops or self.name in _TURNING:
+        if not self.joins_loops or self.name in _TURNING or self.searches:
             return False
         if self.name == "stablehlo.broadcast_in_dim":
             kept = ints(self.op, "broadcast_dimensions")

@@ -201,3 +201,12 @@ def test_a_gradient_of_a_long_chain() -> None:
         expected = np.cos(y) * expected + 0.5
         y = np.sin(y) + 0.5 * x
     np.testing.assert_allclose(np.asarray(slope), expected, rtol=2e-4)
+
+
+def test_a_search_is_several_kernels() -> None:
+    """Each step looks up where the one before found something: in one loop they wait for each other."""
+    rng = np.random.default_rng(2)
+    among, sought = np.sort(rng.random(1 << 16).astype("float32")), rng.random(5000).astype("float32")
+    compiled = lamina.jit(jnp.searchsorted).lower(among, sought).compile()
+    assert kernels(compiled) > 1
+    np.testing.assert_array_equal(compiled(among, sought), np.searchsorted(among, sought))
