@@ -96,7 +96,13 @@ class _Chain:
         """Whether nothing that stays reads what is computed before the last of them."""
         last = max(self._numbers[op] for op in self.places)
         readers = (use.owner for op in self._stored for value in op.results for use in value.uses)
-        return all(op in self.places or self._numbers.get(op, last) >= last for op in readers)
+        return all(op in self.places or self._number_around(op) >= last for op in readers)
+
+    def _number_around(self, op: ir.Operation) -> int:
+        """The number of an op, or of the one whose body it is in."""
+        while (number := self._numbers.get(op.operation)) is None:
+            op = op.operation.parent
+        return number
 
     def write(self) -> None:
         """Put one op in place of all, at the last of them."""
