@@ -19,7 +19,8 @@ _listed("texts, files and printing", "test_numpy_tail", "numpy",
 _listed("exchanges memory", "test_namespaces", "numpy", "from_dlpack")
 _listed("NumPy's own, or opt_einsum's", "", "numpy",
         "einsum_path get_printoptions savez set_printoptions")  # fmt: skip
-_listed("on dtypes", "test_dtypes", "numpy", "issubdtype promote_types result_type")
+_listed("on dtypes", "test_dtypes", "numpy", "issubdtype")
+_listed("on dtypes", "test_type_promotion", "numpy", "promote_types result_type")
 _listed("on dtypes", "test_numpy_creation", "numpy", "can_cast isdtype")
 _listed("in no order", "test_fits", "numpy", "roots")
 _listed("unique up to signs and order", "test_linalg", "numpy.linalg", "eig eigh tensorsolve")

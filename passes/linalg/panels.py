@@ -17,6 +17,7 @@ _TILE_BYTES = 1 << 17  # of sums that it keeps beside
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16
 _MOST_ROWS = 128  # that a task makes of a factor
 _LEAST_DEPTH = 32
+_LEAST_VECTORS = 2  # of columns
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,10 @@ def _panels_of(
     size = contraction.element_bytes
     lanes = vector_bits // (8 * size)
     if len(made) == 1 and made[0] == contraction.b:
-        columns = _columns_of_task(columns, lanes, tasks, _TILE_BYTES // (positions * rows * size))
+        most = _TILE_BYTES // (positions * rows * size)
+        if most < _LEAST_VECTORS * lanes:
+            return None  # elements of the other factor would be read again for few columns
+        columns = _columns_of_task(columns, lanes, tasks, most)
         tasks *= extents[contraction.column] // columns
     elif len(made) == 1:
         rows = _rows_of_task(rows, tasks)

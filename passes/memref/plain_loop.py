@@ -9,6 +9,7 @@ from typing import Literal
 
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
+from lamina.passes.find import is_inside
 from lamina.passes.linalg.structure import is_buffer
 from lamina.passes.loops import constant_of
 
@@ -136,18 +137,27 @@ def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> Plai
 
 
 def in_place(loop: PlainLoop) -> bool:
-    """Whether a short loop does something to the same elements in each iteration of one around it."""
+    """Whether a short loop does something to the same elements in each iteration of one around it, and
+    nothing else there uses their buffer: LLVM keeps them in registers."""
     around = loop.op.parent
     if loop.trips is None or loop.trips > _FEW * loop.lanes or around.name != "scf.for":
         return False
     outer = around.regions[0].blocks[0]
     loaded = {step.place for step in loop.body if step.name == "memref.load"}
     stored = {step.place for step in loop.body if step.name == "memref.store"}
+    if any(_is_used_beside(loop.op, buffer, around) for buffer, *_ in loaded & stored):
+        return False
     stays = {value for place in loaded & stored for value in place}
     for step in reversed(loop.body):
         if any(result in stays for result in step.results):
             stays.update(step.operands)
     return bool(loaded & stored) and not any(_block_of(value) == outer for value in stays)
+
+
+def _is_used_beside(loop: ir.Operation, buffer: ir.Value, around: ir.Operation) -> bool:
+    """Whether ops in the loop around, but outside of this one, use a buffer."""
+    users = (use.owner.operation for use in buffer.uses)
+    return any(is_inside(user, around) and not is_inside(user, loop) for user in users)
 
 
 def _block_of(value: ir.Value) -> ir.Block:

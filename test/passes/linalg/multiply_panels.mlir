@@ -148,3 +148,28 @@ func.func @read_elsewhere(%a: memref<64x512xf32>, %b: memref<512x128xf32>, %c: m
   memref.copy %e, %d : memref<64x512xf32> to memref<64x512xf32>
   return
 }
+
+// Of many rows a task could keep sums of few columns only.
+// CHECK-LABEL: func.func @many_rows
+// CHECK: memref.alloc() : memref<512x256xf32>
+// CHECK-NOT: vector.fma
+func.func @many_rows(%a: memref<2048x512xf32>, %w: memref<512x256xbf16>, %c: memref<2048x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = memref.alloc() : memref<512x256xf32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%w : memref<512x256xbf16>) outs(%b : memref<512x256xf32>) {
+  ^bb0(%x: bf16, %y: f32):
+    %0 = arith.extf %x : bf16 to f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<2048x256xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<2048x512xf32>, memref<512x256xf32>) outs(%c : memref<2048x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}

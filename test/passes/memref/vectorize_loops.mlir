@@ -458,3 +458,35 @@ func.func @wide(%x: memref<?xf32>, %y: memref<?xf32>, %low: index, %high: index)
   }
   return
 }
+
+// -----
+
+// A few numbers that are computed anew in each iteration around, and then replaced.
+// CHECK-LABEL: func.func @replaced
+// CHECK: vector.store {{.*}} : memref<8xf32>, vector<8xf32>
+// CHECK: vector.load {{.*}} : memref<8xf32>, vector<8xf32>
+// CHECK: math.rsqrt {{.*}} : vector<8xf32>
+func.func @replaced(%x: memref<64x8xf32>, %y: memref<64x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %i = %c0 to %c64 step %c1 {
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = memref.load %x[%i, %j] : memref<64x8xf32>
+      %w = arith.mulf %v, %v : f32
+      memref.store %w, %t[%j] : memref<8xf32>
+    }
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = memref.load %t[%j] : memref<8xf32>
+      %w = math.rsqrt %v : f32
+      memref.store %w, %t[%j] : memref<8xf32>
+    }
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = memref.load %t[%j] : memref<8xf32>
+      memref.store %v, %y[%i, %j] : memref<64x8xf32>
+    }
+  }
+  return
+}
