@@ -11,8 +11,8 @@ the first is. Where both are, the one that costs more; both, if batches make tas
 element-wise op that follows, and alone reads c, is done as in `linalg-block-contractions`, whose
 blocks these are.
 
-Leaves alone sums over several dimensions, a second factor that is not contiguous along its columns, and
-products that would make too few tasks.
+Leaves alone sums over several dimensions, a second factor that is not contiguous along its columns, what
+is made in no time beside the products, and products that would make too few tasks, or tasks of few columns.
 
 example: test/passes/linalg/multiply_panels.mlir
 """
@@ -53,6 +53,9 @@ from lamina.passes.linalg.structure import part_of, read_generic, sole_fill, str
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
+_LEAST_SHARE = 0.03
+"""Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
+
 
 @dataclass(frozen=True)
 class MultiplyPanels(Pass):
@@ -99,12 +102,15 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     found = {f: find_prologue(generic.op, f) for f in factors}
     prologues: dict[Factor, Prologue | Copied]
     prologues = {factor: made for factor, made in found.items() if made is not None}
+    multiplied = NANOSECONDS * contraction.products
+    if prologues and max(made.cost for made in prologues.values()) < _LEAST_SHARE * multiplied:
+        return None
     if not prologues and _is_worth_copying(contraction):
         prologues[contraction.b] = Copied(contraction.b)
     fill = sole_fill(generic, contraction.c.buffer)
     if not prologues or fill is None:
         return None
-    cost = NANOSECONDS * contraction.products + sum(made.cost for made in prologues.values())
+    cost = multiplied + sum(made.cost for made in prologues.values())
     panels = choose_panels(contraction, prologues, cost >= options.parallel_cost, options.vector_bits)
     if panels is None:
         return None
