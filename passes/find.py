@@ -1,4 +1,4 @@
-"""Where ops are: those of some names, and whether one is in another.
+"""Where ops are: those of some names, and which one is in which.
 
 Names are looked for by MLIR: calling Python for every op there is takes ten times as long. Blocks that
 nothing leads to are passed over.
@@ -36,6 +36,13 @@ def is_inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
             return True
         op = op.parent if op.operation.name != "func.func" else None
     return False
+
+
+def in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of a block that an op is, or is in the regions of."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
 
 
 def _add_names(op: ir.Operation, names: set[str], holders: set[str]) -> None:

@@ -30,16 +30,14 @@ from lamina.passes.linalg.contraction import (
     rows_of_block,
 )
 from lamina.passes.linalg.contraction_blocks import (
-    AHEAD,
     DEPTH,
     NANOSECONDS,
-    NEAR_BYTES,
-    NEAR_ROWS,
     Part,
     Sums,
     blocks_of_rows,
     follow,
     for_column_blocks,
+    steps_ahead,
 )
 from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.factor_copies import laid_out
@@ -51,7 +49,6 @@ from lamina.passes.linalg.structure import (
     part_of,
     read_generic,
     sole_fill,
-    stride_along,
 )
 from lamina.passes.loops import add, for_steps, for_tasks, index
 
@@ -131,14 +128,6 @@ class _Emitter:
         if terms <= DEPTH or contraction.around:
             return 0
         return math.ceil(terms / math.ceil(terms / DEPTH))
-
-    def _is_far(self) -> bool:
-        """Whether the second factor's rows are neither near each other nor in the first cache."""
-        contraction = self._contraction
-        if contraction.bytes_of_b <= NEAR_BYTES:
-            return False
-        step = stride_along(contraction.b.buffer, contraction.b.map, self._inner[-1])
-        return step is not None and step * contraction.element_bytes >= NEAR_ROWS
 
     def _sum_in_place(self, epilogue: Epilogue) -> None:
         """Let the sums grow where the op that follows will overwrite them, if it has such a place."""
@@ -366,7 +355,7 @@ class _Emitter:
 
     def _block(self, position: Position, rows: int, widths: tuple[int, ...]) -> None:
         contraction, c = self._contraction, self._contraction.c
-        ahead = AHEAD if self._is_far() else 0
+        ahead = steps_ahead(contraction, contraction.b, self._inner[-1])
         block = Block(
             contraction.row, contraction.column, self._inner, rows, widths, contraction.element, ahead
         )

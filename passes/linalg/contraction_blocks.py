@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.linalg.contraction import Tiling
+from lamina.passes.linalg.contraction import Contraction, Tiling
 from lamina.passes.linalg.epilogue import Epilogue
 from lamina.passes.linalg.register_blocks import (
     Block,
@@ -18,15 +18,25 @@ from lamina.passes.linalg.register_blocks import (
     repeat,
     store_vector,
 )
+from lamina.passes.linalg.structure import stride_along
 from lamina.passes.loops import for_steps, index
 
 NANOSECONDS = 0.012  # of a multiplication and addition
 DEPTH = 288  # terms of the sums at a time, where those are too many
-AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
-NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
-NEAR_ROWS = 1 << 10  # bytes from a row to the next
+_AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
+_NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
+_NEAR_ROWS = 1 << 10  # bytes from a row to the next
 
 Position = Mapping[int, ir.Value]
+
+
+def steps_ahead(contraction: Contraction, b: Factor, dimension: int) -> int:
+    """How many steps of a sum along a dimension the rows of `b`, where the second factor is read, are
+    fetched ahead: none where they are near each other, or the factor is in the first cache."""
+    if contraction.bytes_of_b <= _NEAR_BYTES:
+        return 0
+    step = stride_along(b.buffer, b.map, dimension)
+    return _AHEAD if step * contraction.element_bytes >= _NEAR_ROWS else 0
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import in_block
 from lamina.passes.linalg.structure import make_generic, read_generic
 from lamina.passes.loops import index
 
@@ -95,14 +96,12 @@ class _Chain:
     def can_move(self) -> bool:
         """Whether nothing that stays reads what is computed before the last of them."""
         last = max(self._numbers[op] for op in self.places)
-        readers = (use.owner for op in self._stored for value in op.results for use in value.uses)
-        return all(op in self.places or self._number_around(op) >= last for op in readers)
-
-    def _number_around(self, op: ir.Operation) -> int:
-        """The number of an op, or of the one whose body it is in."""
-        while (number := self._numbers.get(op.operation)) is None:
-            op = op.operation.parent
-        return number
+        return all(
+            use.owner in self.places or self._numbers[in_block(use.owner.operation, op.block)] >= last
+            for op in self._stored
+            for value in op.results
+            for use in value.uses
+        )
 
     def write(self) -> None:
         """Put one op in place of all, at the last of them."""

@@ -33,15 +33,13 @@ from lamina.passes.linalg.contraction import (
     read_contraction,
 )
 from lamina.passes.linalg.contraction_blocks import (
-    AHEAD,
     NANOSECONDS,
-    NEAR_BYTES,
-    NEAR_ROWS,
     Part,
     Sums,
     blocks_of_rows,
     follow,
     for_column_blocks,
+    steps_ahead,
 )
 from lamina.passes.linalg.epilogue import Epilogue, can_be_done_together, find_epilogue
 from lamina.passes.linalg.panels import Panels, choose_panels
@@ -49,7 +47,7 @@ from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.prologue import Copied, Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
-from lamina.passes.linalg.structure import part_of, read_generic, sole_fill, stride_along, subview
+from lamina.passes.linalg.structure import part_of, read_generic, sole_fill, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
@@ -277,7 +275,7 @@ class _Emitter:
         local = {d: index(0) for d in panels.outer}
         extents = [*self._extents]
         extents[self._depth_dim] = panels.depth
-        ahead = AHEAD if self._is_far(factors[1]) else 0
+        ahead = steps_ahead(contraction, factors[1], self._depth_dim)
 
         def on_block(
             inside: list[ir.Value], j: ir.Value, count: int, widths: tuple[int, ...], i: ir.Value
@@ -307,13 +305,6 @@ class _Emitter:
             return []
 
         for_each([self._extents[d] for d in panels.inner], [], on_inner)
-
-    def _is_far(self, b: Factor) -> bool:
-        """Whether the second factor's rows are neither near each other nor in the first cache."""
-        if self._contraction.bytes_of_b <= NEAR_BYTES:
-            return False
-        step = stride_along(b.buffer, b.map, self._depth_dim)
-        return step * self._contraction.element_bytes >= NEAR_ROWS
 
 
 def _rows_and_columns(contraction: Contraction) -> ir.AffineMap:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
+from lamina.passes.find import in_block
 from lamina.passes.linalg.reducing import reduced_dimensions
 from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 
@@ -74,9 +75,7 @@ def _is_last_reader(generic: Generic, value: ir.Value) -> bool:
     """Whether all other users are other ops before this one, none of which returns the value."""
     reads = 0
     for use in value.uses:
-        user = use.owner.operation
-        while user.block != generic.op.block:
-            user = user.parent.operation
+        user = in_block(use.owner.operation, generic.op.block)
         if user == generic.op:
             reads += 1
         elif user.name != "linalg.generic" or not user.is_before_in_block(generic.op):

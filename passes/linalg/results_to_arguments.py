@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from lamina.dialects.attributes import INOUT, updated_arguments
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
+from lamina.passes.find import in_block
 from lamina.passes.linalg.structure import is_fill_of_input, make_copy
 
 WRITABLE = "bufferization.writable"
@@ -132,19 +133,12 @@ def _make_after_others_read(value: ir.Value, overwritten: ir.Value) -> None:
     maker = value.owner.operation
     if all(use.owner.operation == maker for use in overwritten.uses):
         return
-    users = [_in_block(use.owner.operation, maker.block) for one in maker.results for use in one.uses]
+    users = [in_block(use.owner.operation, maker.block) for one in maker.results for use in one.uses]
     first = users[0]
     for user in users:
         if user.is_before_in_block(first):
             first = user
     maker.move_before(first)
-
-
-def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    """The op of a block that an op is, or is in."""
-    while op.block != block:
-        op = op.parent.operation
-    return op
 
 
 def _copied(value: ir.Value) -> ir.Value:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
+from lamina.passes.find import in_block
 from lamina.passes.linalg.parallel import total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
@@ -98,9 +99,7 @@ def _move_to_reader(last: ir.Operation) -> None:
     result = last.operands[1]
     first = None
     for use in result.uses:
-        user = use.owner.operation
-        while user.block != last.block:
-            user = user.parent.operation
+        user = in_block(use.owner.operation, last.block)
         if last.is_before_in_block(user) and (first is None or user.is_before_in_block(first)):
             first = user
     last.move_before(first or last.block.operations[len(last.block.operations) - 1].operation)
