@@ -11,11 +11,14 @@ import sys
 import types
 from typing import Any
 
-from torch_mlir import ir, rewrite
-from torch_mlir._mlir_libs import _mlir, _mlirDialectsLLVM
-from torch_mlir._mlir_libs import _stablehlo as stablehlo_ext
-from torch_mlir._mlir_libs import _torchMlir as _torch_ext
-from torch_mlir.passmanager import PassManager
+from lamina.dialects.loading import uninterrupted
+
+with uninterrupted():
+    from torch_mlir import ir, rewrite
+    from torch_mlir._mlir_libs import _mlir, _mlirDialectsLLVM
+    from torch_mlir._mlir_libs import _stablehlo as stablehlo_ext
+    from torch_mlir._mlir_libs import _torchMlir as _torch_ext
+    from torch_mlir.passmanager import PassManager
 
 stablehlo_ext.register_stablehlo_passes()
 translate_to_llvm_ir = _mlirDialectsLLVM.translate_module_to_llvmir
@@ -48,7 +51,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in DIALECT_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"torch_mlir.dialects.{name}")
+    with uninterrupted():
+        module = importlib.import_module(f"torch_mlir.dialects.{name}")
     globals()[name] = module
     return module
 

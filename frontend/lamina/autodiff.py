@@ -3,7 +3,8 @@ these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -258,7 +259,7 @@ def fwd_and_bwd(
 
     def bwd(residuals: Any, cotangent: Any) -> Any:
         grads = residuals(cotangent)
-        return grads[0] if isinstance(argnums, int) else grads
+        return grads[0] if not isinstance(argnums, Iterable) else grads
 
     if not jitted:
         return fwd, bwd
@@ -277,7 +278,13 @@ def as_function_of(
 
     Raises TypeError where the call has no such positions.
     """
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    try:
+        positions = tuple(map(index, argnums if isinstance(argnums, Iterable) else (argnums,)))
+    except TypeError:
+        raise TypeError(
+            f"argnums must be an integer or a sequence of integers, got {argnums!r}. To differentiate by "
+            "an argument given by name, give it a position."
+        ) from None
     if positions and (max(positions) >= len(args) or min(positions) < -len(args)):
         needed = max(p + 1 if p >= 0 else -p for p in positions)
         raise TypeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lamina.autodiff import as_function_of, vjp
@@ -41,7 +41,7 @@ def value_and_grad(
         value, back = result[0], result[1]
         _check_scalar(value, holomorphic)
         grads = back(scalar_of(get_aval(value), 1))
-        grads = grads[0] if isinstance(argnums, int) else grads
+        grads = grads[0] if not isinstance(argnums, Iterable) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
     return functools.update_wrapper(value_and_grad_f, fun)

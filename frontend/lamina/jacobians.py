@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ def jacrev(
             check_output("jacrev", get_aval(y), holomorphic)
         (basis,) = _basis((result[0],))
         rows = vmap(result[1])(basis)  # a tuple over active, each leaf: (n outputs, *in shape)
-        rows = rows[0] if isinstance(argnums, int) else rows
+        rows = rows[0] if not isinstance(argnums, Iterable) else rows
         jac = _split_rows(rows, outs, out_tree)
         return (jac, result[2]) if has_aux else jac
 
@@ -150,7 +150,7 @@ def _unravel(y: Any, active: tuple[Any, ...], argnums: Any) -> Any:
         out.append(lax.reshape(part, (*lead, *aval.shape)))
         start += aval.size
     parts = tree.unflatten(treedef, out)
-    return parts[0] if isinstance(argnums, int) else parts
+    return parts[0] if not isinstance(argnums, Iterable) else parts
 
 
 def _split_rows(rows: Any, outs: list[Any], out_tree: Any) -> Any:

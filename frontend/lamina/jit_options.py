@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lamina.compiler_options import settings_of
@@ -134,13 +134,18 @@ def _complete(
     fun: Callable[..., Any], what: str, nums: Any, names: Any
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of the same arguments, each completed from the other."""
-    num_tuple = (nums,) if isinstance(nums, int) else tuple(nums or ())
-    name_tuple = (names,) if isinstance(names, str) else tuple(names or ())
+    num_tuple, name_tuple = (
+        () if one is None else tuple(one) if isinstance(one, Iterable) and type(one) is not str else (one,)
+        for one in (nums, names)
+    )
     if not num_tuple and not name_tuple:
         return (), ()
     for n in num_tuple:
         if not hasattr(n, "__index__"):
             raise TypeError(f"{what}_argnums must be integers, got {n!r}")
+    for name in name_tuple:
+        if not isinstance(name, str):
+            raise TypeError(f"{what}_argnames must be names of arguments, got {name!r}")
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):

@@ -181,7 +181,7 @@ PyObject* executable_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   std::vector<Leaf> leaves(count);
   for (size_t i = 0; i < count; ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
-    if (!classify(item, true, &leaves[i])) {
+    if (!classify(item, true, &leaves[i]) && !classify_subclass(item, true, &leaves[i])) {
       PyErr_Format(PyExc_TypeError, "[%s] argument %zu is a %s, not an array", program.name.c_str(),
                    i, Py_TYPE(item)->tp_name);
       return nullptr;

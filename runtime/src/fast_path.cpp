@@ -187,7 +187,7 @@ PyObject* fast_path_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   const bool x64 = current_config().x64;
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
-    if (!classify(item, x64, &leaves[i])) {
+    if (!classify(item, x64, &leaves[i]) && !classify_subclass(item, x64, &leaves[i])) {
       PyErr_Format(PyExc_TypeError, "leaf %zu is a %s, not an array", i, Py_TYPE(item)->tp_name);
       return nullptr;
     }

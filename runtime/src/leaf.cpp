@@ -41,6 +41,36 @@ Ref<Buffer> buffer_from_ndarray(PyArrayObject* source, Dtype dtype) {
   return buffer;
 }
 
+bool ndarray_leaf(PyObject* object, bool x64, Leaf* leaf) {
+  auto* source = reinterpret_cast<PyArrayObject*>(object);
+  const Dtype dtype = dtype_of(PyArray_DESCR(source));
+  if (dtype == kNoDtype) return false;
+  leaf->kind = LeafKind::kNdarray;
+  leaf->dtype = canonical(dtype, x64);
+  leaf->weak_type = false;
+  leaf->ndim = static_cast<uint8_t>(PyArray_NDIM(source));
+  leaf->dims = PyArray_DIMS(source);
+  return true;
+}
+
+// A float, an int or a complex, of weak type.
+bool number_leaf(PyObject* object, bool x64, Leaf* leaf) {
+  if (PyFloat_Check(object)) {
+    leaf->kind = LeafKind::kFloat;
+    leaf->dtype = x64 ? kFloat64 : kFloat32;
+  } else if (PyLong_Check(object)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0 || (!x64 && value != static_cast<int32_t>(value))) return false;
+    leaf->kind = LeafKind::kInt;
+    leaf->dtype = x64 ? kInt64 : kInt32;
+  } else {
+    leaf->kind = LeafKind::kComplex;
+    leaf->dtype = x64 ? kComplex128 : kComplex64;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool classify(PyObject* object, bool x64, Leaf* leaf) {
@@ -55,42 +85,17 @@ bool classify(PyObject* object, bool x64, Leaf* leaf) {
     leaf->dims = array->dims;
     return true;
   }
-  if (type == &PyArray_Type) {
-    auto* source = reinterpret_cast<PyArrayObject*>(object);
-    const Dtype dtype = dtype_of(PyArray_DESCR(source));
-    if (dtype == kNoDtype) return false;
-    leaf->kind = LeafKind::kNdarray;
-    leaf->dtype = canonical(dtype, x64);
-    leaf->weak_type = false;
-    leaf->ndim = static_cast<uint8_t>(PyArray_NDIM(source));
-    leaf->dims = PyArray_DIMS(source);
-    return true;
-  }
+  if (type == &PyArray_Type) return ndarray_leaf(object, x64, leaf);
   leaf->ndim = 0;
   leaf->dims = nullptr;
   leaf->weak_type = true;
-  if (type == &PyFloat_Type) {
-    leaf->kind = LeafKind::kFloat;
-    leaf->dtype = x64 ? kFloat64 : kFloat32;
-    return true;
-  }
-  if (type == &PyLong_Type) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0 || (!x64 && value != static_cast<int32_t>(value))) return false;
-    leaf->kind = LeafKind::kInt;
-    leaf->dtype = x64 ? kInt64 : kInt32;
-    return true;
+  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyComplex_Type) {
+    return number_leaf(object, x64, leaf);
   }
   if (type == &PyBool_Type) {
     leaf->kind = LeafKind::kBool;
     leaf->dtype = kBool;
     leaf->weak_type = false;
-    return true;
-  }
-  if (type == &PyComplex_Type) {
-    leaf->kind = LeafKind::kComplex;
-    leaf->dtype = x64 ? kComplex128 : kComplex64;
     return true;
   }
   if (PyArray_IsScalar(object, Generic)) {
@@ -105,6 +110,18 @@ bool classify(PyObject* object, bool x64, Leaf* leaf) {
     return true;
   }
   return false;
+}
+
+bool classify_subclass(PyObject* object, bool x64, Leaf* leaf) {
+  leaf->object = object;
+  if (PyArray_Check(object)) {
+    return !PyObject_HasAttrString(object, "mask") && ndarray_leaf(object, x64, leaf);
+  }
+  leaf->ndim = 0;
+  leaf->dims = nullptr;
+  leaf->weak_type = true;
+  const bool number = PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object);
+  return number && number_leaf(object, x64, leaf);
 }
 
 void write_scalar(const Leaf& leaf, void* out) {

@@ -23,6 +23,10 @@ struct Leaf {
 // fit its weak type.
 bool classify(PyObject* object, bool x64, Leaf* leaf);
 
+// The same for objects of classes derived from those kinds' (memory maps, enumerations), unless
+// they have a mask. Apart, because a class that is registered as a tree is one first.
+bool classify_subclass(PyObject* object, bool x64, Leaf* leaf);
+
 // Whether somebody placed the array that the leaf is: such calls are Python's to serve. What lies
 // on a GPU runs there whoever put it there: that is part of the signature.
 inline bool is_placed(const Leaf& leaf) {

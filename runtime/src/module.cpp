@@ -49,10 +49,12 @@ ArrayObject* as_array(nb::handle object) {
 
 Leaf classified(nb::handle object) {
   Leaf leaf;
-  if (classify(object.ptr(), current_config().x64, &leaf)) return leaf;
+  const bool x64 = current_config().x64;
+  if (classify(object.ptr(), x64, &leaf) || classify_subclass(object.ptr(), x64, &leaf))
+    return leaf;
   if (PyLong_CheckExact(object.ptr())) {
     PyErr_Format(PyExc_OverflowError, "Python integer %R does not fit in %s", object.ptr(),
-                 current_config().x64 ? "int64" : "int32");
+                 x64 ? "int64" : "int32");
   } else {
     PyErr_Format(PyExc_TypeError, "a %s cannot be made an array", Py_TYPE(object.ptr())->tp_name);
   }

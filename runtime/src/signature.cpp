@@ -124,7 +124,11 @@ bool CallScanner::node(PyObject* object) {
   if (const auto found = nodes.find(type); found != nodes.end()) {
     return custom(object, found->second.get());
   }
-  return is_namedtuple_type(type) && container(object, type);
+  if (is_namedtuple_type(type)) return container(object, type);
+  if (!classify_subclass(object, x64_, &leaf)) return false;
+  leaf_words(leaf);
+  leaves_.push_back(leaf);
+  return true;
 }
 
 bool CallScanner::container(PyObject* object, PyTypeObject* type) {
@@ -225,6 +229,39 @@ bool CallScanner::finish_hash() {
 
 namespace {
 
+// Sorts pairs of a key and a number as trees order a dictionary: by the keys; where those can't be
+// compared by the names of their types first; where that does not help, either, as they are given.
+bool sort_keys(PyObject* pairs) {
+  const Py_ssize_t count = PyList_GET_SIZE(pairs);
+  const Owned given(PyList_GetSlice(pairs, 0, count));  // a sort that fails has moved some
+  if (!given) return false;
+  if (PyList_Sort(pairs) == 0) return true;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+  PyErr_Clear();
+  const Owned typed(PyList_New(0));
+  if (!typed) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* pair = PyList_GET_ITEM(given.get(), i);
+    PyObject* key = PyTuple_GET_ITEM(pair, 0);
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(key));
+    const Owned module(PyObject_GetAttrString(type, "__module__"));
+    const Owned name(PyObject_GetAttrString(type, "__qualname__"));
+    if (!module || !name) return false;
+    const Owned row(
+        Py_BuildValue("(NOO)", PyUnicode_FromFormat("%S.%S", module.get(), name.get()), key, pair));
+    if (!row || PyList_Append(typed.get(), row.get()) != 0) return false;
+  }
+  const bool sorted = PyList_Sort(typed.get()) == 0;
+  if (!sorted && !PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+  PyErr_Clear();
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* pair = sorted ? PyTuple_GET_ITEM(PyList_GET_ITEM(typed.get(), i), 2)
+                            : PyList_GET_ITEM(given.get(), i);
+    if (PyList_SetItem(pairs, i, Py_NewRef(pair)) != 0) return false;
+  }
+  return true;
+}
+
 // Walks a signature once more, handing out the places of its leaves with keys sorted.
 class Canonicalizer {
  public:
@@ -284,7 +321,7 @@ class Canonicalizer {
       const Owned pair(Py_BuildValue("OK", next_object(), static_cast<unsigned long long>(i)));
       if (!pair || PyList_Append(pairs.get(), pair.get()) != 0 || !node(&values[i])) return false;
     }
-    if (PyList_Sort(pairs.get()) != 0) return false;
+    if (!sort_keys(pairs.get())) return false;
     for (uint64_t i = 0; i < count; ++i) {
       PyObject* pair = PyList_GET_ITEM(pairs.get(), static_cast<Py_ssize_t>(i));
       const auto& value = values[PyLong_AsSize_t(PyTuple_GET_ITEM(pair, 1))];

@@ -70,14 +70,15 @@ def _numpys(shape, index):
 
 
 @settings(max_examples=120)
-@given(index_expressions())
-def test_random_indices_against_numpy(case):
+@given(index_expressions(), st.booleans())
+def test_random_indices_against_numpy(case, wide):
     shape, index = case
     want = _numpys(shape, index)
     if want is None:
         return
-    x = jnp.asarray(_values(shape))
-    np.testing.assert_array_equal(np.asarray(x[index]), want, strict=True)
+    with lamina.enable_x64(wide):
+        got = jnp.asarray(_values(shape))[index]
+    np.testing.assert_array_equal(np.asarray(got), want, strict=True)
 
 
 @settings(max_examples=60)
@@ -116,8 +117,8 @@ UPDATES = {
 
 
 @settings(max_examples=80)
-@given(index_expressions(), st.sampled_from(sorted(UPDATES)), st.booleans())
-def test_random_updates_against_numpy(case, name, scalar):
+@given(index_expressions(), st.sampled_from(sorted(UPDATES)), st.booleans(), st.booleans())
+def test_random_updates_against_numpy(case, name, scalar, wide):
     shape, index = case
     want = _numpys(shape, index)
     if want is None:
@@ -132,9 +133,10 @@ def test_random_updates_against_numpy(case, name, scalar):
         return  # which of several values wins is not defined
     expected = _values(shape)
     UPDATES[name](expected, index, y)
-    got = getattr(jnp.asarray(_values(shape)).at[index], name)(y)
+    with lamina.enable_x64(wide):
+        got = getattr(jnp.asarray(_values(shape)).at[index], name)(y)
+        traced = lamina.jit(lambda x, y: getattr(x.at[index], name)(y))(_values(shape), y)
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
-    traced = lamina.jit(lambda x, y: getattr(x.at[index], name)(y))(_values(shape), y)
     np.testing.assert_allclose(np.asarray(traced), expected, rtol=1e-6)
 
 
@@ -263,6 +265,90 @@ def test_static_indices_are_slices():
     assert "gather" not in names(lambda x, i: x[i, 1:], X, 1)
     assert names(lambda x: x.at[1:].set(0.0), X)[-1] == "dynamic_update_slice"
     assert names(lambda x, i: x[i], X, np.array([0, 1]))[-1] == "gather"
+
+
+STATIC = {
+    "turned": [2, 1, 0],
+    "from the end": [-1, -2],
+    "every second": [0, 2, 4],
+    "with a gap": [0, 1, 3],
+    "steps of two sizes": [4, 2, 3, 4, 0],
+    "repeated": [3, 3, 1, 1],
+    "unordered": [3, 0, 4, 1, 2],
+    "one": [4],
+    "none": [],
+    "bytes": np.array([4, 2], np.uint8),
+    "a mask": np.array([True, False, True, True, False]),
+}
+PLACES = {
+    "first": lambda i: i,
+    "second": lambda i: (slice(None), i),
+    "last": lambda i: (..., i),
+    "last of all": lambda i: (slice(None), slice(None, None, -1), i),
+    "with new axes": lambda i: (None, ..., None, i, None),
+    "before an ellipsis": lambda i: (slice(1, 4), i, ...),
+    "with an integer": lambda i: (i, slice(None), 2),
+}
+
+
+@pytest.mark.parametrize("case", STATIC)
+def test_index_arrays_known_while_tracing(case):
+    index = np.asarray(STATIC[case])
+    index = index if index.size else index.astype(np.int32)
+    places = {name: place(index) for name, place in PLACES.items()}
+    x = np.random.default_rng(0).standard_normal((5, 5, 5)).astype(np.float32)
+
+    @lamina.jit
+    def run(x):
+        return {
+            name: (x[i], lamina.grad(lambda x: (x[i] ** 3).sum())(x), x.at[i].add(2.0))  # noqa: B023
+            for name, i in places.items()
+        }
+
+    for name, got in run(x).items():
+        i = places[name]
+        derivative, added = np.zeros_like(x), x.copy()
+        np.add.at(derivative, i, 3 * x[i] ** 2)
+        np.add.at(added, i, 2)
+        for result, expected in zip(got, (x[i], derivative, added), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("case", [c for c in STATIC if c not in ("a mask", "none")])
+def test_take_of_indices_known_while_tracing(case):
+    index = np.asarray(STATIC[case])
+    x = np.random.default_rng(0).standard_normal((5, 5)).astype(np.float32)
+    forms = [(axis, mode) for axis in (None, 0, 1) for mode in (None, "clip", "wrap")]
+    got = lamina.jit(lambda x: [jnp.take(x, index, axis, mode=mode) for axis, mode in forms])(x)
+    for result, (axis, mode) in zip(got, forms, strict=True):
+        np.testing.assert_array_equal(result, np.take(x, index, axis, mode=mode or "wrap"))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint16])
+def test_rows_of_taken_rows(axis, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((9, 7)).astype(np.float32)
+    signed = np.dtype(dtype).kind == "i"
+    i = rng.integers(-15 if signed else 0, 15, 5).astype(dtype)  # some out of bounds: clamped
+    j = rng.integers(-9 if signed else 0, 9, (2, 6)).astype(dtype)
+
+    def taken(m, x, i, j):
+        x = x if axis == 0 else x.T
+        slope = m.grad(lambda x: (x[i][j] ** 3).sum())(x)
+        return dict(enumerate((x[i][j], x[:, i][:, j], x[:, 0][i][j[0, :3]], slope)))
+
+    check_all(taken, x, i, j, jit=True, rtol=1e-6)
+    text = lamina.jit(lambda x, i, j: x[i][j]).lower(x, i, j).compile().as_text("optimized")
+    assert "tensor<5x7xf32>" not in text
+
+
+def test_few_runs_of_indices_are_slices():
+    x = np.zeros((8, 4), np.float32)
+    for f in (lambda x: x[:, [2, 1, 0]], lambda x: x[:, [0, 1, 3]], lambda x: jnp.delete(x, 3, axis=0)):
+        assert "gather" not in str(lamina.make_jaxpr(f)(x))
+    # A few of many: the derivative is a few rows added to zeros, not the sum of padded ones.
+    assert "gather" in str(lamina.make_jaxpr(lambda x: x[np.array([1, 5, 40])])(np.zeros((64, 4), np.float32)))
 
 
 def test_eager_integers_share_one_program():
@@ -420,7 +506,7 @@ def test_long_axes():
         return [a.shape for a in lamina.tree_util.tree_leaves(lamina.eval_shape(f, long))]
 
     assert shapes(lambda x: (x[-1], x[n - 3 :], x[:4])) == [(), (3,), (4,)]
-    for f in (lambda x: x.at[-1].set(1), lambda x: x[np.array([3, -1])], lambda x: x[jnp.int32(3)]):
+    for f in (lambda x: x.at[-1].set(1), lambda x: x[np.array([[3, -1]])], lambda x: x[jnp.int32(3)]):
         with pytest.raises(OverflowError, match="need 64 bits: set enable_x64"):
             lamina.eval_shape(f, long)
         with lamina.enable_x64(True):

@@ -178,6 +178,20 @@ def test_containers_in_and_out(make):
         check(lambda m: m.jit(lambda t: m.tree_util.tree_map(lambda v: v + 1, t))(make(X)))
 
 
+@pytest.mark.parametrize("tree", [
+    {"b": 1, 2: X}, {2: X, None: 1, "b": X + 1, (1,): 3}, {1j: X, 2j: 1, "a": 2},
+])  # fmt: skip
+def test_dictionaries_whose_keys_have_no_order(tree):
+    """As other functions take them: JAX refuses them all."""
+    again = dict(reversed(tree.items()))
+    f = lamina.jit(lambda t: lamina.tree_util.tree_map(lambda v: v + 1, t))
+    for given in (tree, again, tree):
+        got = f(given)
+        assert got.keys() == tree.keys()
+        for key, value in tree.items():
+            np.testing.assert_array_equal(got[key], np.add(value, 1))
+
+
 def test_arguments_that_are_results_come_back_as_arrays():
     check(lambda m: m.jit(lambda x, y: (y, x, x, y))(X, 2))
     check(lambda m: m.jit(lambda x: x)(np.float64(3.0)))

@@ -323,6 +323,26 @@ def vague_dot(m):
     m.lax.dot(m.np.ones((2, 3)), m.np.ones((2, 3)))
 
 
+def argument_by_name(m):
+    m.grad(lambda x: x.sum(), argnums="x")(X)
+
+
+def name_is_a_number(m):
+    m.jit(lambda x: x, static_argnames=0)(X)
+
+
+def float_axis(m):
+    m.np.sum(m.np.asarray(X), axis=0.0)
+
+
+def pair_of_prefixes(m):
+    m.lax.associative_scan(lambda a, b: (a, b), m.np.asarray(X))
+
+
+def sum_of_prefixes(m):
+    m.lax.associative_scan(lambda a, b: (a + b).sum(), m.np.asarray(X))
+
+
 TRACED = ("while tracing the function f at", "for jit", "depends on the value of the argument")
 CARRY = ("so the dtypes do not match", "Revise the function so that all output types match")
 # The mistake: the words that both texts hold.
@@ -450,6 +470,11 @@ ADVICE = {
     size_of_arange: "argument 'stop'",
     out_of_a_ufunc: "arrays are immutable, use what it returns",
     kept_from_grad: "was one that is differentiated (grad, jvp, vjp, ...)",
+    argument_by_name: "To differentiate by an argument given by name, give it a position",
+    name_is_a_number: "static_argnames must be names of arguments, got 0",
+    float_axis: "axis must be None, an integer or some integers, got 0.0",
+    pair_of_prefixes: "must return one such tree, but <lambda> at ",
+    sum_of_prefixes: "took f32[1] and returned f32[]",
 }
 
 

@@ -134,6 +134,8 @@ def test_taking_out_and_putting_in():
             np.array([1, 1, 3]))},
         "many": m.np.insert(x, np.array([2, 0]), x[:2], axis=0),
         "flat": m.np.insert(i, 2, np.array([7, 8])),
+        "weak": m.np.insert(m.np.arange(3) - 0.5, 1, 2),
+        "weak, twice": m.np.insert(m.np.arange(3) - 0.5, np.array([0, 1]), 2),
         "scalar row": m.np.insert(x, 1, x[0], axis=0), "cast": m.np.insert(i, 1, 2.7),
     }, X, i, np.array([1, -1, 3]))  # fmt: skip
     np.testing.assert_array_equal(lamina.jit(lambda k: jnp.insert(i, k, 5))(-2),

@@ -69,7 +69,9 @@ def associative_scan(
     (n,) = sizes
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        out, out_tree = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        _check_combined(fn, treedef, out_tree, a, out)
+        return out
 
     step = None
     if n >= _LEAST and not config.disable_jit.value:
@@ -121,6 +123,26 @@ def _combiner(
     if one_shape and _goes_by_numbers(flat, consts):
         return _Combiner(flat, consts, by_numbers=True)
     return _Combiner(closed, consts, by_numbers=False)
+
+
+def _check_combined(
+    fn: Callable[[Any, Any], Any], treedef: tree.PyTreeDef, out_tree: tree.PyTreeDef,
+    given: Sequence[Any], out: Sequence[Any],
+) -> None:  # fmt: skip
+    """TypeError if fn does not give elements like those it takes."""
+    if out_tree != treedef:
+        raise TypeError(
+            f"lax.associative_scan: fn takes two trees {treedef} and must return one such tree, but "
+            f"{debug_info(fn, 'associative_scan').place()} returned {out_tree}"
+        )
+    for x, y in zip(map(get_aval, given), map(get_aval, out), strict=True):
+        if (x.shape, x.dtype) != (y.shape, y.dtype):
+            place = debug_info(fn, "associative_scan").place()
+            raise TypeError(
+                "lax.associative_scan: fn must return arrays of the shapes and dtypes that it takes (it "
+                f"is given many elements at a time, along the scanned axis), but {place} took "
+                f"{x.str_short()} and returned {y.str_short()}"
+            )
 
 
 def _traced(

@@ -202,9 +202,17 @@ def is_array_like(x: Any) -> bool:
 
 def _numpy_aval(x: Any) -> ShapedArray:
     if not dtypes.is_known(x.dtype):
+        swapped = "" if x.dtype.isnative else (
+            " Its bytes are in another machine's order: x.astype(x.dtype.newbyteorder('=')) is in this one's."
+        )  # fmt: skip
         raise TypeError(
             f"Value {x!r} with dtype {x.dtype} is not a valid lamina array type. "
-            "Only arrays of numeric types are supported."
+            "Only arrays of numeric types are supported." + swapped
+        )
+    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and hasattr(x, "mask"):
+        raise ValueError(
+            "NumPy's masked arrays are not supported: their masks would be lost. x.filled(value) gives an "
+            "array that has values instead, x.data and x.mask the two parts."
         )
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 

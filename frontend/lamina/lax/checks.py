@@ -99,6 +99,8 @@ def check_rank(name: str, aval: ShapedArray, least: int) -> None:
 
 def canonical_axis(name: str, axis: Any, ndim: int) -> int:
     """The axis counted from the front; ValueError if there is no such axis."""
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"[{name}] axis must be an integer, got {axis!r}")
     index = operator.index(axis)
     if not -ndim <= index < ndim:
         raise ValueError(f"[{name}] axis {index} is out of bounds for array of dimension {ndim}")

@@ -57,6 +57,8 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
 def take_along_axis(operand: Any, indices: Any, axis: int, *, mode: Any = None) -> Any:
     """operand[..., indices[..., i, ...], ...] along one axis: indices has operand's rank and, but
     for that axis, its sizes."""
+    if 0 in indices.shape:  # the axis may be empty, and have no slice of one element
+        return lax.full(indices.shape, 0, operand.dtype)
     others = tuple(i for i in range(len(operand.shape)) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     indices = lax.expand_dims(indices, (len(operand.shape),))

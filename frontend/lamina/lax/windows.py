@@ -16,6 +16,7 @@ from lamina.core import (
     Primitive,
     ShapedArray,
     Tracer,
+    Zero,
     dtypes,
     get_aval,
 )
@@ -222,6 +223,9 @@ def _extremum_jvp(primitive: Callable[[], Primitive], chosen: Callable[[], Primi
 
     def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         (x,), (g,) = primals, tangents
+        if not get_aval(x).size:  # windows of nothing but padding chose none
+            out = primitive().bind(x, **params)
+            return out, Zero(get_aval(out).to_tangent_aval())
         index = lax.expand_dims(chosen().bind(x, **params), (len(x.shape),))
         numbers = lax.GatherDimensionNumbers((), (0,), (0,))
         flat = lax.reshape(g, (get_aval(g).size,))

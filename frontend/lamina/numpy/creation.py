@@ -23,7 +23,7 @@ from lamina.numpy.promotion import (
     requested_dtype,
 )  # fmt: skip
 
-_SCALARS = (bool, int, float, complex)
+_SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 
 
 # ---- from values -------------------------------------------------------------------------------
@@ -82,6 +82,9 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
         return astype_array(array_from_numpy(values), dtype or aval.dtype)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
+    for base in _SCALARS:
+        if isinstance(x, base):  # of a derived class
+            return _to_array(base(x), dtype)
     if x is None:
         raise ValueError("None is not a valid value for lamina.numpy.array")
     if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays

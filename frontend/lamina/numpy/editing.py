@@ -12,9 +12,11 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
+from lamina.lax.checks import position_dtype
+from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray
-from lamina.numpy.indexing import take
+from lamina.numpy.indexing import getitem, take
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
     Array,
@@ -57,7 +59,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
     if isinstance(obj, slice):
         gone = np.zeros(n, bool)
         gone[obj] = True
-        return take(x, np.flatnonzero(~gone).astype(np.int32), at, mode="clip")
+        return _kept(x, np.flatnonzero(~gone), at)
     aval = get_aval(obj)
     if aval.dtype == np.bool_ and aval.shape not in ((n,), (1,)):
         raise ValueError("lamina.numpy.delete(arr, obj): for boolean indices, obj must be one-"
@@ -73,8 +75,14 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
         raise ValueError(f"np.delete(arr, obj): for integer arrays, obj got {aval.dtype.name}")
     if known.ndim == 0 and not -n <= int(known) < n:
         raise ValueError(f"axis {int(known)} is out of bounds for array of dimension {n}")
-    kept = np.delete(np.arange(n, dtype=np.int32), known)
-    return take(x, kept, at, mode="clip")
+    return _kept(x, np.delete(np.arange(n), known), at)
+
+
+def _kept(x: Array, positions: np.ndarray, axis: int) -> Array:
+    """The slices at some positions, from the first to the last."""
+    index = positions.astype(position_dtype(x.shape[axis]))
+    return getitem(x, (*(slice(None),) * axis, index), mode="promise_in_bounds",
+                   indices_are_sorted=True, unique_indices=True)  # fmt: skip
 
 
 @compiled(static=("axis",))
@@ -128,9 +136,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if scalar:
         count = v.shape[at] if len(np.shape(v)) == len(x.shape) else 1
     v = broadcast_to_shape(v, tuple(count if i == at else s for i, s in enumerate(x.shape)))
-    if scalar:
-        return _insert_together(x, index, v, axis=at)
-    return _insert(x, index, v, axis=at)
+    out = (_insert_together if scalar else _insert)(x, index, v, axis=at)
+    return convert_weakly(out, out.dtype, True) if get_aval(x).weak_type else out
 
 
 @compiled(static=("axis",))

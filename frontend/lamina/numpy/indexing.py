@@ -29,6 +29,7 @@ from lamina.numpy.index_plans import (
     make_plan,
     with_arrays,
 )  # fmt: skip
+from lamina.numpy.index_runs import as_slices
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -53,6 +54,11 @@ def getitem(x: Array, index: Any, *, mode: Any = None, fill_value: Any = None,
     index = with_arrays(index)
     check_mode(mode)
     movable = is_evaluating() and not isinstance(x, Tracer)
+    sliced = None if movable else as_slices(index, tuple(x.shape))
+    if sliced is not None:
+        axis, parts = sliced
+        taken = [getitem(x, part) for part in parts]
+        return taken[0] if len(taken) == 1 else lax.concatenate(taken, axis)
     index = wrapped(index, x.shape) if mode == "wrap" else index
     try:
         plan, arrays = make_plan(index, tuple(x.shape), clamp=clamp, movable=movable)
@@ -224,7 +230,7 @@ def _gather(x: Array, arrays: list[Any], plan: Plan, mode: Any, fill_value: Any,
         moving = [
             i for i, e in zip(arrays, _with_arguments(plan), strict=True) if e.kind == "window"
         ]
-        starts: list[Any] = [0] * len(axes)
+        starts: list[Any] = [np.int32(0)] * len(axes)  # as the windows'
         sizes = list(x.shape)
         for (axis, e), start in zip(windows, moving, strict=True):
             starts[axis], sizes[axis] = start, e.size
@@ -282,7 +288,9 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     """
     refuse_out("take", out)
     check_arraylike("take", a, indices)
-    a, indices = asarray(a), asarray(indices)
+    a = asarray(a)
+    if not isinstance(indices, np.ndarray):  # which is known
+        indices = asarray(indices)
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"take requires indices to be of integer dtype, got {indices.dtype.name}")
     if mode == "raise":
@@ -294,8 +302,11 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if a.shape[at] == 0 and math.prod(indices.shape):
         raise IndexError("cannot do a non-empty take from an empty axis")
     if mode == "clip":  # negative indices too
-        n = a.shape[at]
-        indices = lax.clamp(literal(indices, 0), indices, literal(indices, max(n - 1, 0)))
+        last = max(a.shape[at] - 1, 0)
+        if isinstance(indices, np.ndarray):
+            indices = np.clip(indices, 0, last)
+        else:
+            indices = lax.clamp(literal(indices, 0), indices, literal(indices, last))
     index = (*(slice(None),) * at, indices)
     return getitem(
         a,

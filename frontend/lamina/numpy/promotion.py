@@ -164,8 +164,8 @@ def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
 
 
 def shape_of(x: ArrayLike) -> tuple[int, ...]:
-    """The shape of an array-like; () of scalars."""
-    return () if type(x) in _SCALARS else tuple(x.shape)
+    """The shape of an array-like; () of scalars, whose classes may be derived from Python's."""
+    return () if type(x) in _SCALARS else tuple(getattr(x, "shape", ()))
 
 
 def raise_rank(x: ArrayLike, rank: int) -> Array:
@@ -268,7 +268,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Nonnegative, distinct axes; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, str):
+    if isinstance(axis, str | float):
         raise TypeError(f"axis must be None, an integer or some integers, got {axis!r}")
     if not isinstance(axis, (int, tuple, list)):
         axis = concrete_or_error(axis, "The axis argument must be known statically.")

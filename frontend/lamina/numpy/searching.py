@@ -180,7 +180,7 @@ def digitize(
     if len(edges.shape) != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got {bins}")
     if edges.shape[0] == 0:
-        return lax.full(asarray(x).shape, 0, dtypes.canonicalize(np.int64))
+        return lax.full(asarray(x).shape, 0, np.dtype(np.int32))
     side = "right" if not right else "left"
     n = edges.shape[0]
     descending = lax.lt(

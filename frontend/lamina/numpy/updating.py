@@ -29,6 +29,7 @@ from lamina.numpy.index_plans import (
     make_plan,
     with_arrays,
 )
+from lamina.numpy.index_runs import as_slices
 from lamina.numpy.indexing import (
     as_arrays,
     check_mode,
@@ -199,6 +200,9 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
         is GatherScatterMode.FILL_OR_DROP
     )
     movable = is_evaluating() and not isinstance(x, Tracer)
+    runs = None if movable else as_slices(index, tuple(x.shape))
+    if runs is not None and len(runs[1]) == 1:
+        (index,) = runs[1]
     if mode == "wrap":
         index, mode, dropping = wrapped(index, x.shape), "clip", False
     try:
@@ -268,16 +272,16 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
     y = lax.rev(y, turned) if turned else y
     if 0 in sizes:
         return x
+    at = [position_dtype(s).type(s) if isinstance(s, int) else s for s in starts]
     if op != "set":
         if all(isinstance(s, int) for s in starts):
             old = lax.slice(x, starts, [s + n for s, n in zip(starts, sizes, strict=True)])
         else:
-            old = lax.dynamic_slice(x, starts, sizes)
+            old = lax.dynamic_slice(x, at, sizes)
         y = _COMBINE[op](old, y)
     if sizes == x.shape:
         return y
-    starts = [position_dtype(s).type(s) if isinstance(s, int) else s for s in starts]
-    return lax.dynamic_update_slice(x, y, starts)
+    return lax.dynamic_update_slice(x, y, at)
 
 
 def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
