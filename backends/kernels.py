@@ -7,11 +7,11 @@ one object in the store. Editing one layer of a model compiles the kernels of th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from lamina.backends.cpu.kernel import KernelObject, LoweredKernel, emit_kernel, lower_kernel
+from lamina.backends.cpu.kernel import KernelObject, emit_kernel, lower_kernels
 from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.planned import is_scalar
 from lamina.backends.target import Target
@@ -23,8 +23,10 @@ from lamina.passes import instrumentation
 from lamina.runtime.store import Store
 
 _KIND = "kernel"
-_AHEAD = 1
-"""Kernels that wait for LLVM or are in its hands while another is lowered; more would be a worker's."""
+TOGETHER = 4
+"""Kernels that are lowered together."""
+_AHEAD = 2
+"""Kernels that wait for LLVM or are in its hands while others are lowered; more would be a worker's."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Kernels:
 
     def __init__(self, target: Target, store: Store | None) -> None:
         self._target, self._store = target, store
-        self._batch = Batch(target, alone=instrumentation.current("kernels").wants_every_pass)
+        is_watched = instrumentation.current("kernels").wants_every_pass
+        self._together = 1 if is_watched else TOGETHER  # what is shown goes kernel by kernel
+        self._batch = Batch(target, alone=is_watched)
         self._offered: dict[str, tuple[str, str]] = {}
         self._objects: dict[str, KernelObject | None] = {}
 
@@ -72,8 +76,8 @@ class Kernels:
     def compiled(self, kernels: Iterable[Kernel], codegen: Executor) -> dict[str, KernelObject]:
         """Symbol -> object for each of these, from the store where it is there.
 
-        MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of one
-        kernel in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that
+        MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of some
+        kernels in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that
         can't be compiled.
         """
         distinct = {kernel.symbol: kernel for kernel in kernels}
@@ -81,15 +85,15 @@ class Kernels:
         objects = {symbol: self._objects[symbol] for symbol in distinct}
         missing = [symbol for symbol, found in objects.items() if found is None]
 
-        def lowered(symbol: str) -> LoweredKernel:
-            kernel = distinct[symbol]
-            return lower_kernel(kernel.function, symbol, kernel.source, self._target)
-
         made: dict[str, Future[KernelObject]] = {}
-        while (mine := self._batch.take()) is not None:
-            if mine not in distinct:  # planning found no call of it
-                continue
-            made[mine] = codegen.submit(emit_kernel, lowered(mine), self._target)
+
+        def make(symbols: Sequence[str]) -> None:
+            functions = [(distinct[s].function, s, distinct[s].source) for s in symbols]
+            for lowered in lower_kernels(functions, self._target) if functions else ():
+                made[lowered.symbol] = codegen.submit(emit_kernel, lowered, self._target)
+
+        while mine := self._batch.take(self._together):
+            make([symbol for symbol in mine if symbol in distinct])  # of others planning found no call
             if len(made) > _AHEAD:  # what LLVM is far from is better left to workers
                 list(made.values())[-1 - _AHEAD].exception()
         for symbol in missing:
@@ -98,7 +102,7 @@ class Kernels:
                 objects[symbol] = _from_bytes(found)
                 continue
             if symbol not in made:
-                made[symbol] = codegen.submit(emit_kernel, lowered(symbol), self._target)
+                make([symbol])
             objects[symbol] = made[symbol].result()
         if self._store is not None:
             for symbol in missing:

@@ -4,7 +4,7 @@ that nothing is left that translation to LLVM IR would crash on."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE, ONLY_ON_CPUS
 from lamina.dialects.vendors import ir, rewrite
@@ -14,16 +14,28 @@ from lamina.passes.pipeline import Pipeline
 
 def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:
     """Functions of StableHLO ops -> linalg on tensors, for any backend. `source` is the text."""
+    for _ in steps_to_linalg(module, source, backend):
+        pass
+
+
+def steps_to_linalg(module: ir.Module, source: str, backend: str) -> Iterator[None]:
+    """`lower_to_linalg`, a step at a time."""
     if "?" in source:
         check_shapes(module)
-    run_pipeline(preparing(source, backend) + CPU_KERNEL_LINALG, module)
+    yield from pipeline_steps(preparing(source, backend) + CPU_KERNEL_LINALG, module)
     _check_lowered(module, ("stablehlo", "chlo"), backend)
 
 
 def run_pipeline(stages: tuple[str, ...], module: ir.Module) -> None:
     """Run the passes of a pipeline, which is built once."""
+    for _ in pipeline_steps(stages, module):
+        pass
+
+
+def pipeline_steps(stages: tuple[str, ...], module: ir.Module) -> Iterator[None]:
+    """`run_pipeline`, a pass at a time."""
     if stages:
-        _pipeline(stages).run(module)
+        yield from _pipeline(stages).steps(module)
 
 
 @functools.cache

@@ -59,6 +59,8 @@ STABLEHLO_FUSE = (
     "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-before-turning",
+    "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",  # after what walks a whole array in chunks
     "stablehlo-find-extremes-first",
@@ -93,6 +95,8 @@ CUDA_PREPARE = tuple(
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-before-turning",
+    "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",
     "stablehlo-find-extremes-first",
@@ -214,6 +218,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-overwrite-operands",
     "linalg-merge-column-sums",
     *KERNEL_BUFFERS,
+    "linalg-widen-columns",
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
     "linalg-reduce-in-one-walk{vector-bits=VECTOR_BITS}",
@@ -221,6 +226,8 @@ CPU_KERNEL_LOOPS = (
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-pad-in-parts",  # after what packs its factors anyway
+    "linalg-pad-around",  # what could not be padded in parts
+    "linalg-columns-in-parts",
     "linalg-multiply-panels{vector-bits=VECTOR_BITS}",
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
     "linalg-take-rows-together",

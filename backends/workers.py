@@ -83,10 +83,12 @@ class Batch:
                 self._turns.enter_context(short_turns())
             _lock.notify_all()
 
-    def take(self) -> str | None:
-        """The symbol of a kernel that the caller has to compile; None when all are taken."""
+    def take(self, most: int = 1) -> list[str]:
+        """The symbols of kernels that the caller has to compile: none when all are taken, and fewer than
+        `most` where few are left, so that a worker has some of them."""
         with _lock:
-            return self._waiting.popleft()[0] if self._waiting else None
+            count = min(most, -(-len(self._waiting) // most))
+            return [self._waiting.popleft()[0] for _ in range(count)]
 
     def hand_out(self) -> tuple[str, str, Future[bytes | None]] | None:
         """Symbol and text of a kernel for a worker, and where the result goes."""

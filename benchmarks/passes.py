@@ -20,11 +20,13 @@ from benchmarks.workloads.compile_times import _square, _unrolled
 from benchmarks.workloads.programs import transformer_inputs, transformer_step
 from lamina.backends.cpu import generate
 from lamina.backends.cpu.entry import entry_text
-from lamina.backends.cpu.kernel import lower_kernel
+from lamina.backends.cpu.kernel import lower_kernels
 from lamina.backends.kernel_source import symbol_of, text_without_name
+from lamina.backends.kernels import TOGETHER
 from lamina.backends.planned import is_scalar, kernels_of
 from lamina.backends.stages import make_ready, run_fuse, run_optimize, run_plan, spelled_ops
 from lamina.backends.target import Target
+from lamina.backends.workers import Batch
 from lamina.core import garbage
 from lamina.dialects.serialize import to_bytecode
 from lamina.dialects.vendors import ir
@@ -94,9 +96,12 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
         distinct = {symbol: name for name, symbol in symbols.items()}
         with phase("kernels: lower to LLVM IR"), instrumentation.off():
             scratch = 0
-            for symbol, name in distinct.items():
-                lowered = lower_kernel(kernels[name], symbol, sources[name], target)
-                scratch = max(scratch, lowered.scratch_bytes)
+            waiting = Batch(target, alone=True)
+            waiting.add({symbol: sources[name] for symbol, name in distinct.items()})
+            while several := waiting.take(TOGETHER):
+                named = [(kernels[distinct[s]], s, sources[distinct[s]]) for s in several]
+                for lowered in lower_kernels(named, target):
+                    scratch = max(scratch, lowered.scratch_bytes)
         with phase("entry as LLVM IR"):
             entry_text(module, symbols, scratch)
     times[_OF_MLIR] = of_mlir

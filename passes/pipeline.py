@@ -89,28 +89,34 @@ class Pipeline:
         an invalid module; it names the pass, and the IR before it is kept in a file. No handle on
         an op of the module is valid afterwards.
         """
+        for _ in self.steps(module, verify=verify):
+            pass
+
+    def steps(self, module: ir.Module, *, verify: Verify = "end") -> Iterator[None]:
+        """`run`, a step at a time: other modules may have theirs in between."""
         watch = instrumentation.current(_name_of(module))
         names = _OpNames(module, self._looked_for)
         is_checked = watch.looks_at_every_pass or not _unchecked.get()
         before = module.operation.clone(ip=False) if is_checked else None  # in no module around it
         done = 0
-        with module.context, ir.Location.unknown():
-            try:
-                for stage, count in self._alone if watch.wants_every_pass else self._together:
-                    done += count
+        for stage, count in self._alone if watch.wants_every_pass else self._together:
+            done += count
+            with module.context, ir.Location.unknown():
+                try:
                     if watch.wants_every_pass:
                         with watch.around(_text(stage), module):
                             _run_stage(stage, names, is_checked and verify == "each")
                     else:
                         _run_stage(stage, names, is_checked and verify == "each")
-                if is_checked and verify == "end":
-                    module.operation.verify()
-            except (Exception, RecursionError) as error:
-                if before is None:
-                    raise
-                raise self._explained(error, before, done, verify, watch) from (
-                    None if isinstance(error, (CompileError, ir.MLIRError)) else error
-                )
+                    if is_checked and verify == "end" and done == len(self.stages):
+                        module.operation.verify()
+                except (Exception, RecursionError) as error:
+                    if before is None:
+                        raise
+                    raise self._explained(error, before, done, verify, watch) from (
+                        None if isinstance(error, (CompileError, ir.MLIRError)) else error
+                    )
+            yield
 
     @functools.cached_property
     def _alone(self) -> list[tuple[Stage, int]]:

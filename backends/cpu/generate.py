@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Generator
 from dataclasses import dataclass
 
-from lamina.backends.lowering import check_translatable, lower_to_linalg, run_pipeline
+from lamina.backends.cpu.in_step import in_step
+from lamina.backends.lowering import check_translatable, pipeline_steps, steps_to_linalg
 from lamina.backends.pipelines import (
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
@@ -46,18 +48,33 @@ def generate(
     added to the text. `places` is `KERNEL_PLACES` or a pipeline that begins so. `texts` is given the
     stage "linalg".
     """
+    (generated,) = in_step([generating(module, source, target, texts, public, places)])
+    return generated
+
+
+def generating(
+    module: ir.Module,
+    source: str,
+    target: Target,
+    texts: dict[str, str] | None,
+    public: str | None = None,
+    places: tuple[str, ...] = KERNEL_PLACES,
+) -> Generator[None, None, Generated]:
+    """`generate`, a pass at a time."""
     stages = tuple(dict.fromkeys(stage for word, stage in CPU_KERNEL_WRITTEN if word in source))
-    run_pipeline(_for_target(stages, target), module)
-    lower_to_linalg(module, source, "CPU")
+    yield from pipeline_steps(_for_target(stages, target), module)
+    yield from steps_to_linalg(module, source, "CPU")
     if texts is not None:
         texts["linalg"] = str(module)
-    run_pipeline(_for_target(CPU_KERNEL_LOOPS, target), module)
+    yield from pipeline_steps(_for_target(CPU_KERNEL_LOOPS, target), module)
     scratch = _scratch_bytes(module)
-    run_pipeline(_for_target(_of_use(places, module, source), target), module)
+    yield from pipeline_steps(_for_target(_of_use(places, module, source), target), module)
     of_vectors, in_order = (name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER))
-    run_pipeline(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
+    yield from pipeline_steps(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
+    yield
     check_translatable(module, ("llvm",))
+    yield
     return Generated(translate_to_llvm_ir(module.operation), scratch, of_vectors, in_order)
 
 

@@ -8,10 +8,12 @@ region; it returns nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lamina.backends.cpu.control import control_kernel
-from lamina.backends.cpu.generate import generate
+from lamina.backends.cpu.generate import generating
+from lamina.backends.cpu.in_step import in_step
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
@@ -78,30 +80,48 @@ def lower_kernel(
     kernel: ir.Operation, symbol: str, source: str, target: Target, keep_texts: bool = False
 ) -> LoweredKernel:
     """MLIR's half of `compile_kernel`, for a function whose `text_without_name` is `source`."""
-    return checked_if_it_fails(lambda: _lowered(kernel, symbol, source, target, keep_texts))
+    (lowered,) = checked_if_it_fails(lambda: _in_step([(kernel, symbol, source)], target, keep_texts))
+    return lowered
 
 
-def _lowered(
+def lower_kernels(
+    kernels: Sequence[tuple[ir.Operation, str, str]], target: Target
+) -> list[LoweredKernel]:
+    """`lower_kernel` for several, given as functions with symbols and sources, all of one context: in less
+    time than one after the other."""
+    return checked_if_it_fails(
+        lambda: _in_step(kernels, target), lambda: [lower_kernel(*kernel, target) for kernel in kernels]
+    )
+
+
+def _in_step(
+    kernels: Sequence[tuple[ir.Operation, str, str]], target: Target, keep_texts: bool = False
+) -> list[LoweredKernel]:
+    with kernels[0][0].context, ir.Location.unknown():
+        return in_step(_lowering(*kernel, target, keep_texts) for kernel in kernels)
+
+
+def _lowering(
     kernel: ir.Operation, symbol: str, source: str, target: Target, keep_texts: bool
-) -> LoweredKernel:
+) -> Generator[None, None, LoweredKernel]:
     texts: dict[str, str] | None = {} if keep_texts else None
-    with kernel.context, ir.Location.unknown():
-        module = module_of(kernel, symbol)
-        function = module.body.operations[0].operation
-        is_control = string_of(function, KIND) == "control"
-        streams = _streams(function)
-        written = library_kernel(function, symbol, target)
-        calls_library = written is not None
-        of_vectors = in_order = False
-        if is_control:
-            written = control_kernel(module, symbol, target, texts)
-        elif written is None:
-            generated = generate(module, source, target, texts, symbol, _places(kernel, source, streams))
-            of_vectors, in_order = generated.of_vectors, generated.in_order
-            written = generated.llvm_ir, generated.scratch_bytes[symbol]
-        elif texts is not None:
-            texts["linalg"] = str(module)
-        text, scratch = written
+    module = module_of(kernel, symbol)
+    function = module.body.operations[0].operation
+    is_control = string_of(function, KIND) == "control"
+    streams = _streams(function)
+    written = library_kernel(function, symbol, target)
+    calls_library = written is not None
+    of_vectors = in_order = False
+    if is_control:
+        written = control_kernel(module, symbol, target, texts)
+    elif written is None:
+        places = _places(kernel, source, streams)
+        generated = yield from generating(module, source, target, texts, symbol, places)
+        of_vectors, in_order = generated.of_vectors, generated.in_order
+        written = generated.llvm_ir, generated.scratch_bytes[symbol]
+    elif texts is not None:
+        texts["linalg"] = str(module)
+    text, scratch = written
     # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
     # for all else it only makes more code to compile.
     contracts = any(word in source for word in _CONTRACTIONS)
@@ -166,7 +186,7 @@ def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]
 _OF_BLOCKS = re.compile(r"@llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))")
 
 # Elementary functions (passes/math/expand_functions.py).
-_FUNCTION = re.compile(r"^define internal [^@]*@lamina_(?!\w+_mend)", re.MULTILINE)
+_FUNCTION = re.compile(r"\ndefine internal [^@]*@lamina_(?!\w+_mend)")
 
 
 def _is_blocked(text: str) -> bool:
@@ -174,5 +194,5 @@ def _is_blocked(text: str) -> bool:
 
 
 def _imports(text: str) -> tuple[str, ...]:
-    declared = re.findall(r"^declare [^@]*@([\w.$]+)\(", text, re.MULTILINE)
+    declared = re.findall(r"\ndeclare [^@]*@([\w.$]+)\(", f"\n{text}")
     return tuple(sorted(name for name in declared if not name.startswith("llvm.")))

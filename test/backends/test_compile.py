@@ -49,13 +49,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that code is generated for, as it happens."""
     seen: list[str] = []
-    real = kernels.lower_kernel
+    real = kernels.lower_kernels
 
-    def counting(kernel, symbol, *rest):
-        seen.append(symbol)
-        return real(kernel, symbol, *rest)
+    def counting(several, target):
+        seen.extend(symbol for _, symbol, _ in several)
+        return real(several, target)
 
-    monkeypatch.setattr(kernels, "lower_kernel", counting)
+    monkeypatch.setattr(kernels, "lower_kernels", counting)
     return seen
 
 
@@ -167,16 +167,16 @@ def test_every_stage_has_a_text(cache: Path) -> None:
 def test_an_interrupted_compilation_leaves_nothing_half_done(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = kernels.lower_kernel
+    real = kernels.lower_kernels
 
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kernels, "lower_kernel", interrupted)
+    monkeypatch.setattr(kernels, "lower_kernels", interrupted)
     with pytest.raises(KeyboardInterrupt):
         compile_module(parse(PROGRAM))
     assert entries(cache, "artifact") == 0
-    monkeypatch.setattr(kernels, "lower_kernel", real)
+    monkeypatch.setattr(kernels, "lower_kernels", real)
     assert not compile_module(parse(PROGRAM)).from_cache
     assert entries(cache, "artifact") == 1
 

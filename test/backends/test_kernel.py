@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from kernel_runner import kernel
 
-from lamina.backends.cpu.kernel import compile_kernel
-from lamina.backends.kernel_source import symbol_of
+from lamina.backends.cpu.kernel import compile_kernel, lower_kernel, lower_kernels
+from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
@@ -393,6 +393,38 @@ LOOP = """
 def test_refusals_name_the_op(body, message):
     with pytest.raises(CompileError, match=message):
         kernel(elementwise(body, operands=1))
+
+
+TOGETHER = (
+    elementwise("%0 = stablehlo.add %a0, %a1 : $T\nreturn %0 : $T"),
+    elementwise("%0 = stablehlo.tanh %a0 : $T\n%1 = stablehlo.divide %0, %a1 : $T\nreturn %1 : $T"),
+    elementwise(
+        "%0 = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : ($T, $T) -> $T\nreturn %0 : $T",
+        "64x64",
+    ),
+    elementwise("%0 = stablehlo.transpose %a0, dims = [1, 0] : ($T) -> $T\nreturn %0 : $T", "600x600"),
+)
+
+
+def lowerable(texts):
+    """Functions with their symbols and sources, and the modules that they are in."""
+    modules = [parse(text) for text in texts]
+    functions = [module.body.operations[0].operation for module in modules]
+    return [(f, symbol_of(f, Target.host()), text_without_name(f)) for f in functions], modules
+
+
+def test_kernels_lowered_together_are_as_lowered_alone():
+    several, modules = lowerable(TOGETHER)
+    together = lower_kernels(several, Target.host())
+    assert together == [lower_kernel(*one, Target.host()) for one in several]
+    assert len({lowered.llvm_ir for lowered in together}) == len(modules)
+
+
+def test_of_kernels_lowered_together_the_refused_one_is_named():
+    several, modules = lowerable([*TOGETHER, elementwise(CUSTOM_CALL, operands=1)])
+    with pytest.raises(CompileError, match="custom_call"):
+        lower_kernels(several, Target.host())
+    assert len(lower_kernels(several[: len(modules) - 1], Target.host())) == len(TOGETHER)
 
 
 def test_dynamic_sizes_are_refused():

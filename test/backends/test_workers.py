@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lamina.backends import kernels as kernels_module
 from lamina.backends import workers
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import Kernels
@@ -17,6 +18,7 @@ from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_cop
 from lamina.backends.target import Target
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
+from lamina.passes import instrumentation
 from lamina.passes.instrumentation import Instrumentation
 
 COUNT = 10
@@ -70,11 +72,11 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
     answered: list[bool] = []
     take, result = workers.Batch.take, workers.Batch.result
 
-    def one_only(batch):
+    def one_only(batch, most):
         while taken and batch._waiting:
             time.sleep(0.01)
-        taken.append(symbol := take(batch))
-        return symbol
+        taken.extend(found := take(batch))
+        return found
 
     def seen(batch, symbol):
         found = result(batch, symbol)
@@ -162,12 +164,34 @@ def test_turns_are_short_while_workers_may_help_and_as_before_afterwards(monkeyp
     assert sys.getswitchinterval() == before
 
 
+def test_few_are_taken_together_where_few_are_left() -> None:
+    with workers.Batch(Target.host(), alone=True) as batch:
+        batch.add({str(number): "" for number in range(14)})
+        assert [len(batch.take(4)) for _ in range(7)] == [4, 3, 2, 2, 1, 1, 1]
+        assert batch.take(4) == []
+
+
+def test_kernels_whose_passes_are_shown_are_lowered_one_after_the_other(monkeypatch) -> None:
+    taken: list[int] = []
+    lower = kernels_module.lower_kernels
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "0")
+    monkeypatch.setattr(
+        kernels_module, "lower_kernels", lambda some, target: taken.append(len(some)) or lower(some, target)
+    )
+    alone = compiled()
+    assert sum(taken) == COUNT and max(taken) > 1
+    taken.clear()
+    with instrumentation.use(Instrumentation(timing=True)):
+        assert compiled() == alone
+    assert taken == [1] * COUNT
+
+
 def test_the_longest_kernel_is_taken_first() -> None:
     product = "stablehlo.dot_general " * 2
     with workers.Batch(Target.host(), alone=True) as batch:
         batch.add({"short": "a", "long": "a" * 1000})
         batch.add({"product": product, "between": "a" * 500})
-        assert [batch.take() for _ in range(5)] == ["product", "long", "between", "short", None]
+        assert [batch.take() for _ in range(5)] == [["product"], ["long"], ["between"], ["short"], []]
 
 
 def test_workers_begin_before_there_is_a_plan(one_worker) -> None:
