@@ -169,6 +169,33 @@ class _Emitter:
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
 
+    def _nest(
+        self,
+        dimensions: Sequence[int],
+        lows: Sequence[int],
+        highs: Sequence[int],
+        steps: Sequence[int],
+        tasks: int,
+        grain: int,
+        inside: Callable[[Position], None],
+    ) -> None:
+        """Loops over dimensions, the leading ones as tasks, around `inside`."""
+
+        def body(values: list[ir.Value]) -> None:
+            self._see_in_rows()
+            inside(dict(zip(dimensions, values, strict=True)))
+
+        for_tasks(highs, tasks, grain, body, lows=lows, steps=steps)
+
+    def _see_in_rows(self) -> None:
+        """Find what is read and written by one index each, where that can be; in the task, which then takes
+        little else from outside."""
+        contraction = self._contraction
+        a, b, c = contraction.a.in_a_row(), contraction.b.in_a_row(), contraction.c
+        if self._depth or self._epilogue is None:  # otherwise c is in registers alone
+            c = c.in_a_row()
+        self._contraction = replace(contraction, a=a, b=b, c=c)
+
     def _chunk(self) -> int:
         """Rows of a task, so many for each; 0 if blocks of equal size make better ones."""
         extent, most = self._extents[self._contraction.row], self._tiling.most_rows
@@ -215,7 +242,7 @@ class _Emitter:
             self._sums(position, chunk, blocks_of)
 
         steps = [1] * len(around) + [chunk]
-        _nest((*around, row), [0] * len(sizes), sizes, steps, tasks, grain, inside)
+        self._nest((*around, row), [0] * len(sizes), sizes, steps, tasks, grain, inside)
 
     def _may_repeat(self) -> bool:
         """Whether rows may be done twice, and that pays: sums over several dimensions carry all registers
@@ -246,7 +273,7 @@ class _Emitter:
             self._sums(position, rows, lambda at: self._columns(at, rows))
 
         dimensions = (*around, self._contraction.row)
-        _nest(dimensions, lows, highs, steps, tasks, grain, inside)
+        self._nest(dimensions, lows, highs, steps, tasks, grain, inside)
 
     def _few_tasks(self, low: int, high: int, rows: int, cost: float) -> None:
         """Blocks inside the outer sums, in as few tasks as keep all cores busy: each walks the
@@ -292,7 +319,7 @@ class _Emitter:
         dimensions = (*around[:tasks], row)
         sizes = [self._extents[d] for d in around[:tasks]]
         parallel = len(dimensions) if cost >= self._options.parallel_cost else 0
-        _nest(
+        self._nest(
             dimensions,
             [0] * tasks + [low],
             [*sizes, high],
@@ -365,20 +392,3 @@ class _Emitter:
             sums.store(block, position, values)
         else:
             follow(self._epilogue, block, position, values)
-
-
-def _nest(
-    dimensions: Sequence[int],
-    lows: Sequence[int],
-    highs: Sequence[int],
-    steps: Sequence[int],
-    tasks: int,
-    grain: int,
-    inside: Callable[[Position], None],
-) -> None:
-    """Loops over dimensions, the leading ones as tasks, around `inside`."""
-    for_tasks(
-        highs, tasks, grain,
-        lambda values: inside(dict(zip(dimensions, values, strict=True))),
-        lows=lows, steps=steps,
-    )  # fmt: skip

@@ -179,7 +179,9 @@ def _stride(factor: Factor, dimension: int) -> int:
 def widenings_in(generic: Generic) -> list[str | None] | None:
     """The op that widens each input in a body that is c + a * b; None for another body."""
     body = [op.operation for op in generic.body.operations]
-    if tuple(op.name for op in body[-3:-1]) not in _BODIES or len(generic.inputs) != 2:
+    if tuple(op.name for op in body[-3:-1]) not in _BODIES:
+        return None
+    if len(generic.inputs) != 2 or len(generic.outputs) != 1:
         return None
     *widened, multiply, add, end = body
     left, right, total = generic.body.arguments

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.contraction import Contraction, Tiling
+from lamina.passes.linalg.dense_access import flat
 from lamina.passes.linalg.epilogue import Epilogue
 from lamina.passes.linalg.register_blocks import (
     Block,
     Factor,
     emit_block,
     load_vector,
-    moved,
     repeat,
     store_vector,
 )
@@ -66,6 +66,7 @@ class Sums:
     ) -> list[ir.Value]:
         """The vectors of the block at a position, which is another `place` in c if that is given."""
         neutral: dict[ir.Type, ir.Value] = {}
+        in_c = self.c.place(place or position)
         if self.initial is not None:
             types = dict.fromkeys(type_ for *_, type_ in block.places())
             neutral = {type_: repeat(self.initial, type_) for type_ in types}
@@ -73,7 +74,7 @@ class Sums:
         def initial(i: int, start: int, type_: ir.VectorType) -> ir.Value:
             if self.part is None and neutral:
                 return neutral[type_]
-            sums = load_vector(self.c.buffer, self._place(block, place or position, i, start), type_)
+            sums = load_vector(in_c.buffer, in_c.near((block.row, i), (block.column, start)), type_)
             if self.part is None or not neutral:
                 return sums
             return arith.SelectOp(self.part.is_first, neutral[type_], sums).result
@@ -86,11 +87,9 @@ class Sums:
 
     def store(self, block: Block, position: Position, values: Sequence[ir.Value]) -> None:
         """Write the vectors of the block at a position."""
+        place = self.c.place(position)
         for value, (i, start, _) in zip(values, block.places(), strict=True):
-            store_vector(value, self.c.buffer, self._place(block, position, i, start))
-
-    def _place(self, block: Block, position: Position, i: int, start: int) -> list[ir.Value]:
-        return self.c.at(moved(moved(position, block.row, i), block.column, start))
+            store_vector(value, place.buffer, place.near((block.row, i), (block.column, start)))
 
 
 def follow(
@@ -99,8 +98,9 @@ def follow(
     """Do what follows a contraction on the vectors of a block."""
     shape = [block.rows, sum(block.widths)]
     tile = memref.AllocOp(ir.MemRefType.get(shape, block.element), [], []).result
+    row = flat(tile)
     for value, (i, start, _) in zip(values, block.places(), strict=True):
-        store_vector(value, tile, [index(i), index(start)])
+        store_vector(value, row, [index(i * shape[1] + start)])
     sizes = {block.row: shape[0], block.column: shape[1]}
     epilogue.emit(tile, (block.row, block.column), position, sizes)
 

@@ -1,4 +1,4 @@
-"""Whether a part of an element-wise op is the same op on parts of its operands."""
+"""Whether a part of an op is the same op on parts of its operands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from lamina.passes.linalg.structure import Generic
 def can_be_done_in_parts(generic: Generic) -> bool:
     """Whether a generic reduces nothing, indexes its operands by dimensions and constants alone, and
     computes with no index."""
+    return not any(generic.reductions) and has_plain_indices(generic)
+
+
+def has_plain_indices(generic: Generic) -> bool:
+    """Whether a generic indexes its operands by dimensions and constants alone, and computes with no
+    index."""
     maps = (*generic.input_maps, *generic.output_maps)
     plain = ir.AffineDimExpr | ir.AffineConstantExpr
-    return (
-        not any(generic.reductions)
-        and all(isinstance(expression, plain) for map_ in maps for expression in map_.results)
-        and not find_ops(generic.op, "linalg.index", "memref.load")
-    )
+    return all(
+        isinstance(expression, plain) for map_ in maps for expression in map_.results
+    ) and not find_ops(generic.op, "linalg.index", "memref.load")

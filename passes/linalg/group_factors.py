@@ -31,9 +31,15 @@ class Rows:
     free: int
     depth: int
     element_bytes: int
+    origin: tuple[ir.Value, ir.Value] | None = None
+    """Which row and term the buffer begins with, if not the first ones."""
 
     def address(self, position: Position, free: ir.Value, depth: ir.Value) -> ir.Value:
         """The address of an element."""
+        if self.origin is not None:
+            free, depth = (
+                arith.SubIOp(at, first).result for at, first in zip((free, depth), self.origin, strict=True)
+            )
         terms = [(position[d], stride) for d, stride in self.around.items()]
         return pointer(self.buffer, offset([*terms, (free, self.free), (depth, self.depth)]))
 
@@ -97,7 +103,7 @@ def copied_rows(
     buffer = memref.AllocOp(ir.MemRefType.get(whole, element), [], []).result
     target = buffer
     if pads:
-        _fill_with_zero(buffer)
+        fill_with_zero(buffer)
         target = subview(buffer, [0] * len(shape), shape)
     places = {d: ir.AffineDimExpr.get(place) for place, d in enumerate(order)}
     unused = ir.AffineConstantExpr.get(0)
@@ -122,7 +128,8 @@ def copied_rows(
     return Rows(buffer, steps, row, size, size)
 
 
-def _fill_with_zero(buffer: ir.Value) -> None:
+def fill_with_zero(buffer: ir.Value) -> None:
+    """Write zeros all over a buffer."""
     type_ = ir.MemRefType(buffer.type)
     element, rank = type_.element_type, len(type_.shape)
     is_float = isinstance(element, ir.FloatType)

@@ -7,7 +7,9 @@ next to each other (see `group_packing`), and blocks of c are computed in regist
 instruction does it says `features`: `amx-int8` and `amx-bf16` multiply tiles of 16 rows and columns,
 `avx512vnni` vectors of bytes; without them bytes are widened to 16 bits and `pmaddwd` multiplies
 them, while products of bf16 are left to be done in f32. The numbers are taken from where they were
-before they were widened. An element-wise op that follows, and alone reads c, is done block by block.
+before they were widened. An element-wise op that follows, and alone reads c, is done block by block. Where
+rows are few, a task packs its columns itself, and only some terms of the sums at a time (`group_parts`); an
+element-wise op that makes the second factor makes just these.
 
 Leaves alone what is small, has few rows, columns or terms, or is no product of two matrices.
 
@@ -17,53 +19,64 @@ example: test/passes/linalg/group_products.mlir
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
-from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
-from lamina.passes.linalg.group_factors import Rows, first_factor, offset, second_factor
-from lamina.passes.linalg.group_packing import Packer
+from lamina.passes.linalg.epilogue import Epilogue, can_be_done_together, find_epilogue
+from lamina.passes.linalg.group_blocks import (
+    Blocks,
+    Part,
+    Target,
+    moved_by,
+    tile_block,
+    vector_block,
+)
+from lamina.passes.linalg.group_factors import (
+    Position,
+    Rows,
+    fill_with_zero,
+    first_factor,
+    offset,
+    second_factor,
+)
+from lamina.passes.linalg.group_packing import Packer, strip_columns
+from lamina.passes.linalg.group_parts import choose_own
 from lamina.passes.linalg.group_units import (
-    TILE_BYTES,
     TILE_ROWS,
     Kind,
     Tiles,
     Vectors,
     byte_vectors,
     kinds_of_blocks,
-    load_at,
-    load_some,
-    pointer,
     release_tiles,
-    repeat_group,
-    splat,
-    store_some,
     tile_instruction,
     word_vectors,
 )
 from lamina.passes.linalg.narrow_products import (
     NarrowProduct,
     erase_unread,
+    narrow_what_is_made,
     read_narrow_product,
 )
 from lamina.passes.linalg.parallel import split
+from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
+    part_of,
+    places_of,
     read_generic,
     sole_fill,
     stride_along,
+    subview,
 )
-from lamina.passes.loops import for_range, for_steps, for_tasks, index
+from lamina.passes.loops import for_steps, for_tasks, index
 
 _TILE_NANOSECONDS, _VECTOR_NANOSECONDS = 0.0008, 0.004  # of a multiplication and addition
 _PACKED_BYTE_NANOSECONDS = 0.08
-_ROW_TASKS, _COLUMN_TASKS, _OWN_TASKS = 8, 4, 8
+_ROW_TASKS, _COLUMN_TASKS = 8, 4
 _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each block of columns
-_OWN_BYTES = 1 << 15  # of panels that a task packs for itself
-
-Position = dict[int, ir.Value]
 
 
 @dataclass(frozen=True)
@@ -77,12 +90,13 @@ class GroupProducts(Pass):
     task_cost: float = 10_000.0
 
     def run(self, module: ir.Module) -> None:
-        found = [
-            read_narrow_product(read_generic(op))
-            for op in reducing_on_buffers(module)
-            if op.parent.name == "func.func"
-        ]
+        reducing = [op for op in reducing_on_buffers(module) if op.parent.name == "func.func"]
+        if "amx-bf16" in self.features.split("+"):
+            for op in reducing:
+                narrow_what_is_made(read_generic(op))
+        found = [read_narrow_product(read_generic(op)) for op in reducing]
         widenings: set[ir.Operation] = set()
+        makers: set[ir.Operation] = set()
         for product in found:
             unit = self._unit(product) if product is not None else None
             if product is None or unit is None:
@@ -93,10 +107,13 @@ class GroupProducts(Pass):
                 emitter.emit()
             op.erase()
             widenings |= {f.widening for f in (product.a, product.b) if f.widening is not None}
+            if emitter.made is not None:
+                makers |= set(emitter.made.ops)
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
                 temporary.owner.erase()
             self.count("grouped")
         erase_unread(widenings)
+        erase_unread(makers)
 
     def _unit(self, product: NarrowProduct) -> str | Vectors | None:
         """The tile instruction, or the vectors, that multiply; None if nothing here does."""
@@ -132,6 +149,12 @@ class _Emitter:
             assert fill is not None
             self._epilogue = find_epilogue(roles.generic, fill)
             fill.erase()
+        self.made = self._prologue()
+        """What makes the second factor, if tasks may do it."""
+        self._adds = not self._starts_at_zero
+        """Whether blocks add to what their places hold."""
+        self._sums: tuple[ir.Value, Blocks] | None = None
+        """Where the sums of a task grow, if not in their places, and of which blocks."""
 
     @property
     def last(self) -> ir.Operation:
@@ -146,16 +169,16 @@ class _Emitter:
         b = second_factor(self._product, unit)
         mended = unit if isinstance(unit, Vectors) and unit.flip else None
         around = dict(enumerate(self._extents))
-        panels = math.ceil(columns / lanes)
         row_kinds, column_kinds = self._kinds()
-        own = self._own_columns(b, column_kinds[0][2])
-        if own:
-            rows, width = self._extents[roles.row], own
+        own = choose_own(self._product, self._a, b, column_kinds[0][2], strip_columns(b, lanes))
+        if own is not None:
+            rows, width = self._extents[roles.row], own.columns
         else:
             packer = Packer(b, around, columns, self._depth, lanes, mended)
-            self._pack(packer, list(b.around), panels)
-            self._b = packer.panels
+            self._pack(packer, list(b.around))
+            self._part = Part(packer.panels, self._depth)
             rows, width = self._chunks(row_kinds, column_kinds)
+        extents = (self._extents[roles.row], columns)
         bounds = [self._extents[d] for d in roles.around]
         counts = [math.ceil(self._extents[roles.row] / rows), math.ceil(columns / width)]
         tasks, grain = split(
@@ -166,45 +189,69 @@ class _Emitter:
             position = dict(zip(roles.around, values, strict=False))
             first, left = values[-2:]
             starts = [arith.MulIOp(v, index(n)).result for v, n in ((first, rows), (left, width))]
-            if own:
-                own_packer = Packer(b, around, columns, self._depth, lanes, mended, (starts[1], own))
-                own_panels = math.ceil(own / lanes)  # where it is all columns, the last may be part of one
-                panel = arith.MulIOp(left, index(own_panels)).result
-                end = _moved(panel, own_panels)
-                end = arith.MinSIOp(end, index(panels)).result
-                for_steps(panel, end, 1, lambda number: own_packer.pack(position, number))
-                self._b = own_packer.panels
-            self._task(position, starts, (rows, width), row_kinds, column_kinds)
+            blocks = Blocks(starts, (rows, width), extents, (row_kinds, column_kinds))
+            if own is None:
+                self._multiply(position, blocks)
+                return
+
+            def part(begin: ir.Value | None, terms: int) -> None:
+                rows_of_b = b
+                if self.made is not None and columns % width == 0:
+                    rows_of_b = self._make(position, starts[1], width, begin, terms)
+                packer = Packer(rows_of_b, around, columns, terms, lanes, mended, (starts[1], width))
+                strips = math.ceil(width / packer.strip)  # where it is all columns, the last may be part of one
+                strip = arith.MulIOp(left, index(strips)).result
+                end = arith.MinSIOp(moved_by(strip, strips), index(packer.strips)).result
+                for_steps(strip, end, 1, lambda number: packer.pack(position, number, begin))
+                self._part = Part(packer.panels, terms, begin)
+                self._multiply(position, blocks)
+
+            if own.terms >= self._depth:
+                part(None, self._depth)
+            else:
+                self._in_parts(position, blocks, own.terms, part)
 
         for_tasks([*bounds, *counts], tasks, grain, task)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
 
-    def _pack(self, packer: Packer, around: list[int], panels: int) -> None:
-        counts = [*(self._extents[d] for d in around), panels]
-        size = math.prod(counts) * packer.panels.panel_bytes
+    def _prologue(self) -> Prologue | None:
+        factor, last = self._product.b, self.last
+        if factor.widening is None or len(self._roles.reduced) != 1:
+            return None
+        made = find_prologue(factor.widening, factor.factor)
+        if made is None:
+            return None
+        own = [*made.ops, factor.widening, self._roles.generic.op, last]
+        return made if can_be_done_together(own, last) else None
+
+    def _make(
+        self, position: Position, left: ir.Value, width: int, begin: ir.Value | None, terms: int
+    ) -> Rows:
+        """The part of the second factor that begins with a column and a term, made on the stack."""
+        roles, made = self._roles, self.made
+        assert made is not None
+        (depth,) = roles.reduced
+        begin = index(0) if begin is None else begin
+        sizes = dict.fromkeys(roles.around, 1) | {roles.column: width, depth: terms}
+        factor = made.factor
+        type_ = ir.MemRefType(factor.buffer.type)
+        shape = [sizes[d] for d in places_of(factor.map)]
+        buffer = memref.AllocOp(ir.MemRefType.get(shape, type_.element_type), [], []).result
+        made.emit(buffer, {**position, roles.column: left, depth: begin}, sizes)
+        strides = {d: stride_along(buffer, factor.map, d) * self._a.element_bytes for d in (roles.column, depth)}
+        return Rows(buffer, {}, strides[roles.column], strides[depth], self._a.element_bytes, (left, begin))
+
+    def _pack(self, packer: Packer, around: list[int]) -> None:
+        counts = [*(self._extents[d] for d in around), packer.strips]
+        size = math.prod(counts) * packer.strip * packer.panels.column_bytes
         cost = size * _PACKED_BYTE_NANOSECONDS
         tasks, grain = split(counts, cost, self._options.parallel_cost, self._options.task_cost)
 
-        def panel(values: list[ir.Value]) -> None:
+        def strip(values: list[ir.Value]) -> None:
             packer.pack(dict(zip(around, values, strict=False)), values[-1])
 
-        for_tasks(counts, tasks, grain, panel)
-
-    def _own_columns(self, b: Rows, step: int) -> int:
-        """How many columns a task packs for itself, on its stack; 0 where panels are packed before.
-
-        Such a task does all rows of its columns: they have to stay in cache, and be no more than the
-        columns, since results are written in stripes."""
-        roles, extents = self._roles, self._extents
-        rows, columns = extents[roles.row], extents[roles.column]
-        repeated = any(extents[d] > 1 and d not in b.around for d in roles.around)
-        if repeated or rows > columns or rows * (self._a.free or 1) > _CACHED_BYTES:
-            return 0
-        steps = math.ceil(columns / step)
-        step_bytes = step * math.ceil(self._depth * b.element_bytes / TILE_BYTES) * TILE_BYTES
-        tasks = steps * math.prod(extents[d] for d in roles.around)
-        return min(_OWN_BYTES // step_bytes, tasks // _OWN_TASKS, steps) * step
+        for_tasks(counts, tasks, grain, strip)
 
     def _kinds(self) -> tuple[list[Kind], list[Kind]]:
         """The blocks of rows and of columns: whole ones, and what is left."""
@@ -234,151 +281,102 @@ class _Emitter:
         column_tasks = 1 if row_tasks * around >= _COLUMN_TASKS else min(columns, _COLUMN_TASKS)
         return row_chunk * row_step, math.ceil(columns / column_tasks) * column_step
 
-    def _task(
-        self, position: Position, starts: list[ir.Value], sizes: tuple[int, int],
-        row_kinds: list[Kind], column_kinds: list[Kind],
-    ) -> None:  # fmt: skip
+    def _in_parts(
+        self, position: Position, blocks: Blocks, terms: int, part: Callable[[ir.Value | None, int], None]
+    ) -> None:
+        """All sums of a task, so many terms at a time, which `part` adds."""
+        roles = self._roles
+        row, column = roles.row, roles.column
+
+        def each_block(body: Callable[[Position, Mapping[int, int]], None]) -> None:
+            def block(
+                i: ir.Value, j: ir.Value, rows: tuple[int, ...], columns: tuple[int, ...], _: None
+            ) -> None:
+                sizes = {row: sum(rows), column: sum(columns)}
+                body({**position, row: i, column: j}, sizes)
+
+            blocks.each(lambda rows, columns: None, block)
+
+        if self._epilogue is not None:
+            element = ir.MemRefType(roles.c.buffer.type).element_type
+            sums = memref.AllocOp(ir.MemRefType.get(list(blocks.sizes), element), [], []).result
+            fill_with_zero(sums)
+            self._sums = (sums, blocks)
+        elif self._starts_at_zero:
+            single = dict.fromkeys(roles.around, 1)
+            each_block(
+                lambda at, sizes: fill_with_zero(
+                    part_of(roles.c.buffer, roles.c.map, at, {**single, **sizes})
+                )
+            )
+        self._adds = True
+        whole = self._depth // terms * terms
+        for_steps(index(0), index(whole), terms, lambda begin: part(begin, terms))
+        if whole < self._depth:
+            part(index(whole), self._depth - whole)
+        self._adds = not self._starts_at_zero
+        if self._epilogue is not None:
+            epilogue, self._sums = self._epilogue, None
+
+            def follow(at: Position, sizes: Mapping[int, int]) -> None:
+                tile = subview(sums, blocks.within(at[row], at[column]), [sizes[row], sizes[column]])
+                epilogue.emit(tile, (row, column), at, sizes)
+
+            each_block(follow)
+
+    def _multiply(self, position: Position, blocks: Blocks) -> None:
+        """Add a part of the terms to all sums of a task."""
+        roles = self._roles
         is_tile = isinstance(self._unit, str)
         byte = ir.IntegerType.get_signless(8)
         shapes = memref.AllocOp(ir.MemRefType.get([64], byte), [], []).result if is_tile else None
 
-        def columns_of(kind: Kind) -> Callable[[ir.Value], None]:
-            def at_column(j: ir.Value) -> None:
-                for row_kind in row_kinds:
-                    tiles = None
-                    if isinstance(self._unit, str):
-                        tiles = Tiles(row_kind[3], kind[3], self._unit)
-                        assert shapes is not None
-                        tiles.configure(shapes)
+        def configured(rows: tuple[int, ...], columns: tuple[int, ...]) -> Tiles | None:
+            if not isinstance(self._unit, str):
+                return None
+            tiles = Tiles(rows, columns, self._unit)
+            assert shapes is not None
+            tiles.configure(shapes)
+            return tiles
 
-                    def at_row(i: ir.Value, tiles: Tiles | None = tiles, k: Kind = row_kind) -> None:
-                        at = {**position, self._roles.row: i, self._roles.column: j}
-                        if tiles is not None:
-                            self._tile_block(at, tiles)
-                        else:
-                            self._vector_block(at, k[3][0], kind[3])
+        def block(
+            i: ir.Value, j: ir.Value, rows: tuple[int, ...], columns: tuple[int, ...], tiles: Tiles | None
+        ) -> None:
+            self._block({**position, roles.row: i, roles.column: j}, rows, columns, tiles)
 
-                    _part_of(row_kind, starts[0], sizes[0], self._extents[self._roles.row], at_row)
-
-            return at_column
-
-        for kind in column_kinds:
-            _part_of(kind, starts[1], sizes[1], self._extents[self._roles.column], columns_of(kind))
+        blocks.each(configured, block)
         if is_tile:
             release_tiles()
 
-    def _tile_block(self, at: Position, tiles: Tiles) -> None:
+    def _block(
+        self, at: dict[int, ir.Value], rows: tuple[int, ...], columns: tuple[int, ...], tiles: Tiles | None
+    ) -> None:
         roles = self._roles
-        row, column = at[roles.row], at[roles.column]
-        rows, columns = sum(tiles.rows), sum(tiles.columns)
-        target, row_stride, start = self._target(at, rows, columns)
-
-        def places() -> list[ir.Value]:
-            return [
-                pointer(target, _moved(start, r * TILE_ROWS * row_stride + n * TILE_BYTES))
-                for r in range(len(tiles.rows))
-                for n in range(len(tiles.columns))
-            ]
-
-        if self._starts_at_zero:
-            tiles.clear()
+        place, target = (at, roles.row, roles.column), self._target(at, sum(rows), sum(columns))
+        if tiles is not None:
+            tile_block(self._a, self._part, tiles, place, target, self._adds)
         else:
-            tiles.load_sums(places(), row_stride)
-        per_step = TILE_BYTES // self._a.element_bytes
+            assert isinstance(self._unit, Vectors)
+            sizes = (rows[0], columns)
+            vector_block(self._a, self._part, self._unit, sizes, place, target, self._adds)
+        if self._epilogue is not None and self._sums is None:
+            extents = {roles.row: sum(rows), roles.column: sum(columns)}
+            self._epilogue.emit(target.buffer, (roles.row, roles.column), at, extents)
 
-        def step(i: ir.Value) -> None:
-            term = arith.MulIOp(i, index(per_step)).result
-            group = arith.MulIOp(i, index(TILE_BYTES // 4)).result
-            a = [
-                self._a.address(at, _moved(row, r * TILE_ROWS), term)
-                for r in range(len(tiles.rows))
-            ]
-            b = [
-                self._b.address(at, _moved(column, n * TILE_ROWS), group)
-                for n in range(len(tiles.columns))
-            ]
-            tiles.multiply(a, self._a.free, b)
-
-        for_steps(index(0), index(math.ceil(self._depth / per_step)), 1, step)
-        tiles.store_sums(places(), row_stride)
-        self._finish(target, at, rows, columns)
-
-    def _target(self, at: Position, rows: int, columns: int) -> tuple[ir.Value, int, ir.Value]:
-        """Where sums of a block are stored: the buffer, bytes from row to row, the first's place."""
+    def _target(self, at: Position, rows: int, columns: int) -> Target:
+        """Where sums of a block are stored."""
         c, roles = self._roles.c, self._roles
+        if self._sums is not None:
+            buffer, blocks = self._sums
+            row, column = blocks.within(at[roles.row], at[roles.column])
+            stride = blocks.sizes[1] * 4
+            return Target(buffer, stride, offset([(row, stride), (column, 4)]))
         if self._epilogue is not None:
             element = ir.MemRefType(c.buffer.type).element_type
             type_ = ir.MemRefType.get([rows, columns], element)
-            tile = memref.AllocOp(type_, [], []).result
-            return tile, columns * 4, index(0)
+            return Target(memref.AllocOp(type_, [], []).result, columns * 4, index(0))
         strides = {d: stride_along(c.buffer, c.map, d) * 4 for d in at}
-        return c.buffer, strides[roles.row], offset([(at[d], strides[d]) for d in at])
-
-    def _finish(self, tile: ir.Value, at: Position, rows: int, columns: int) -> None:
-        if self._epilogue is not None:
-            roles = self._roles
-            sizes = {roles.row: rows, roles.column: columns}
-            self._epilogue.emit(tile, (roles.row, roles.column), at, sizes)
-
-    def _vector_block(self, at: Position, rows: int, widths: tuple[int, ...]) -> None:
-        unit, roles = self._unit, self._roles
-        assert isinstance(unit, Vectors)
-        row, column = at[roles.row], at[roles.column]
-        word = ir.IntegerType.get_signless(32)
-        vector = ir.VectorType.get([unit.lanes], word)
-        target, row_stride, start = self._target(at, rows, sum(widths))
-
-        def place(r: int, n: int) -> ir.Value:
-            return pointer(target, _moved(start, r * row_stride + n * unit.lanes * 4))
-
-        def initial(r: int, n: int, width: int) -> ir.Value:
-            left = _moved(column, n * unit.lanes)
-            if not self._starts_at_zero:
-                sums = load_some(place(r, n), vector, width)
-            else:
-                sums = splat(vector, 0)
-            if self._b.mending is None:
-                return sums
-            return arith.AddIOp(sums, load_at(self._b.mending_address(at, left), vector)).result
-
-        def step(i: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            term = arith.MulIOp(i, index(unit.group)).result
-            b = [
-                load_at(self._b.address(at, _moved(column, n * unit.lanes), i), vector)
-                for n in range(len(widths))
-            ]
-            found: list[ir.Value] = []
-            for r in range(rows):
-                group = load_at(self._a.address(at, _moved(row, r), term), word)
-                repeated = repeat_group(group, unit.lanes)
-                for factor in b:
-                    found.append(unit.multiply(sums[len(found)], repeated, factor))
-            return found
-
-        begin = [initial(r, n, width) for r in range(rows) for n, width in enumerate(widths)]
-        groups = math.ceil(self._depth / unit.group)
-        sums = iter(for_range(index(0), index(groups), begin, step))
-        for r in range(rows):
-            for n, width in enumerate(widths):
-                store_some(next(sums), place(r, n), width)
-        self._finish(target, at, rows, sum(widths))
-
-
-def _part_of(
-    kind: Kind, start: ir.Value, size: int, extent: int, body: Callable[[ir.Value], None]
-) -> None:
-    """The blocks of a kind between a task's start and its end."""
-    low, high, step, _ = kind
-    if size >= extent:
-        for_steps(index(low), index(high), step, body)
-        return
-    end = arith.AddIOp(start, index(size)).result
-    first = arith.MaxSIOp(start, index(low)).result if low else start
-    for_steps(first, arith.MinSIOp(end, index(high)).result, step, body)
-
-
-def _moved(value: ir.Value, by: int) -> ir.Value:
-    return arith.AddIOp(value, index(by)).result if by else value
+        return Target(c.buffer, strides[roles.row], offset([(at[d], strides[d]) for d in at]))
 
 
 def _is_zero(value: ir.Value) -> bool:

@@ -85,6 +85,18 @@ def store_at(value: ir.Value, address: ir.Value) -> None:
     )
 
 
+def prefetch_at(address: ir.Value) -> None:
+    """Fetch the line of an address, which may be anywhere, into the first-level cache."""
+    word = ir.IntegerType.get_signless(32)
+    ir.Operation.create(
+        "llvm.intr.prefetch",
+        operands=[address],
+        attributes={
+            name: ir.IntegerAttr.get(word, value) for name, value in (("rw", 0), ("hint", 3), ("cache", 1))
+        },
+    )
+
+
 def load_some(address: ir.Value, type_: ir.VectorType, count: int) -> ir.Value:
     """A vector of which only the first so many elements are read, others being zero."""
     if count >= type_.shape[0]:

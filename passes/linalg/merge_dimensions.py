@@ -50,24 +50,28 @@ class MergeDimensions(Pass):
             if function.name != "func.func" or len(function.regions[0].blocks) != 1:
                 continue
             spaces = [_Space(op) for op in find_ops(function, "linalg.generic")]
-            if any(len(space.kinds) > 1 for space in spaces):
+            if any(space.pairs() for space in spaces):
                 self.count("dimensions", _merge(function, spaces))
 
 
 class _Space:
-    """The dimensions of a generic, and which of them each of its tensors has."""
+    """The dimensions of a generic."""
 
     def __init__(self, op: ir.Operation) -> None:
         self.op = op
         self.kinds = reductions_of(op.attributes["iterator_types"])
         self.maps = tuple(part.value for part in op.attributes["indexing_maps"])
         self.asked: list[ir.Operation] = []
+
+    @functools.cached_property
+    def tensors(self) -> list[tuple[ir.Value, list[int]]]:
+        """Those of several dimensions, and the op's dimension that each of theirs is."""
         places = [places_of(map_) for map_ in self.maps]
-        named = list(zip(op.operands, places, strict=True))
-        made = list(zip(op.results, places[len(places) - len(op.results) :], strict=True))
+        named = list(zip(self.op.operands, places, strict=True))
+        made = list(zip(self.op.results, places[len(places) - len(self.op.results) :], strict=True))
         inputs = len(named) - len(made)
         kept = [one for number, one in enumerate(named) if number < inputs or not _is_empty(one[0])]
-        self.tensors = [(value, at) for value, at in (*kept, *made) if len(at) > 1]
+        return [(value, at) for value, at in (*kept, *made) if len(at) > 1]
 
     def pairs(self) -> frozenset[Pair]:
         """Dimensions that can be one with the next."""

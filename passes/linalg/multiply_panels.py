@@ -7,12 +7,13 @@
 So is a large second factor for some rows: its panels are copied, as its rows lie far from each other.
 What a task makes it reads again from its own cache, and the matrix has no place in memory: a weight of
 bf16 or bytes is read as such, once. Tasks are columns where the second factor is made so, rows where
-the first is. Where both are, the one that costs more; both, if batches make tasks enough. An
+the first is. Where both are, the one that costs more; both, if batches make tasks enough. A second factor
+that is not contiguous along its columns is made turned: a panel's rows are. An
 element-wise op that follows, and alone reads c, is done as in `linalg-block-contractions`, whose
 blocks these are.
 
-Leaves alone sums over several dimensions, a second factor that is not contiguous along its columns, what
-is made in no time beside the products, and products that would make too few tasks, or tasks of few columns.
+Leaves alone sums over several dimensions, what is made in no time beside the products, and products that
+would make too few tasks, or tasks of few columns.
 
 example: test/passes/linalg/multiply_panels.mlir
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lamina.dialects.vendors import arith, ir, memref
@@ -47,10 +48,11 @@ from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.prologue import Copied, Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
-from lamina.passes.linalg.structure import part_of, read_generic, sole_fill, subview
+from lamina.passes.linalg.structure import part_of, places_of, read_generic, sole_fill, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
+_TURNED_BYTES, _TURNED_ROWS = 1 << 17, (16, 192)
 _LEAST_SHARE = 0.03
 """Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
 
@@ -93,24 +95,29 @@ class _Product:
 
 def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     generic, factors = contraction.generic, (contraction.a, contraction.b)
-    if contraction.packs or len(contraction.reduced) != 1:
+    if len(contraction.reduced) != 1 or any(is_narrow(factor, contraction) for factor in factors):
         return None
-    if any(is_narrow(factor, contraction) for factor in factors):
-        return None
-    found = {f: find_prologue(generic.op, f) for f in factors}
     prologues: dict[Factor, Prologue | Copied]
+    found = {factor: find_prologue(generic.op, factor) for factor in factors}
     prologues = {factor: made for factor, made in found.items() if made is not None}
     multiplied = NANOSECONDS * contraction.products
     if prologues and max(made.cost for made in prologues.values()) < _LEAST_SHARE * multiplied:
         return None
     if not prologues and _is_worth_copying(contraction):
         prologues[contraction.b] = Copied(contraction.b)
+    turns = contraction.packs
+    if turns:
+        if contraction.b not in prologues:
+            return None
+        turned = prologues.pop(contraction.b).turned(contraction.column)
+        contraction = replace(contraction, b=turned.factor, packs=False)
+        prologues[turned.factor] = turned
     fill = sole_fill(generic, contraction.c.buffer)
     if not prologues or fill is None:
         return None
     cost = multiplied + sum(made.cost for made in prologues.values())
     panels = choose_panels(contraction, prologues, cost >= options.parallel_cost, options.vector_bits)
-    if panels is None:
+    if panels is None or (turns and contraction.b not in panels.made):
         return None
     own = [op for made in prologues.values() for op in made.ops] + [fill, generic.op]
     prologues = {factor: prologues[factor] for factor in panels.made}
@@ -120,11 +127,12 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
 
 
 def _is_worth_copying(contraction: Contraction) -> bool:
-    """Whether the second factor is so large that each block of rows would fetch it again, and those are
-    enough to make up for a copy, but few enough for all to be in each task."""
+    """Whether the second factor is so large that each block of rows would fetch it again, or has to be laid
+    out, and those are enough to make up for a copy, but few enough for all to be in each task."""
     rows = contraction.generic.extents[contraction.row]
-    least, most = _COPIED_ROWS
-    return contraction.bytes_of_b >= _COPIED_BYTES and least <= rows <= most and not contraction.around
+    least, most = _TURNED_ROWS if contraction.packs else _COPIED_ROWS
+    large = contraction.bytes_of_b >= (_TURNED_BYTES if contraction.packs else _COPIED_BYTES)
+    return large and least <= rows <= most and not contraction.around
 
 
 class _Emitter:
@@ -218,7 +226,7 @@ class _Emitter:
             for factor, made in self._product.prologues.items():
                 made.emit(buffers[factor].buffer, place, sizes)
             a, b = (
-                buffers.get(factor) or Factor(part_of(factor.buffer, factor.map, place, sizes), factor.map)
+                buffers.get(factor) or _part_of(factor, place, sizes)
                 for factor in (contraction.a, contraction.b)
             )
             state = None
@@ -242,14 +250,9 @@ class _Emitter:
     def _panel_of(self, factor: Factor) -> Factor:
         """Where a task makes its part of a factor."""
         sizes = {**self._sizes, self._depth_dim: self._panels.depth}
-        shape = [
-            sizes.get(ir.AffineDimExpr(of).position, extent)
-            for of, extent in zip(
-                factor.map.results, ir.MemRefType(factor.buffer.type).shape, strict=True
-            )
-        ]
+        shape = [sizes.get(d, self._extents[d]) for d in places_of(factor.map)]
         type_ = ir.MemRefType.get(shape, self._contraction.element)
-        return Factor(memref.AllocOp(type_, [], []).result, factor.map)
+        return Factor(memref.AllocOp(type_, [], []).result, factor.map).in_a_row()
 
     def _row_of_tile(self, inside: list[ir.Value]) -> ir.Value:
         """Where the rows begin in the tile that belong to a position along the dimensions inside."""
@@ -269,9 +272,9 @@ class _Emitter:
         tiling = choose_tiling(contraction, self._options.vector_bits, rows, columns)
         target = contraction.c
         if tile is not None:
-            target = Factor(tile, _rows_and_columns(contraction))
+            target = Factor(tile, _rows_and_columns(contraction)).in_a_row()
         elif self._product.epilogue is None:
-            target = Factor(part_of(target.buffer, target.map, at, self._sizes), target.map)
+            target = _part_of(target, at, self._sizes)
         local = {d: index(0) for d in panels.outer}
         extents = [*self._extents]
         extents[self._depth_dim] = panels.depth
@@ -305,6 +308,10 @@ class _Emitter:
             return []
 
         for_each([self._extents[d] for d in panels.inner], [], on_inner)
+
+
+def _part_of(factor: Factor, at: Mapping[int, ir.Value], sizes: Mapping[int, int]) -> Factor:
+    return Factor(part_of(factor.buffer, factor.map, at, sizes), factor.map).in_a_row()
 
 
 def _rows_and_columns(contraction: Contraction) -> ir.AffineMap:

@@ -9,20 +9,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, memref
+from lamina.passes.copies import copied
 from lamina.passes.linalg.contraction import WIDENINGS, Contraction, widenings_in, with_roles
+from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
+from lamina.passes.linalg.factor_copies import copy_elements
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     Generic,
     is_generic_on_buffers,
     is_temporary,
     loaded_buffers,
+    make_generic,
     read_generic,
     root_buffer,
 )
 
 _LEAST_PRODUCTS = 32_768
-_LEAST_ROWS, _LEAST_COLUMNS, _LEAST_DEPTH = 8, 16, 16
+_LEAST_COLUMNS, _LEAST_DEPTH = 8, 16
+_LEAST_ROWS = {"i8": 3, "bf16": 8}  # fewer bf16 are done as fast in f32
 _NARROW = {"i32": "i8", "f32": "bf16"}
 
 
@@ -86,16 +91,16 @@ def read_narrow_product(generic: Generic) -> NarrowProduct | None:
         roles = with_roles(generic, a.factor, b.factor, c)
         if roles is not None:
             product = NarrowProduct(roles, a, b)
-            return product if _is_worth_it(product) else None
+            return product if _is_large(roles, product.element) else None
     return None
 
 
-def _is_worth_it(product: NarrowProduct) -> bool:
-    extents, roles = product.roles.generic.extents, product.roles
+def _is_large(roles: Contraction, element: str) -> bool:
+    extents = roles.generic.extents
     return (
-        extents[roles.row] >= _LEAST_ROWS
+        extents[roles.row] >= _LEAST_ROWS[element]
         and extents[roles.column] >= _LEAST_COLUMNS
-        and product.depth >= _LEAST_DEPTH
+        and math.prod(extents[d] for d in roles.reduced) >= _LEAST_DEPTH
     )
 
 
@@ -128,6 +133,62 @@ def widened_before(product: Generic, factor: Factor, last: ir.Operation) -> Narr
     return NarrowFactor(Factor(source, map_), WIDENINGS[body[0].name], writers[0])
 
 
+def narrow_what_is_made(product: Generic) -> None:
+    """Let what makes the factors of a product of f32, and widens bf16 at the end, write that, and another op
+    widen it: this may turn out not to be needed."""
+    if not _makes_sums_of_bf16(product):
+        return
+    for value in product.inputs:
+        makers = {use.owner.operation for use in value.uses} - {product.op}
+        maker = makers.pop() if len(makers) == 1 and is_temporary(value) else None
+        if maker is None or not is_generic_on_buffers(maker) or maker.block != product.op.operation.block:
+            continue
+        generic = read_generic(maker)
+        body = [op.operation for op in generic.body.operations]
+        if len(body) < 3 or list(generic.outputs) != [value] or not can_be_done_in_parts(generic):
+            continue
+        end = body[-1].operands[0]
+        if body[-2].results[0] == end and body[-2].name == "arith.extf":
+            narrow = body[-2].operands[0]
+            if isinstance(narrow.type, ir.BF16Type) and not list(generic.body.arguments[-1].uses):
+                _narrow(generic, body[-2], value)
+
+
+def _makes_sums_of_bf16(product: Generic) -> bool:
+    """Whether a generic may be a product of bf16, as far as what is not made says."""
+    if widenings_in(product) is None or math.prod(product.extents) < _LEAST_PRODUCTS:
+        return False
+    factors = [Factor(value, map_) for value, map_ in zip(product.inputs, product.input_maps, strict=True)]
+    c = Factor(product.outputs[0], product.output_maps[0])
+    if not all(isinstance(of.buffer.type, ir.MemRefType) for of in (*factors, c)):
+        return False
+    if not isinstance(ir.MemRefType(c.buffer.type).element_type, ir.F32Type):
+        return False
+    roles = [with_roles(product, a, b, c) for a, b in (factors, factors[::-1])]
+    return any(of is not None and _is_large(of, "bf16") for of in roles)
+
+
+def _narrow(generic: Generic, widening: ir.Operation, wide: ir.Value) -> None:
+    type_ = ir.MemRefType(wide.type)
+    element = widening.operands[0].type
+    with ir.InsertionPoint(wide.owner), generic.op.location:
+        buffer = memref.AllocOp(ir.MemRefType.get(type_.shape, element), [], []).result
+    with ir.InsertionPoint(generic.op), generic.op.location:
+        made = make_generic(
+            list(generic.inputs), [buffer], [*generic.input_maps, *generic.output_maps], generic.reductions
+        )
+        old = generic.body
+        block = made.regions[0].blocks.append(*(argument.type for argument in list(old.arguments)[:-1]), element)
+        known = dict(zip(list(old.arguments)[:-1], list(block.arguments)[:-1], strict=True))
+        with ir.InsertionPoint(block):
+            for op in list(old.operations)[:-2]:
+                copied(op.operation, known)
+            end = widening.operands[0]
+            ir.Operation.create("linalg.yield", operands=[known.get(end, end)])
+        copy_elements(buffer, wide, ir.AffineMap.get_identity(len(type_.shape)))
+    generic.op.erase()
+
+
 def _writes(op: ir.Operation, buffer: ir.Value) -> bool:
     """Whether an op may write a buffer: a generic does so to its outputs, others are not known."""
     return not is_generic_on_buffers(op) or buffer in read_generic(op).outputs
@@ -148,10 +209,10 @@ def _is_written_between(buffer: ir.Value, first: ir.Operation, last: ir.Operatio
     return True
 
 
-def erase_unread(widenings: set[ir.Operation]) -> None:
-    """Erase those of these ops whose widened copies nothing reads."""
-    for widening in widenings:
-        buffer = widening.operands[1]
-        if {use.owner.operation for use in buffer.uses} == {widening}:
-            widening.erase()
+def erase_unread(makers: set[ir.Operation]) -> None:
+    """Erase those of these ops whose results, widened copies or factors, nothing reads."""
+    for maker in makers:
+        buffer = list(maker.operands)[-1]
+        if {use.owner.operation for use in buffer.uses} == {maker}:
+            maker.erase()
             buffer.owner.erase()

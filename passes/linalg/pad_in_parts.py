@@ -9,7 +9,8 @@
 The window of a part, with its padding, is a temporary of a task and still in the second-level cache
 when it is read; rows at the edge of two parts are copied twice. The op that reads it, what fills its
 result and what follows on each element of that get views of their buffers, and are lowered by the
-passes after this one as they would be alone, but for being in a task already. All parts have one
+passes after this one as they would be alone, but for being in a task already. What makes
+the source for this copy alone makes the parts of it in the windows, if that is not costly. All parts have one
 size: of those with up to `part_bytes` of temporaries one that copies little twice and is small. The
 innermost dimension of the copy stays whole.
 
@@ -31,9 +32,10 @@ from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.linalg.contraction import read_contraction
 from lamina.passes.linalg.epilogue import Epilogue, can_be_done_together, find_epilogue
-from lamina.passes.linalg.padded_window import PaddedWindow
-from lamina.passes.linalg.padding import Padding, find_padding
-from lamina.passes.linalg.parallel import split, total_cost
+from lamina.passes.linalg.padded_window import PaddedWindow, maker_of
+from lamina.passes.linalg.padding import Padding, bytes_of, element_bytes_of, find_padding
+from lamina.passes.linalg.parallel import is_costly, split, total_cost
+from lamina.passes.linalg.prologue import Prologue
 from lamina.passes.linalg.structure import (
     PART,
     Generic,
@@ -50,7 +52,6 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.loops import for_tasks, index
-from lamina.passes.memref.place_temporaries import element_bytes
 
 _LEAST_PARTS = 8
 _BLOCK_ROWS = 14  # of the blocks that a contraction is done in
@@ -87,7 +88,7 @@ class PadInParts(Pass):
         if contraction is not None and contraction.packs and contraction.b.buffer == work.padded:
             return {}  # the parts would be laid out once more
         others = [v for v in work.reader.inputs if v != work.padded and is_buffer(v)]
-        if _bytes(work.padded) < self.least_bytes or any(_bytes(v) > self.other_bytes for v in others):
+        if bytes_of(work.padded) < self.least_bytes or any(bytes_of(v) > self.other_bytes for v in others):
             return {}
         has_rows = contraction is not None and contraction.a.buffer == work.padded
         extents = work.reader.extents
@@ -98,6 +99,8 @@ class PadInParts(Pass):
             ):
                 continue
             bytes_, copied = work.bytes_of_part(tiles), work.copied(tiles)
+            if copied > 1 and work.maker is not None and is_costly(work.maker.generic):
+                continue  # never made twice
             cost = copied * (1 + bytes_ / _CHEAP_BYTES)
             if bytes_ <= self.part_bytes and copied <= _MOST_COPIED and cost < best[0]:
                 best = cost, tiles
@@ -144,6 +147,8 @@ class _Work:
     """What fills the reader's result before."""
     epilogue: Epilogue | None
     """What alone reads the result, element by element."""
+    maker: Prologue | None
+    """What makes the source, element by element, for this copy alone."""
 
     @property
     def last(self) -> ir.Operation:
@@ -174,11 +179,11 @@ class _Work:
 
     def bytes_of_part(self, tiles: Mapping[int, int]) -> int:
         """Of all temporaries of a part."""
-        padded = math.prod(self.sizes(tiles)) * _element_bytes(self.padded)
+        padded = math.prod(self.sizes(tiles)) * element_bytes_of(self.padded)
         if self.epilogue is None:
             return padded
         result = self.reader.outputs[0]
-        return padded + math.prod(_part_shape(self.reader, result, tiles)) * _element_bytes(result)
+        return padded + math.prod(_part_shape(self.reader, result, tiles)) * element_bytes_of(result)
 
     def emit(self, starts: Mapping[int, ir.Value], tiles: Mapping[int, int]) -> None:
         """The part that begins there."""
@@ -229,7 +234,7 @@ class _Work:
                 at = starts[axis.along]
                 begins[k] = at if axis.step == 1 else arith.MulIOp(at, index(axis.step)).result
         whole = ir.MemRefType(self.padded.type).shape
-        PaddedWindow(self.padding, whole, window, begins, sizes).emit()
+        PaddedWindow(self.padding, whole, window, begins, sizes, self.maker).emit()
         return window
 
     def erase(self) -> None:
@@ -241,6 +246,8 @@ class _Work:
             ops.insert(0, self.epilogue.generic.op)
         if self.fill is not None:
             ops.append(self.fill)
+        if self.maker is not None:
+            ops += self.maker.ops
         for op in ops:
             op.erase()
         for value in temporaries:
@@ -263,7 +270,7 @@ def _read(reader: Generic) -> _Work | None:
             continue
         fill = sole_fill(reader, reader.outputs[0])
         epilogue = find_epilogue(reader, fill) if fill is not None else None
-        work = _Work(value, padding, reader, axes, fill, epilogue)
+        work = _Work(value, padding, reader, axes, fill, epilogue, maker_of(padding))
         if _stands_alone(work):
             return work
     return None
@@ -314,9 +321,12 @@ def _stands_alone(work: _Work) -> bool:
     """Whether all its ops can be done part by part where the last of them is."""
     reader = work.reader
     epilogue = [] if work.epilogue is None else [work.epilogue.generic.op]
-    own = [*work.padding.ops, reader.op, *epilogue, *([] if work.fill is None else [work.fill])]
+    makers = [] if work.maker is None else work.maker.ops
+    own = [*makers, *work.padding.ops, reader.op, *epilogue]
+    own += [] if work.fill is None else [work.fill]
     written = {root_buffer(v) for op in (reader.op, *epilogue) for v in outputs_of(op)}
-    read = {root_buffer(v) for v in (*reader.inputs, work.padding.source) if is_buffer(v)}
+    sources = [work.padding.source] if work.maker is None else work.maker.generic.inputs
+    read = {root_buffer(v) for v in (*reader.inputs, *sources) if is_buffer(v)}
     return not written & read and can_be_done_together(own, work.last)
 
 
@@ -337,11 +347,3 @@ def _ways_to_cut(extents: Mapping[int, int]) -> Iterator[dict[int, int]]:
             continue
         if tiles[dimensions[0]] == 1 or all(tiles[d] == extents[d] for d in dimensions[1:]):
             yield tiles
-
-
-def _element_bytes(buffer: ir.Value) -> int:
-    return element_bytes(ir.MemRefType(buffer.type).element_type)
-
-
-def _bytes(buffer: ir.Value) -> int:
-    return math.prod(ir.MemRefType(buffer.type).shape) * _element_bytes(buffer)

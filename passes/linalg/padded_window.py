@@ -8,6 +8,8 @@ from typing import Any
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.padding import Padding
+from lamina.passes.linalg.prologue import Prologue, find_prologue
+from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import clone_on, subview
 from lamina.passes.loops import for_steps, index
 
@@ -22,6 +24,8 @@ class PaddedWindow:
     buffer: ir.Value
     begins: Sequence[ir.Value | int]
     sizes: Sequence[int]
+    maker: Prologue | None = None
+    """What makes the source, if parts of it are made here."""
 
     def emit(self) -> None:
         """Fill it with what is in the source, and the value around that."""
@@ -36,6 +40,9 @@ class PaddedWindow:
     ) -> None:
         """Along the axes from this one on; the others are at one place."""
         if axis == len(self.sizes):
+            if self.maker is not None:
+                self._make(self.maker, at, source, sizes)
+                return
             copy = self.padding.ops[-1 if self.padding.converted is not None else 1]
             from_, into = (
                 subview(buffer, offsets, sizes)
@@ -79,6 +86,31 @@ class PaddedWindow:
         for_steps(end, index(size), 1, lambda i: fill(i, 1))
         before = arith.SubIOp(begin, index(low)).result
         for_steps(first, end, 1, lambda i: go_on(i, arith.AddIOp(i, before).result, 1))
+
+
+    def _make(
+        self,
+        maker: Prologue,
+        at: Sequence[ir.Value | int],
+        source: Sequence[ir.Value | int],
+        sizes: Sequence[int],
+    ) -> None:
+        whole = ir.MemRefType(self.padding.source.type).shape
+        parts = [axis for axis, (size, extent) in enumerate(zip(sizes, whole, strict=True)) if size < extent]
+        places = {axis: _value(source[axis]) for axis in parts}
+        maker.emit(subview(self.buffer, at, sizes), places, {axis: sizes[axis] for axis in parts})
+
+
+def maker_of(padding: Padding) -> Prologue | None:
+    """What makes the source of a padded copy for that alone, if parts of it can be made where they are needed."""
+    if padding.converted is not None:
+        return None
+    rank = len(ir.MemRefType(padding.source.type).shape)
+    return find_prologue(padding.ops[1], Factor(padding.source, ir.AffineMap.get_identity(rank)))
+
+
+def _value(number: ir.Value | int) -> ir.Value:
+    return index(number) if isinstance(number, int) else number
 
 
 def _clamped(value: ir.Value, high: int) -> ir.Value:

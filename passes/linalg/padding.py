@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
@@ -16,6 +17,7 @@ from lamina.passes.linalg.structure import (
     outputs_of,
     root_buffer,
 )
+from lamina.passes.memref.place_temporaries import element_bytes
 
 
 @dataclass(frozen=True)
@@ -151,3 +153,13 @@ def _written(op: ir.Operation) -> list[ir.Value]:
     if is_generic_on_buffers(op):
         return outputs_of(op)
     return [op.operands[1]] if op.name == "memref.store" else []
+
+
+def bytes_of(buffer: ir.Value) -> int:
+    """How many bytes a buffer has."""
+    return math.prod(ir.MemRefType(buffer.type).shape) * element_bytes_of(buffer)
+
+
+def element_bytes_of(buffer: ir.Value) -> int:
+    """How many bytes an element of a buffer has."""
+    return element_bytes(ir.MemRefType(buffer.type).element_type)

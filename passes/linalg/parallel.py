@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lamina.passes.linalg.structure import Generic
 
@@ -14,17 +14,24 @@ _LEAST_TASKS = 4.0
 
 def total_cost(generic: Generic) -> float:
     """Nanoseconds of the whole iteration space, roughly, on one core with vectors."""
-    operations = 0.0
+    operations = sum(_operations(generic))
+    operands = len(generic.inputs) + len(generic.outputs)
+    return (0.03 * operations + 0.1 * operands) * math.prod(generic.extents)
+
+
+def is_costly(generic: Generic) -> bool:
+    """Whether an element takes so long that it is never to be computed twice."""
+    return any(operations > 1.0 for operations in _operations(generic))
+
+
+def _operations(generic: Generic) -> Iterator[float]:
+    """What each op of a body takes, in units of a simple one."""
     for op in generic.body.operations:
         name = op.operation.name
         if name.startswith("math."):
-            operations += _EXPENSIVE
-        elif "div" in name or "rem" in name:
-            operations += _DIVISION
+            yield _EXPENSIVE
         else:
-            operations += 1.0
-    operands = len(generic.inputs) + len(generic.outputs)
-    return (0.03 * operations + 0.1 * operands) * math.prod(generic.extents)
+            yield _DIVISION if "div" in name or "rem" in name else 1.0
 
 
 def split(

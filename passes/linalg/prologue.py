@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from lamina.dialects.vendors import ir
+from lamina.dialects.vendors import ir, memref
 from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
 from lamina.passes.linalg.factor_copies import copy_elements
-from lamina.passes.linalg.parallel import total_cost
+from lamina.passes.linalg.parallel import is_costly, total_cost
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import (
     Generic,
@@ -32,11 +32,18 @@ class Prologue:
     factor: Factor
     dimensions: Mapping[int, int]
     """Its dimensions by the contraction's."""
+    order: tuple[int, ...] = ()
+    """The dimensions of what it writes in the order that panels have them, if it is another."""
 
     @property
     def ops(self) -> tuple[ir.Operation, ...]:
         """The ops that make the factor."""
         return (self.generic.op,)
+
+    def turned(self, last: int) -> Prologue:
+        """The same in panels of which this dimension of the contraction is the last."""
+        factor, order = _turned(self.factor, last)
+        return replace(self, factor=factor, order=order)
 
     @property
     def cost(self) -> float:
@@ -55,7 +62,42 @@ class Prologue:
             part_of(value, map_, place, size)
             for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)
         ]
-        clone_on(generic.op, [*inputs, panel])
+        if not self.order:
+            clone_on(generic.op, [*inputs, panel])
+        elif is_costly(generic):  # vectors of what is to be turned are turned fast, but not made so
+            made = _like_turned(panel, self.order)
+            clone_on(generic.op, [*inputs, made])
+            _turn(made, panel, self.order)
+        else:
+            maps = (*generic.input_maps, _permuted(generic.output_maps[0], self.order))
+            attributes = [ir.AffineMapAttr.get(map_) for map_ in maps]
+            part = clone_on(generic.op, [*inputs, panel])
+            part.attributes["indexing_maps"] = ir.ArrayAttr.get(attributes)
+
+
+def _turned(factor: Factor, last: int) -> tuple[Factor, tuple[int, ...]]:
+    """A factor as its panels have it, and the order of its dimensions there: this one last."""
+    places = places_of(factor.map)
+    order = tuple(sorted(range(len(places)), key=lambda k: places[k] == last))
+    return Factor(factor.buffer, _permuted(factor.map, order)), order
+
+
+def _like_turned(panel: ir.Value, order: Sequence[int]) -> ir.Value:
+    """A buffer for what a panel holds, before its dimensions are put in order."""
+    type_ = ir.MemRefType(panel.type)
+    shape = [type_.shape[order.index(k)] for k in range(len(order))]
+    return memref.AllocOp(ir.MemRefType.get(shape, type_.element_type), [], []).result
+
+
+def _turn(source: ir.Value, panel: ir.Value, order: Sequence[int]) -> None:
+    """Copy a buffer into a panel, whose dimensions are its own in this order."""
+    dims = [ir.AffineDimExpr.get(order.index(k)) for k in range(len(order))]
+    copy_elements(source, panel, ir.AffineMap.get(len(order), 0, dims))
+
+
+def _permuted(map_: ir.AffineMap, order: Sequence[int]) -> ir.AffineMap:
+    results = list(map_.results)
+    return ir.AffineMap.get(map_.n_dims, 0, [results[k] for k in order])
 
 
 @dataclass(frozen=True)
@@ -63,6 +105,8 @@ class Copied:
     """A factor that is copied from where its rows are far from each other."""
 
     factor: Factor
+    order: tuple[int, ...] = ()
+    """Its dimensions in the order that panels have them, if it is another."""
 
     @property
     def ops(self) -> tuple[ir.Operation, ...]:
@@ -74,12 +118,19 @@ class Copied:
         """Nanoseconds of all of it."""
         return _COPIED_NANOSECONDS * math.prod(ir.MemRefType(self.factor.buffer.type).shape)
 
+    def turned(self, last: int) -> Copied:
+        """As `Prologue.turned`."""
+        return Copied(*_turned(self.factor, last))
+
     def emit(
         self, panel: ir.Value, at: Mapping[int, ir.Value], sizes: Mapping[int, int]
     ) -> None:
         """Copy a part of the factor, as `Prologue.emit` makes it."""
-        source = part_of(self.factor.buffer, self.factor.map, at, sizes)
-        copy_elements(source, panel, ir.AffineMap.get_identity(len(self.factor.map.results)))
+        rank = len(self.factor.map.results)
+        order = self.order or tuple(range(rank))
+        dims = [order.index(k) for k in range(rank)]
+        source = part_of(self.factor.buffer, _permuted(self.factor.map, dims), at, sizes)
+        _turn(source, panel, order)
 
 
 def find_prologue(contraction: ir.Operation, factor: Factor) -> Prologue | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.linalg.reducing import reduced_dimensions
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ReassociateReductions(Pass):
         found = [
             op
             for op in find_ops(module, "linalg.generic")
-            if "reduction" in str(op.attributes["iterator_types"])
+            if reduced_dimensions(op)
         ]
         if not found:
             return

@@ -8,7 +8,7 @@ Each element is loaded once, and made once where an element-wise op that only th
 of rows run as tasks; how many there are depends on the shape alone, so results don't depend on the number
 of threads. For bufferised `linalg.generic`s on two dimensions with a combiner that vectors have, whose
 inputs are rows of elements side by side, one number for each row, or one in all. Leaves alone what only
-goes along rows (`linalg-share-loops`), and columns of a kernel that does more over the same rows, which
+goes along rows (`linalg-share-loops`), and columns of an array of which a kernel does more over the same rows, which
 keeps blocks of them in cache.
 
 example: test/passes/linalg/reduce_in_one_walk.mlir
@@ -32,6 +32,7 @@ from lamina.passes.linalg.structure import (
     is_buffer,
     places_of,
     read_generic,
+    root_buffer,
 )
 from lamina.passes.linalg.vector_body import across_lanes, on_vectors
 from lamina.passes.loops import add, for_range, for_steps, for_tasks, index, load, store
@@ -93,7 +94,13 @@ def _pays(walk: Walk, generics: Sequence[Generic], vector_bits: int) -> bool:
     if len(walk.columns) == 1 and width * max(walk.bits) > 8 * _LONG_ROW and not _is_costly(walk):
         return False
     own = {member.generic.op for member in walk.members}
-    return not any(generic.op not in own and generic.rank > 1 for generic in generics)
+    arrays = {root_buffer(value) for member in walk.members for value in member.arrays}
+    others = [generic for generic in generics if generic.op not in own and generic.rank > 1]
+    return not any(
+        is_buffer(value) and root_buffer(value) in arrays
+        for generic in others
+        for value in (*generic.inputs, *generic.outputs)
+    )
 
 
 def _is_costly(walk: Walk) -> bool:

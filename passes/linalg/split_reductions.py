@@ -27,6 +27,8 @@ from lamina.passes.linalg.parallel import total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     Generic,
+    is_buffer,
+    is_dense,
     make_copy,
     make_generic,
     read_generic,
@@ -36,7 +38,9 @@ _LEAST_TASKS = 4
 _NEUTRAL = {
     "arith.addf": -0.0, "arith.addi": 0, "arith.mulf": 1.0, "arith.muli": 1, "arith.ori": 0,
     "arith.xori": 0, "arith.andi": -1, "arith.maximumf": -math.inf, "arith.minimumf": math.inf,
+    "arith.maxui": 0, "arith.minui": -1,
 }  # fmt: skip
+_SIGNED = {"arith.maxsi": "least", "arith.minsi": "largest"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class SplitReductions(Pass):
                     self.count("split")
                     break
         for last in last_steps:
-            _move_to_reader(last)
+            move_to_reader(last)
 
     def _wants_splitting(self, generic: Generic) -> bool:
         results = math.prod(
@@ -86,7 +90,7 @@ class SplitReductions(Pass):
         maps = (*generic.input_maps, *generic.output_maps)
         if chunks is None or not all(_is_plain(map_, dimension) for map_ in maps):
             return None
-        if not all(_is_dense(value) for value in generic.inputs):
+        if not all(is_dense(value) for value in generic.inputs if is_buffer(value)):
             return None
         with ir.InsertionPoint(generic.op), generic.op.location:
             last = _rewrite(generic, dimension, chunks)
@@ -94,7 +98,7 @@ class SplitReductions(Pass):
         return last
 
 
-def _move_to_reader(last: ir.Operation) -> None:
+def move_to_reader(last: ir.Operation) -> None:
     """Put the step that completes a result in front of the next op that touches it."""
     result = last.operands[1]
     first = None
@@ -127,8 +131,10 @@ def _rewrite(generic: Generic, dimension: int, chunks: int) -> ir.Operation:
     return add_up(partial, output, combiner)
 
 
-def add_up(partial: ir.Value, output: ir.Value, combiner: ir.Operation) -> ir.Operation:
-    """What combines the chunks' results with what a result is so far, in order."""
+def add_up(
+    partial: ir.Value, output: ir.Value, combiner: ir.Operation, dimension: int = 0
+) -> ir.Operation:
+    """What combines the chunks' results, along a dimension of `partial`, with what a result is so far, in order."""
     element = output.type.element_type
     rank = len(output.type.shape)
     identity = [ir.AffineDimExpr.get(d) for d in range(rank)]
@@ -137,7 +143,7 @@ def add_up(partial: ir.Value, output: ir.Value, combiner: ir.Operation) -> ir.Op
         [partial],
         [output],
         [
-            ir.AffineMap.get(rank + 1, 0, [last, *identity]),
+            ir.AffineMap.get(rank + 1, 0, [*identity[:dimension], last, *identity[dimension:]]),
             ir.AffineMap.get(rank + 1, 0, identity),
         ],
         [*([False] * rank), True],
@@ -190,7 +196,7 @@ def combiner_of(generic: Generic) -> ir.Operation | None:
     accumulator = generic.body.arguments[len(generic.inputs)]
     yielded = generic.body.operations[len(generic.body.operations) - 1].operands[0]
     owner = yielded.owner
-    if isinstance(owner, ir.Block) or owner.operation.name not in _NEUTRAL:
+    if isinstance(owner, ir.Block) or owner.operation.name not in (*_NEUTRAL, *_SIGNED):
         return None
     uses = [use.owner.operation for use in accumulator.uses]
     return owner.operation if uses == [owner.operation] else None
@@ -198,6 +204,9 @@ def combiner_of(generic: Generic) -> ir.Operation | None:
 
 def neutral_of(combiner: ir.Operation, element: ir.Type) -> ir.Attribute:
     """What combined with a value leaves it as it is."""
+    if combiner.name in _SIGNED:
+        half = 1 << element.width - 1
+        return ir.IntegerAttr.get(element, -half if _SIGNED[combiner.name] == "least" else half - 1)
     neutral = _NEUTRAL[combiner.name]
     if isinstance(neutral, float):
         return ir.FloatAttr.get(element, neutral)
@@ -216,9 +225,3 @@ def _is_dimension(expression: ir.AffineExpr, dimension: int) -> bool:
         isinstance(expression, ir.AffineDimExpr)
         and ir.AffineDimExpr(expression).position == dimension
     )
-
-
-def _is_dense(value: ir.Value) -> bool:
-    if not isinstance(value.type, ir.MemRefType):
-        return True
-    return value.type.affine_map == ir.AffineMap.get_identity(value.type.rank)

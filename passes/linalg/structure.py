@@ -390,6 +390,12 @@ def is_linear(expression: ir.AffineExpr) -> bool:
     return isinstance(expression, ir.AffineDimExpr)
 
 
+def is_dense(buffer: ir.Value) -> bool:
+    """Whether a buffer's elements lie row by row, with nothing between them."""
+    type_ = ir.MemRefType(buffer.type)
+    return bool(type_.affine_map == ir.AffineMap.get_identity(type_.rank))
+
+
 def is_buffer(value: ir.Value) -> bool:
     """Whether a value is memory, not a scalar."""
     return isinstance(value.type, ir.MemRefType)

@@ -26,6 +26,7 @@ from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     Generic,
+    is_dense,
     make_generic,
     places_of,
     read_generic,
@@ -78,14 +79,10 @@ def _is_taken(generic: Generic) -> bool:
         and all(
             not isinstance(value.type, ir.MemRefType)
             or places_of(map_) in ([kept], [])
-            or (places_of(map_) == [reduced, kept] and _is_dense(value))
+            or (places_of(map_) == [reduced, kept] and is_dense(value))
             for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)
         )
     )
-
-
-def _is_dense(value: ir.Value) -> bool:
-    return bool(value.type.affine_map == ir.AffineMap.get_identity(2))
 
 
 def _rewritten(generic: Generic) -> ir.Operation:

@@ -27,6 +27,7 @@ from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.find import find_ops
+from lamina.passes.linalg.structure import is_buffer, is_dense
 from lamina.passes.loops import GRAIN
 
 _RECOMPUTED = (
@@ -208,16 +209,8 @@ def _captures(used: Iterable[ir.Value]) -> tuple[list[ir.Value], list[ir.Operati
                 recomputed[op] = None
                 return True
         captured[value] = None
-        return _is_dense_buffer(value)
+        return is_buffer(value) and is_dense(value)
 
     if all(provide(value) for value in used):
         return list(captured), list(recomputed)
     return None
-
-
-def _is_dense_buffer(value: ir.Value) -> bool:
-    if not isinstance(value.type, ir.MemRefType):
-        return False
-    return ir.MemRefType(value.type).affine_map == ir.AffineMap.get_identity(
-        ir.MemRefType(value.type).rank
-    )

@@ -6,6 +6,7 @@ Each is over vectors as wide as the machine's: none falls to single elements."""
 from print_loops import print_loops
 
 import lamina
+import lamina.numpy as jnp
 from lamina import lax
 
 _NHWC, _NCHW = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
@@ -166,3 +167,56 @@ def transposed(x, w):
 @print_loops("f32[4,16,16,64]", "f32[4,4,64,32]", "f32[4,32,32,32]")
 def transposed_gradients(x, w, c):
     return gradients(x, w, c, spread=2, padding=((2, 2), (2, 2)))
+
+
+# What makes the input, panel by panel, and what multiplies with it.
+# CHECK-LABEL: TEST: made_input
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[8,28,28,64]", "f32[1,1,64,64]", "f32[64]", "f32[64]")
+def made_input(x, w, scale, shift):
+    return convolved(jnp.maximum(x * scale + shift, 0), w)
+
+
+# Panels of columns, which here are space.
+# CHECK-LABEL: TEST: made_input_channels_first
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[8,32,32,32]", "f32[32,32,1,1]", "f32[32,1,1]", "f32[32,1,1]")
+def made_input_channels_first(x, w, scale, shift):
+    return convolved(jnp.maximum(x * scale + shift, 0), w, layout=_NCHW)
+
+
+# In the copies of windows with the zeros around them.
+# CHECK-LABEL: TEST: made_padded_input
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[8,28,28,64]", "f32[3,3,64,64]", "f32[64]", "f32[64]")
+def made_padded_input(x, w, scale, shift):
+    return convolved(jnp.maximum(x * scale + shift, 0), w)
+
+
+# In all of the input with the zeros around it.
+# CHECK-LABEL: TEST: made_input_of_gradient
+# CHECK-NEXT: kernel output
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmuladd.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[8,28,28,64]", "f32[8,28,28,64]", "f32[64]")
+def made_input_of_gradient(x, c, shift):
+    made = jnp.maximum(x + shift, 0)
+    return lamina.vjp(lambda w: convolved(made, w), jnp.zeros((3, 3, 64, 64)))[1](c)

@@ -49,6 +49,19 @@ def column_sum(x):
     return jnp.sum(jnp.abs(x), 0) * 2
 
 
+# CHECK-LABEL: TEST: few_columns_sum
+# CHECK-NEXT: kernel input
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fabs.v{{[0-9]+}}f32
+# CHECK: fadd reassoc contract <{{[0-9]+}} x float>
+# CHECK-NOT: no vectors:
+@print_loops("f32[30000,3]")
+def few_columns_sum(x):
+    return jnp.sum(jnp.abs(x), 0) * 2
+
+
 # CHECK-LABEL: TEST: axes_sum
 # CHECK-NEXT: kernel input
 # CHECK-NOT: kernel
@@ -126,6 +139,20 @@ def softmax_rows(x):
 # CHECK-NOT: no vectors:
 @print_loops("f32[512,512]")
 def softmax_columns(x):
+    return nn.softmax(x, 0)
+
+
+# Blocks of columns that no cache holds are copied (`linalg-columns-in-parts`).
+# CHECK-LABEL: TEST: softmax_of_copied_columns
+# CHECK-NEXT: kernel rows
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: maximum.v
+# CHECK: fma.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[1024,1024]")
+def softmax_of_copied_columns(x):
     return nn.softmax(x, 0)
 
 

@@ -9,17 +9,23 @@
 #no = affine_map<(i, j) -> ()>
 #row = affine_map<(i, j) -> (0, j)>
 
-// Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once.
+// Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once. Elements are
+// found by one index each.
 // CHECK-LABEL: func.func @product
 // CHECK: scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
-// CHECK-NEXT: %[[N:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[A:.*]] = memref.reinterpret_cast %arg0 {{.*}} to memref<1152xf32>
+// CHECK-NEXT: %[[B:.*]] = memref.reinterpret_cast %arg1 {{.*}} to memref<2048xf32>
+// CHECK-NEXT: %[[C:.*]] = memref.reinterpret_cast %arg2 {{.*}} to memref<576xf32>
 // CHECK: %[[SUMS:.*]]:18 = scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
-// CHECK: vector.load %arg1[%[[K]], %[[N]]] : memref<64x32xf32>, vector<16xf32>
-// CHECK: memref.load %arg0[%[[M]], %[[K]]]
+// CHECK: %[[PLACE:.*]] = arith.addi %{{.*}}, %[[K]] : index
+// CHECK: vector.load %[[B]][%{{.*}}] : memref<2048xf32>, vector<16xf32>
+// CHECK: memref.load %[[A]][%[[PLACE]]]
 // CHECK: vector.broadcast {{.*}} : f32 to vector<16xf32>
-// CHECK-COUNT-18: vector.fma
+// CHECK: %[[ROW:.*]] = arith.addi %[[PLACE]], %c64
+// CHECK: memref.load %[[A]][%[[ROW]]]
+// CHECK-COUNT-16: vector.fma
 // CHECK: scf.yield
-// CHECK-COUNT-18: vector.store %[[SUMS]]
+// CHECK-COUNT-18: vector.store %[[SUMS]]{{.*}}, %[[C]]
 func.func @product(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %c: memref<18x32xf32>) {
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<64x32xf32>) outs(%c : memref<18x32xf32>) {
   ^bb0(%x: f32, %y: f32, %z: f32):
@@ -34,7 +40,8 @@ func.func @product(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %c: memref<18x3
 // CHECK-LABEL: func.func @laid_out
 // CHECK: %[[B:.*]] = memref.alloc() : memref<64x32xf32>
 // CHECK: linalg.generic {{.*}} ins(%arg1 : memref<32x64xf32>) outs(%[[B]] : memref<64x32xf32>)
-// CHECK: vector.load %[[B]]
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[B]]
+// CHECK: vector.load %[[ROW]]
 func.func @laid_out(%a: memref<18x64xf32>, %b: memref<32x64xf32>, %c: memref<18x32xf32>) {
   linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xf32>, memref<32x64xf32>) outs(%c : memref<18x32xf32>) {
   ^bb0(%x: f32, %y: f32, %z: f32):
@@ -51,7 +58,8 @@ func.func @laid_out(%a: memref<18x64xf32>, %b: memref<32x64xf32>, %c: memref<18x
 // CHECK: vector.broadcast %[[ZERO]]
 // CHECK: vector.fma
 // CHECK: %[[TILE:.*]] = memref.alloc() : memref<9x32xf32>
-// CHECK: vector.store %{{.*}}, %[[TILE]]
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[TILE]]
+// CHECK: vector.store %{{.*}}, %[[ROW]]
 // CHECK: linalg.generic {{.*}} ins(%[[TILE]], %{{.*}} : memref<9x32xf32>, memref<32xf32, strided<[1], offset: ?>>)
 // CHECK-NOT: linalg.generic
 func.func @with_bias(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %bias: memref<32xf32>, %d: memref<18x32xf32>) {
@@ -94,7 +102,7 @@ func.func @others(%a: memref<18x64xi32>, %b: memref<64x32xi32>, %c: memref<18x32
 // CHECK: scf.for %[[LOW:.*]] = %c0{{.*}} to %c600{{.*}} step %c200
 // CHECK: arith.addi %[[LOW]], %c200
 // CHECK: scf.for %{{.*}} = %[[LOW]] to
-// CHECK: memref.prefetch %arg1[%{{.*}}, %{{.*}}], read, locality<3>, data : memref<600x512xf32>
+// CHECK: memref.prefetch %{{.*}}[%{{.*}}], read, locality<3>, data : memref<307200xf32>
 func.func @parts(%a: memref<18x600xf32>, %b: memref<600x512xf32>, %c: memref<18x512xf32>) {
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x600xf32>, memref<600x512xf32>) outs(%c : memref<18x512xf32>) {
   ^bb0(%x: f32, %y: f32, %z: f32):
@@ -111,7 +119,8 @@ func.func @parts(%a: memref<18x600xf32>, %b: memref<600x512xf32>, %c: memref<18x
 // CHECK: linalg.generic {{.*}} outs(%[[B]] : memref<64x32xf32>)
 // CHECK: scf.forall
 // CHECK-NOT: scf.forall
-// CHECK: vector.load %[[B]]
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[B]]
+// CHECK: vector.load %[[ROW]]
 // CHECK-COUNT-28: vector.fma
 // CHECK: lamina.grain
 func.func @part(%a: memref<1120x64xf32>, %b: memref<32x64xf32>, %c: memref<1120x32xf32>) {
@@ -192,8 +201,10 @@ func.func @written_between(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %d: mem
 // CHECK: arith.extf %{{.*}} : bf16 to f32
 // CHECK: %[[A:.*]] = memref.alloc() : memref<18x64xf32>
 // CHECK: arith.extf %{{.*}} : bf16 to f32
-// CHECK: vector.load %[[B]]{{.*}} vector<16xf32>
-// CHECK: memref.load %[[A]]
+// CHECK: %[[ROW_OF_A:.*]] = memref.reinterpret_cast %[[A]]
+// CHECK: %[[ROW_OF_B:.*]] = memref.reinterpret_cast %[[B]]
+// CHECK: vector.load %[[ROW_OF_B]]{{.*}} vector<16xf32>
+// CHECK: memref.load %[[ROW_OF_A]]
 // CHECK: vector.fma
 func.func @narrow(%a: memref<18x64xbf16>, %b: memref<64x32xbf16>, %c: memref<18x32xf32>) {
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<18x64xbf16>, memref<64x32xbf16>) outs(%c : memref<18x32xf32>) {
@@ -210,8 +221,8 @@ func.func @narrow(%a: memref<18x64xbf16>, %b: memref<64x32xbf16>, %c: memref<18x
 // Where a task's rows are no multiple of a block's, by a few, the last block begins earlier: 5 of 13 for 64.
 // CHECK-LABEL: func.func @twice
 // CHECK: scf.forall
-// CHECK: %[[ROW:.*]] = arith.minsi
-// CHECK: vector.load %arg1
+// CHECK: arith.minsi
+// CHECK: vector.load %{{.*}} : memref<{{[0-9]+}}xf32>
 // CHECK-COUNT-26: vector.fma
 // CHECK-NOT: vector.fma
 func.func @twice(%a: memref<4x64x512xf32>, %b: memref<4x64x32xf32>, %w: memref<512x32xf32>, %new: memref<512x32xf32>) {

@@ -13,7 +13,7 @@
 // The second factor is packed; then tiles, or vectors of groups, are multiplied. Bytes with signs on
 // both sides need the first's flipped for vpdpbusd. Without either, bytes become words.
 // CHECK-LABEL: func.func @bytes
-// TILES: %[[PACKED:.*]] = memref.alloc() : memref<4096xi8>
+// TILES: %[[PACKED:.*]] = memref.alloc() : memref<4352xi8>
 // TILES: vector.shuffle {{.*}} : vector<32xi8>, vector<32xi8>
 // TILES: llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // TILES: scf.for
@@ -51,7 +51,7 @@ func.func @bytes(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi3
 // TILES: scf.for
 // BYTES: scf.forall
 // WORDS: scf.forall
-// CHECK: memref.alloc() : memref<32768xi8>
+// CHECK: memref.alloc() : memref<{{33024|32896}}xi8>
 // TILES: llvm.call_intrinsic "llvm.x86.tdpbuud"
 func.func @wide(%a: memref<64x512xi8>, %b: memref<512x512xi8>, %c: memref<64x512xi32>) {
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<64x512xi8>, memref<512x512xi8>) outs(%c : memref<64x512xi32>) {
@@ -61,6 +61,44 @@ func.func @wide(%a: memref<64x512xi8>, %b: memref<512x512xi8>, %c: memref<64x512
     %2 = arith.muli %0, %1 : i32
     %3 = arith.addi %z, %2 : i32
     linalg.yield %3 : i32
+  }
+  return
+}
+
+// Of a tall second factor, too, but a part of the terms at a time: several cache lines of each row, which are
+// fetched ahead. The sums stay beside it until what follows reads them.
+// CHECK-LABEL: func.func @tall
+// TILES: scf.for %
+// TILES: %[[SUMS:.*]] = memref.alloc() : memref<16x128xf32>
+// TILES: linalg.generic {{.*}} outs(%[[SUMS]] : memref<16x128xf32>)
+// TILES: scf.for %[[TERM:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+// TILES: memref.alloc() : memref<66048xi8>
+// TILES: "llvm.intr.prefetch"
+// TILES-COUNT-8: vector.shuffle {{.*}} : vector<16xi16>, vector<16xi16>
+// TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES-COUNT-2: llvm.call_intrinsic "llvm.x86.tilestored64"
+// TILES: linalg.generic {{.*}} ins(%{{.*}} : memref<16x32xf32, strided<[128, 1], offset: ?>>) outs(%{{.*}} : memref<16x32xbf16
+// TILES: arith.truncf
+func.func @tall(%a: memref<16x1024xbf16>, %b: memref<1024x1024xbf16>, %d: memref<16x1024xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<16x1024xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<16x1024xbf16>, memref<1024x1024xbf16>) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.addf %z, %2 : f32
+    linalg.yield %3 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c : memref<16x1024xf32>) outs(%d : memref<16x1024xbf16>) {
+  ^bb0(%x: f32, %y: bf16):
+    %0 = arith.truncf %x : f32 to bf16
+    linalg.yield %0 : bf16
   }
   return
 }
@@ -122,14 +160,56 @@ func.func @bf16(%a: memref<64x64xbf16>, %b: memref<64x64xbf16>, %c: memref<64x64
 // Too few rows to be worth packing anything.
 // CHECK-LABEL: func.func @few_rows
 // CHECK-NOT: llvm.call_intrinsic
-func.func @few_rows(%a: memref<4x512xi8>, %b: memref<512x64xi8>, %c: memref<4x64xi32>) {
-  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<4x512xi8>, memref<512x64xi8>) outs(%c : memref<4x64xi32>) {
+func.func @few_rows(%a: memref<2x512xi8>, %b: memref<512x64xi8>, %c: memref<2x64xi32>) {
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<2x512xi8>, memref<512x64xi8>) outs(%c : memref<2x64xi32>) {
   ^bb0(%x: i8, %y: i8, %z: i32):
     %0 = arith.extsi %x : i8 to i32
     %1 = arith.extsi %y : i8 to i32
     %2 = arith.muli %0, %1 : i32
     %3 = arith.addi %z, %2 : i32
     linalg.yield %3 : i32
+  }
+  return
+}
+
+// What makes the second factor makes the part that a task packs, in bf16; nothing is widened in memory.
+// CHECK-LABEL: func.func @made
+// TILES-NOT: memref<1024x1024xf32>
+// TILES: scf.for %
+// TILES: %[[SUMS:.*]] = memref.alloc() : memref<16x128xf32>
+// TILES: scf.for %
+// TILES: %[[MADE:.*]] = memref.alloc() : memref<256x128xbf16>
+// TILES: linalg.generic {{.*}} ins(%{{.*}} : memref<256x128xi8, strided<[1024, 1], offset: ?>>, memref<128xbf16, strided<[1], offset: ?>>) outs(%[[MADE]] : memref<256x128xbf16>)
+// TILES: arith.mulf {{.*}} : bf16
+// TILES-NOT: arith.extf
+// TILES: linalg.yield {{.*}} : bf16
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+func.func @made(%a: memref<16x1024xbf16>, %w: memref<1024x1024xi8>, %s: memref<1024xbf16>, %d: memref<16x1024xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %wide = memref.alloc() : memref<1024x1024xf32>
+  linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]} ins(%w, %s : memref<1024x1024xi8>, memref<1024xbf16>) outs(%wide : memref<1024x1024xf32>) {
+  ^bb0(%x: i8, %y: bf16, %z: f32):
+    %0 = arith.sitofp %x : i8 to bf16
+    %1 = arith.mulf %0, %y : bf16
+    %2 = arith.extf %1 : bf16 to f32
+    linalg.yield %2 : f32
+  }
+  %c = memref.alloc() : memref<16x1024xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %wide : memref<16x1024xbf16>, memref<1024x1024xf32>) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: bf16, %y: f32, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.mulf %0, %y : f32
+    %2 = arith.addf %z, %1 : f32
+    linalg.yield %2 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c : memref<16x1024xf32>) outs(%d : memref<16x1024xbf16>) {
+  ^bb0(%x: f32, %y: bf16):
+    %0 = arith.truncf %x : f32 to bf16
+    linalg.yield %0 : bf16
   }
   return
 }

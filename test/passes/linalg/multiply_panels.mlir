@@ -2,10 +2,13 @@
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 #ij = affine_map<(i, j) -> (i, j)>
 #j = affine_map<(i, j) -> (j)>
 #no = affine_map<(i, j) -> ()>
+
+// CHECK: #[[TURN:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 
 // A weight of few bits is widened and scaled for some columns and a part of the terms at a time, and
 // multiplied in blocks of vectors. The last part begins earlier and leaves out what was added before.
@@ -13,11 +16,12 @@
 // CHECK-NOT: memref.alloc() : memref<400x256xf32>
 // CHECK: scf.forall (%[[N:.*]]) = (0) to (256) step (64)
 // CHECK: %[[PANEL:.*]] = memref.alloc() : memref<200x64xf32>
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[PANEL]] {{.*}} to memref<12800xf32>
 // CHECK: scf.for
 // CHECK: memref.subview %arg1[%[[K:.*]], %[[N]]] [200, 64] [1, 1] : memref<400x256xbf16>
 // CHECK: linalg.generic {{.*}} outs(%[[PANEL]] : memref<200x64xf32>)
 // CHECK: %[[SUMS:.*]]:28 = scf.for
-// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.load %[[ROW]]
 // CHECK-COUNT-28: vector.fma
 // CHECK: vector.store %[[SUMS]]
 func.func @weight(%a: memref<28x400xf32>, %w: memref<400x256xbf16>, %s: memref<256xf32>, %c: memref<28x256xf32>) {
@@ -47,11 +51,13 @@ func.func @weight(%a: memref<28x400xf32>, %w: memref<400x256xbf16>, %s: memref<2
 // CHECK-NOT: memref.alloc() : memref<64x
 // CHECK: scf.forall (%[[M:.*]]) = (0) to (64) step (16)
 // CHECK: %[[PANEL:.*]] = memref.alloc() : memref<16x256xf32>
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[PANEL]]
 // CHECK: %[[TILE:.*]] = memref.alloc() : memref<16x128xf32>
 // CHECK: linalg.generic {{.*}} outs(%[[PANEL]] : memref<16x256xf32>)
 // CHECK: math.exp
-// CHECK: memref.load %[[PANEL]]
-// CHECK: vector.store %{{.*}}, %[[TILE]]
+// CHECK: %[[SUMS:.*]] = memref.reinterpret_cast %[[TILE]]
+// CHECK: memref.load %[[ROW]]
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
 // CHECK: %[[PART:.*]] = memref.subview %[[TILE]]
 // CHECK: linalg.generic {{.*}} ins(%[[PART]]
 // CHECK-NOT: linalg.generic
@@ -86,9 +92,10 @@ func.func @rows(%a: memref<64x512xf32>, %b: memref<512x128xf32>, %bias: memref<1
 // CHECK-LABEL: func.func @copied
 // CHECK: scf.forall (%[[N:.*]]) = (0) to (1024)
 // CHECK: %[[PANEL:.*]] = memref.alloc() : memref<128x128xf32>
+// CHECK: %[[ROW:.*]] = memref.reinterpret_cast %[[PANEL]]
 // CHECK: memref.subview %arg1[%{{.*}}, %[[N]]] [128, 128]
 // CHECK: linalg.generic {{.*}} outs(%[[PANEL]]
-// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.load %[[ROW]]
 // CHECK: vector.fma
 // CHECK-LABEL: func.func @not_copied
 // CHECK-NOT: vector.fma
@@ -166,6 +173,83 @@ func.func @many_rows(%a: memref<2048x512xf32>, %w: memref<512x256xbf16>, %c: mem
     linalg.yield %x : f32
   }
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<2048x512xf32>, memref<512x256xf32>) outs(%c : memref<2048x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// A transposed second factor is turned: made so where that costs little, else before. The same goes for a
+// copy.
+// CHECK-LABEL: func.func @turned
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<256x64xf32>
+// CHECK: %[[PART:.*]] = memref.subview %arg1[%{{.*}}, %{{.*}}] [64, 256]
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[TURN]]]{{.*}} ins(%[[PART]] {{.*}} outs(%[[PANEL]]
+// CHECK: arith.maximumf
+// CHECK: vector.fma
+func.func @turned(%a: memref<64x512xf32>, %b: memref<256x512xf32>, %c: memref<64x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<256x512xf32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%b : memref<256x512xf32>) outs(%t : memref<256x512xf32>) {
+  ^bb0(%x: f32, %z: f32):
+    %0 = arith.maximumf %x, %zero : f32
+    %1 = arith.addf %0, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<64x256xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %t : memref<64x512xf32>, memref<256x512xf32>) outs(%c : memref<64x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @turned_behind
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<256x64xf32>
+// CHECK: %[[MADE:.*]] = memref.alloc() : memref<64x256xf32>
+// CHECK: linalg.generic {{.*}} outs(%[[MADE]]
+// CHECK: math.exp
+// CHECK: linalg.generic {indexing_maps = [#[[TURN]], {{.*}} ins(%[[MADE]] {{.*}} outs(%[[PANEL]]
+// CHECK: vector.fma
+func.func @turned_behind(%a: memref<64x512xf32>, %b: memref<256x512xf32>, %c: memref<64x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<256x512xf32>
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%b : memref<256x512xf32>) outs(%t : memref<256x512xf32>) {
+  ^bb0(%x: f32, %z: f32):
+    %0 = math.exp %x : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<64x256xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %t : memref<64x512xf32>, memref<256x512xf32>) outs(%c : memref<64x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @turned_copy
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<256x64xf32>
+// CHECK: linalg.generic {indexing_maps = [#[[TURN]], {{.*}} outs(%[[PANEL]]
+// CHECK: vector.fma
+func.func @turned_copy(%a: memref<64x512xf32>, %b: memref<256x512xf32>, %c: memref<64x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<64x256xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<64x512xf32>, memref<256x512xf32>) outs(%c : memref<64x256xf32>) {
   ^bb0(%x: f32, %y: f32, %z: f32):
     %0 = arith.mulf %x, %y : f32
     %1 = arith.addf %z, %0 : f32

@@ -114,3 +114,81 @@ func.func @in_place(%x: memref<2x8x32x4xf32>, %k: memref<3x3x4x4xf32>) {
   }
   return
 }
+
+// What makes the source makes the parts of it in the windows.
+// CHECK-LABEL: func.func @made
+// CHECK-NOT: memref<2x8x32x4xf32>{{$}}
+// CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %[[W:.*]]) = (0, 0, 0)
+// CHECK: %[[WINDOW:.*]] = memref.alloc() : memref<1x6x10x4xf32>
+// CHECK: %[[PLACE:.*]] = memref.subview %[[WINDOW]][0, %{{.*}}, %{{.*}}, 0] [1, 1, 1, 4]
+// CHECK: %[[X:.*]] = memref.subview %arg0[%[[B]], %{{.*}}, %{{.*}}, 0] [1, 1, 1, 4]
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %arg1 : {{.*}} outs(%[[PLACE]]
+// CHECK: arith.maximumf
+// CHECK: linalg.generic {{.*}} ins(%[[WINDOW]], %arg2
+func.func @made(%x: memref<2x8x32x4xf32>, %s: memref<4xf32>, %k: memref<3x3x4x4xf32>, %c: memref<2x8x32x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<2x8x32x4xf32>
+  linalg.generic {indexing_maps = [#id, #f, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %s : memref<2x8x32x4xf32>, memref<4xf32>) outs(%e : memref<2x8x32x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = arith.maximumf %0, %zero : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<2x8x32x4xf32>) {
+  ^bb0(%u: f32, %v: f32):
+    linalg.yield %u : f32
+  }
+  %t = memref.alloc() : memref<2x10x34x4xf32>
+  linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%t : memref<2x10x34x4xf32>) {
+  ^bb0(%v: f32):
+    linalg.yield %zero : f32
+  }
+  %v = memref.subview %t[0, 1, 1, 0] [2, 8, 32, 4] [1, 1, 1, 1] : memref<2x10x34x4xf32> to memref<2x8x32x4xf32, strided<[1360, 136, 4, 1], offset: 140>>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%e : memref<2x8x32x4xf32>) outs(%v : memref<2x8x32x4xf32, strided<[1360, 136, 4, 1], offset: 140>>) {
+  ^bb0(%p: f32, %q: f32):
+    linalg.yield %p : f32
+  }
+  linalg.generic {indexing_maps = [#in, #by, #out], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%t, %k : memref<2x10x34x4xf32>, memref<3x3x4x4xf32>) outs(%c : memref<2x8x32x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = arith.addf %r, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// What costs much would be made twice where two windows meet.
+// CHECK-LABEL: func.func @costly
+// CHECK-NOT: scf.forall
+// CHECK: return
+func.func @costly(%x: memref<2x8x32x4xf32>, %s: memref<4xf32>, %k: memref<3x3x4x4xf32>, %c: memref<2x8x32x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<2x8x32x4xf32>
+  linalg.generic {indexing_maps = [#id, #f, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %s : memref<2x8x32x4xf32>, memref<4xf32>) outs(%e : memref<2x8x32x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#no, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<2x8x32x4xf32>) {
+  ^bb0(%u: f32, %v: f32):
+    linalg.yield %u : f32
+  }
+  %t = memref.alloc() : memref<2x10x34x4xf32>
+  linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%t : memref<2x10x34x4xf32>) {
+  ^bb0(%v: f32):
+    linalg.yield %zero : f32
+  }
+  %v = memref.subview %t[0, 1, 1, 0] [2, 8, 32, 4] [1, 1, 1, 1] : memref<2x10x34x4xf32> to memref<2x8x32x4xf32, strided<[1360, 136, 4, 1], offset: 140>>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%e : memref<2x8x32x4xf32>) outs(%v : memref<2x8x32x4xf32, strided<[1360, 136, 4, 1], offset: 140>>) {
+  ^bb0(%p: f32, %q: f32):
+    linalg.yield %p : f32
+  }
+  linalg.generic {indexing_maps = [#in, #by, #out], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%t, %k : memref<2x10x34x4xf32>, memref<3x3x4x4xf32>) outs(%c : memref<2x8x32x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = arith.addf %r, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}

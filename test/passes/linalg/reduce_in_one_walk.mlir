@@ -162,3 +162,34 @@ func.func @long_rows(%x: memref<128x1024xf32>, %c: memref<1024xf32>) {
   }
   return
 }
+
+// Of two arrays side by side: a walk each.
+// CHECK-LABEL: func.func @of_two
+// CHECK: memref.alloc() : memref<1x64xf32>
+// CHECK-COUNT-8: math.exp {{.*}} : vector<16xf32>
+// CHECK: memref.alloc() : memref<1x64xf32>
+// CHECK-COUNT-8: math.exp {{.*}} : vector<16xf32>
+func.func @of_two(%x: memref<128x64xf32>, %y: memref<128x64xf32>, %r: memref<64xf32>, %c: memref<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#one, #each], iterator_types = ["parallel"]} ins(%zero : f32) outs(%r : memref<64xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#one, #each], iterator_types = ["parallel"]} ins(%zero : f32) outs(%c : memref<64xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#turned, #first], iterator_types = ["parallel", "reduction"]} ins(%x : memref<128x64xf32>) outs(%r : memref<64xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = math.exp %a : f32
+    %1 = arith.addf %sum, %0 fastmath<reassoc> : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#turned, #first], iterator_types = ["parallel", "reduction"]} ins(%y : memref<128x64xf32>) outs(%c : memref<64xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = math.exp %a : f32
+    %1 = arith.addf %sum, %0 fastmath<reassoc> : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
