@@ -67,3 +67,18 @@ class ConvolutionNumbers:
             op.attributes["feature_group_count"].value,
             op.attributes["batch_group_count"].value,
         )  # fmt: skip
+
+
+def is_product(op: ir.Operation, numbers: ConvolutionNumbers) -> bool:
+    """Whether each place of the input meets one of the kernel: no more is summed over than in a product of matrices."""
+    if numbers.feature_groups > 1 or numbers.batch_groups > 1:
+        return False
+    lhs, rhs, out = (value.type.shape for value in (*op.operands, op.result))
+    for d, window in enumerate(numbers.windows, 2):
+        seen, kernel, results = lhs[numbers.lhs[d]], rhs[numbers.rhs[d]], out[numbers.out[d]]
+        if window.low or window.high or window.spread > 1:
+            return False
+        is_whole = (kernel == 1 and results == seen) or (results == 1 and kernel == seen)
+        if not is_whole:
+            return False
+    return True

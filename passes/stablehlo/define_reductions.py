@@ -4,8 +4,9 @@ StableHLO lets a body compute, and the results be, in a wider type than the oper
 `reduce`, `reduce_window`. The operands are converted first. What adds, multiplies or compares floats
 of up to 16 bits does so in f32 and rounds once: a sum of ones in bf16 would stay at 256, and there
 are no vector instructions for them. Sums of complex numbers that lie side by side are sums of their
-parts: LLVM makes no vectors of pairs that are carried along. Optimisation barriers go: within one
-kernel nothing is left to keep apart. Leaves all other ops alone.
+parts, which products and sums of such numbers are made in: LLVM makes no vectors of pairs that are
+carried along. Optimisation barriers go: within one kernel nothing is left to keep apart. Leaves all
+other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
 """
@@ -22,6 +23,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.complex_parts import part_of
 from lamina.passes.stablehlo.facts import reducer_of
 from lamina.passes.stablehlo.scan_order import Scan
 
@@ -101,10 +103,9 @@ def _sum_parts(op: ir.Operation) -> None:
     dimensions = list(ir.DenseI64ArrayAttr(op.attributes["dimensions"]))
 
     with ir.InsertionPoint(op), op.location:
-        x, init = op.operands
-        parts = [
-            hlo.reduce([part(x)], [part(init)], dimensions, lambda a, b: [hlo.add(a, b)])[0]
-            for part in (hlo.real, hlo.imag)
-        ]
+        parts = []
+        for imaginary in (False, True):
+            x, init = (part_of(value, imaginary) for value in op.operands)
+            parts += hlo.reduce([x], [init], dimensions, lambda a, b: [hlo.add(a, b)])
         op.results[0].replace_all_uses_with(hlo.complex(*parts))
     op.erase()

@@ -110,6 +110,12 @@ def defining(value: ir.Value) -> ir.Operation | None:
     return None if type(owner) is _Block else owner.operation
 
 
+def makes_a_factor(op: ir.Operation) -> bool:
+    """Whether what a contraction multiplies is computed beside it, element by element."""
+    makers = (defining(operand) for operand in op.operands)
+    return any(maker is not None and computes_elements(maker) for maker in makers)
+
+
 def made_by(value: ir.Value, name: str) -> ir.Operation | None:
     """The op a value is a result of, if it has this name."""
     op = defining(value)

@@ -23,7 +23,7 @@ from lamina.passes.stablehlo.facts import (
     ints,
     size_of,
 )
-from lamina.passes.stablehlo.gemm import Doers, Gemm, library_wins
+from lamina.passes.stablehlo.gemm import Doers, Gemm, library_wins, makes_right_factor
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import RECURRENCE, Scan
@@ -220,7 +220,7 @@ class Seen:
         if self.name != "stablehlo.dot_general":
             return library_of(self.op, self._products)
         known = self._libraries  # many products are of the same types
-        key = (self.key, *[value.type for value in self.operands])
+        key = (self.key, *[value.type for value in self.operands], makes_right_factor(self.op))
         if key not in known:
             known[key] = library_of(self.op, self._products)
         return known[key]
@@ -342,7 +342,8 @@ def library_of(op: ir.Operation, products: Doers = "auto") -> str | None:
     gemm = Gemm.of(op)
     if gemm is None:
         return None
-    wins = products == "library" or library_wins(gemm, element_name(op.operands[0].type))
+    element = element_name(op.operands[0].type)
+    wins = products == "library" or library_wins(gemm, element, makes_right_factor(op))
     return "openblas.gemm" if wins else None
 
 

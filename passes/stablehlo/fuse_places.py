@@ -27,6 +27,6 @@ def place_of_operand(
         return ON_INNER
     if op.name == "stablehlo.scatter" and number >= len(op.results):
         return Place(place.domain, (_SCATTERED, number))
-    if op.name == "stablehlo.dot_general":
+    if op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
         return place_of_factor(op, number) if prologues else None
     return place if op.picks and number == 1 else None

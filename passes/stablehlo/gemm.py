@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Literal, TypeAlias, cast, get_args
@@ -11,7 +11,7 @@ from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.facts import DotNumbers
+from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, has_one_use
 
 ELEMENT_TYPES = frozenset(("f32", "f64", "complex<f32>", "complex<f64>"))
 
@@ -82,6 +82,8 @@ _BLOCKED_DEPTH = 1024  # of large ones: a block's rows of the left matrix stay i
 _BLOCKED_ROWS, _BLOCKED_ROWS_BYTES = 128, 1 << 22  # so few rows read a larger one seldom enough
 _LAID_OUT_ROWS = 128  # enough for laying out a right matrix that is no larger than the left one
 _PANEL_ROWS, _PANEL_COLUMNS = 192, 128  # so few rows take panels of a right matrix of any size
+_TURNED_ROWS = 128  # where the panels are turned, too
+_LAID_OUT_ELEMENTS = 1 << 19  # of smaller ones that does not matter
 _DEEP_BYTES = 3 << 19  # of a right matrix with more terms than that
 _LARGE = 1 << 24
 _SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
@@ -102,32 +104,44 @@ def doers_of(op: ir.Operation) -> Doers:
     )
 
 
-def library_wins(gemm: Gemm, element: str) -> bool:
-    """Whether BLAS does a product faster than the code we generate for it.
+def makes_right_factor(dot: ir.Operation) -> bool:
+    """Whether an element-wise op makes the right factor for a product alone."""
+    maker = defining(dot.operands[1])
+    return maker is not None and computes_elements(maker) and has_one_use(maker.results[0])
+
+
+def library_wins(gemm: Gemm, element: str, made: bool = False) -> bool:
+    """Whether BLAS does a product faster than the code we generate for it; `made` says that this makes the
+    right factor on the way.
 
     Measured with OpenBLAS on one AVX-512 core: 57 to 97 GFLOP/s at size 64 (ours 106 to 141), 148
     at 256 (171), 136 at 512 (150 to 168), 160 at 2048 (146), 119 for 128x512x512 (150 to 167); a
-    call of it costs a tenth of our code to compile. A right matrix that we have to lay out first
-    costs us a sixth of 128x512x512, and we are no faster then. Products with a vector or a few rows are
+    call of it costs a tenth of our code to compile. Products with a vector or a few rows are
     limited by memory, which ours reads with all cores: 1x1024x1024 311 us (OpenBLAS 562, JAX 377),
     1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine. There, too: 32x1024x1024 419
     (782), 128x1024x1024 1165 (1364), 128x2048x128 379 (486); with a transposed right matrix 256x256x256
     163 (208), 512x64x512 257 (253), 100x300x500 310 (202). Panels of a large right matrix (`linalg-multiply-panels`)
     are faster for some rows: of one core's time 16x1024x4096 1470 (2530), 32x4096x1024 2330 (3310), 64x1024x1024
     890 (1120), 128x2048x2048 7560 (9520), 192x2048x2048 11200 (12600), and no more for 256x1024x1024 3440 (3600).
+    So is a transposed one, of which panels are turned: 16x1024x1024 444 (678), 32x2048x2048 2375 (3177),
+    64x512x2048 1049 (1293), 128x1024x1024 1913 (2179), and no more for 192x2048x2048 12674 (12212). What is made
+    panel by panel is laid out by the way for any rows.
     """
+    if made and gemm.m > _SKINNY:
+        gemm = replace(gemm, b=replace(gemm.b, transposed=False))
     products = gemm.m * gemm.n * gemm.k
     if products <= _LEAST_LIBRARY_PRODUCTS or _is_skinny(gemm, element):
         return False
     if element not in ("f32", "f64") or min(gemm.m, gemm.n, gemm.k) < 16:
         return True
     least, most = _BLOCKED_PRODUCTS
+    if not gemm.batch and products >= least:
+        rows = _TURNED_ROWS if gemm.b.transposed and gemm.n * gemm.k > _LAID_OUT_ELEMENTS else _PANEL_ROWS
+        if gemm.m <= rows and gemm.n >= _PANEL_COLUMNS:
+            return False
     if gemm.b.transposed and not gemm.batch:
         if gemm.m < max(_LAID_OUT_ROWS, gemm.n) or products > _LARGE:
             return True
-    if not gemm.batch and not gemm.b.transposed and products >= least:
-        if gemm.m <= _PANEL_ROWS and gemm.n >= _PANEL_COLUMNS:
-            return False
     bytes_of_b = gemm.n * gemm.k * (4 if element == "f32" else 8)
     if products > _LARGE and gemm.k > _BLOCKED_DEPTH and bytes_of_b > _DEEP_BYTES:
         return True

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamina.dialects.vendors import arith, ir, tensor
+from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.linalg.structure import make_copy
-from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining
+from lamina.passes.linalg.contract import contract
+from lamina.passes.stablehlo.facts import DotNumbers, makes_a_factor
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,11 @@ class KeepFactors(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "stablehlo.dot_general"):
-            if _makes_a_factor(op) and _is_of_floats(op):
+            if makes_a_factor(op) and _is_of_floats(op):
                 with ir.InsertionPoint(op), op.location:
                     op.result.replace_all_uses_with(_contract(op))
                 op.erase()
                 self.count("products")
-
-
-def _makes_a_factor(op: ir.Operation) -> bool:
-    makers = (defining(operand) for operand in op.operands)
-    return any(maker is not None and computes_elements(maker) for maker in makers)
 
 
 def _is_of_floats(op: ir.Operation) -> bool:
@@ -71,22 +66,4 @@ def _contract(op: ir.Operation) -> ir.Value:
         for of in places
     ]
     maps.append(ir.AffineMap.get(count, 0, [ir.AffineDimExpr.get(d) for d in range(rank)]))
-    element = op.result.type.element_type
-    zero = arith.ConstantOp(element, 0.0).result
-    empty = tensor.EmptyOp(list(op.result.type.shape), element).result
-    contract = ir.Operation.create(
-        "linalg.contract",
-        results=[op.result.type],
-        operands=[lhs, rhs, make_copy(zero, empty).result],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-        },
-        regions=1,
-    )
-    block = contract.regions[0].blocks.append(element, element, element)
-    with ir.InsertionPoint(block):
-        a, b, c = block.arguments
-        total = arith.AddFOp(c, arith.MulFOp(a, b).result).result
-        ir.Operation.create("linalg.yield", operands=[total])
-    return contract.result
+    return contract([lhs, rhs], maps, list(op.result.type.shape))

@@ -9,7 +9,8 @@ and the gradient of one in steps to its input) meets every other element of the 
 ones depends on where the window begins: each of these phases is a convolution of its own with every
 other element of the kernel, that writes every other element of the result, where that lies. Groups are a dimension
 of their own of all three; the input's edges are padded after that dimension was split off. A sum over
-one input feature is none.
+one input feature is none. Where each element of space meets one other, and an element-wise op makes a
+factor, that stays apart as in `stablehlo-keep-factors`.
 
 Leaves alone dynamic sizes, integers and complex numbers, operands of several element types, and an
 input spread by zeros where the window also has steps or dilation.
@@ -28,8 +29,10 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir, tensor
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.linalg.contract import contract
 from lamina.passes.linalg.structure import make_copy, make_generic
-from lamina.passes.stablehlo.convolution_numbers import ConvolutionNumbers, Window
+from lamina.passes.stablehlo.convolution_numbers import ConvolutionNumbers, Window, is_product
+from lamina.passes.stablehlo.facts import makes_a_factor
 
 # What dimensions hold, besides the numbers of those of space.
 _BATCH, _INPUT, _OUTPUT, _GROUP = "batch", "input", "output", "group"
@@ -98,6 +101,7 @@ class _Lowering:
             )  # fmt: skip
         self._lhs, self._rhs = (lhs, lhs_roles), (rhs, rhs_roles)
         self._inputs = rhs.type.shape[rhs_roles.index(_INPUT)]
+        self._keeps_factors = makes_a_factor(op) and self._inputs > 1 and is_product(op, numbers)
 
     def emit(self) -> ir.Value:
         """The result."""
@@ -109,16 +113,16 @@ class _Lowering:
         ]
         zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
         result = tensor.EmptyOp(self._shape, element).result
-        if all(w.spread == 1 for w in self._windows):
+        if self._keeps_factors:
+            result = self._product()
+        elif all(w.spread == 1 for w in self._windows):
             result = self._sums([part for (part,) in phases], make_copy(zero, result).result)
         else:
             if any(len(found) < w.spread for found, w in zip(phases, self._windows, strict=True)):
                 result = make_copy(zero, result).result  # where nothing is added
             for parts in itertools.product(*phases):
                 result = self._with_phase(parts, zero, result)
-        if self._shape == list(self._type.shape):
-            return result
-        return hlo.reshape(result, list(self._type.shape))
+        return _with_extents(result, list(self._type.shape))
 
     def _extent(self, role: _Role) -> int:
         return self._shape[self._out.index(role)]
@@ -138,6 +142,26 @@ class _Lowering:
             place = tensor.ExtractSliceOp(of, result, [], [], [], offsets, sizes, strides).result
         sums = self._sums(parts, make_copy(zero, place).result)
         return tensor.InsertSliceOp(sums, result, [], [], [], offsets, sizes, strides).result
+
+    def _product(self) -> ir.Value:
+        """The result of a convolution of which each element of space meets one other."""
+        (lhs, lhs_roles), (rhs, rhs_roles) = self._lhs, self._rhs
+        met = {d for d in range(len(self._windows)) if self._extent(d) == 1}  # summed over
+        out = [role for role in self._out if role not in met]
+        summed = [*(role for role in rhs_roles if role in met), _INPUT]
+        at = {role: ir.AffineDimExpr.get(i) for i, role in enumerate([*out, *summed])}
+        kernel = [role for role in rhs_roles if role in met or isinstance(role, str)]
+        rhs = _without_space(rhs, [rhs.type.shape[rhs_roles.index(role)] for role in kernel])
+        maps = [
+            ir.AffineMap.get(len(at), 0, [at[role] for role in roles])
+            for roles in (lhs_roles, kernel, out)
+        ]
+        sums = contract([lhs, rhs], maps, [self._extent(role) for role in out])
+        if len(out) == len(self._out):
+            return sums
+        result = tensor.EmptyOp(self._shape, self._type.element_type).result
+        rank = len(self._shape)
+        return tensor.InsertSliceOp(sums, result, [], [], [], [0] * rank, self._shape, [1] * rank).result
 
     def _sums(self, parts: Sequence[_Phase], initial: ir.Value) -> ir.Value:
         """What one phase adds up."""
@@ -209,7 +233,21 @@ def _part(
     value: ir.Value, roles: list[_Role], role: _Role, groups: int
 ) -> tuple[ir.Value, list[_Role]]:
     roles, shape = _parted(roles, value.type.shape, role, groups)
-    return value if len(shape) == len(value.type.shape) else hlo.reshape(value, shape), roles
+    return _with_extents(value, shape), roles
+
+
+def _without_space(value: ir.Value, shape: list[int]) -> ir.Value:
+    """A slice of all: a reshape would be merged with the sums, and what makes a factor with them."""
+    whole = list(value.type.shape)
+    if shape == whole:
+        return value
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    rank = len(whole)
+    return tensor.ExtractSliceOp(type_, value, [], [], [], [0] * rank, whole, [1] * rank).result
+
+
+def _with_extents(value: ir.Value, shape: list[int]) -> ir.Value:
+    return value if list(value.type.shape) == shape else hlo.reshape(value, shape)
 
 
 def _phases(window: Window, elements: int, results: int) -> Iterator[_Phase]:

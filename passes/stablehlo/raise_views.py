@@ -9,6 +9,7 @@ A reshape of an array in memory is free, and a slice of one is only a smaller re
 element-wise ops either would cut a kernel in two; so would the one between the indices of a gather
 and their vectors of one index each, which is left out. Moves one only past ops that nobody else reads,
 and only if it ends at arrays in memory, constants, or broadcasts that can be made in the new shape.
+A slice of one along a dimension is a strided slice of the array in another shape, unless it is repeated.
 Leaves alone what cannot move the whole way.
 
 example: test/passes/stablehlo/raise_views.mlir
@@ -32,6 +33,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.reassociation import grouped_dimensions
+from lamina.passes.stablehlo.reshaped_slice import dropped_dimensions, is_repeated, slice_reshaped
 from lamina.passes.stablehlo.simplify_slices import slice_of
 
 _LOOKED_AT = frozenset(f"stablehlo.{name}" for name in "reshape slice gather".split())
@@ -66,10 +68,16 @@ class RaiseViews(Pass):
                     self.count(kind.split(".")[1])
 
     def _raise(self, view: ir.Operation) -> bool:
-        above = _ops_above(view)
-        if above is None:
+        if view.name == "stablehlo.reshape" and not is_repeated(view.result):
+            with ir.InsertionPoint(view), view.location:
+                part = slice_reshaped(view.operands[0], view.result.type.shape)
+            if part is not None:
+                view.result.replace_all_uses_with(part)
+                view.erase()
+                return True
+        members, leaves = ops_above([view.operands[0]], view.block) or ([], [])
+        if not members:
             return False
-        members, leaves = above
         can_move, move = _CHECKS[view.name], _MOVES[view.name]
         if not all(can_move(view, leaf) for leaf in leaves):
             return False
@@ -113,13 +121,15 @@ def _plain_indices(gather: ir.Operation) -> ir.Operation | None:
     return view
 
 
-def _ops_above(view: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]] | None:
-    """The element-wise ops that only the view and each other read, operands first, and the arrays
-    that they read."""
+def ops_above(
+    values: list[ir.Value], block: ir.Block
+) -> tuple[list[ir.Operation], list[ir.Value]] | None:
+    """The element-wise ops of a block that make values, each read by one op, and that only that and each other
+    read, operands first, and the arrays that they read; None if they are many."""
     members: dict[ir.Operation, None] = {}
     leaves: dict[ir.Value, None] = {}
     reads: dict[ir.Value, int] = {}
-    work = [view.operands[0]]
+    work = list(values)
     while work:
         value = work.pop()
         reads[value] = reads.get(value, 0) + 1
@@ -127,7 +137,7 @@ def _ops_above(view: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]] 
         if (
             producer is None
             or not computes_elements(producer)
-            or producer.block != view.block
+            or producer.block != block
             or sum(1 for _ in value.uses) != reads[value]
         ):
             leaves[value] = None
@@ -138,7 +148,7 @@ def _ops_above(view: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]] 
             return None
         shape = producer.results[0].type.shape  # a scalar may stand beside larger operands
         work += [operand for operand in producer.operands if operand.type.shape == shape]
-    return (list(members)[::-1], list(leaves)) if members else None
+    return list(members)[::-1], list(leaves)
 
 
 # What a view makes of an array, and whether that is free
@@ -150,7 +160,9 @@ def _can_reshape(view: ir.Operation, leaf: ir.Value) -> bool:
         return True
     if producer.name == "stablehlo.broadcast_in_dim":
         return _reshaped_broadcast(view, producer) is not None
-    return producer.name not in _COMPUTED
+    if producer.name not in _COMPUTED:
+        return True
+    return dropped_dimensions(leaf, view.result.type.shape) is not None and not is_repeated(view.result)
 
 
 def _reshape(view: ir.Operation, leaf: ir.Value) -> ir.Value:
@@ -167,6 +179,9 @@ def _reshape(view: ir.Operation, leaf: ir.Value) -> ir.Value:
         if list(operand.type.shape) != source:
             operand = hlo.reshape(operand, source)
         return hlo.broadcast_in_dim(operand, shape, dims)
+    part = slice_reshaped(leaf, shape)
+    if part is not None:
+        return part
     if producer is not None and producer.name == "stablehlo.reshape":
         leaf = producer.operands[0]
     return leaf if list(leaf.type.shape) == list(shape) else hlo.reshape(leaf, shape)

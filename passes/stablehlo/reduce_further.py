@@ -38,7 +38,7 @@ class ReduceFurther(Pass):
     def run(self, module: ir.Module) -> None:
         alike: dict[Key, list[ir.Operation]] = defaultdict(list)
         for op in find_ops(module, "stablehlo.reduce"):
-            reducer = _reducer(op)
+            reducer = reducer_in_steps(op)
             if reducer is not None:
                 alike[op.operands[0], reducer, op.block].append(op)
         for ops in alike.values():
@@ -46,7 +46,7 @@ class ReduceFurther(Pass):
                 self.count("reductions", _go_on(in_order(ops)))
 
 
-def _reducer(op: ir.Operation) -> str | None:
+def reducer_in_steps(op: ir.Operation) -> str | None:
     """What a reduction does that may be done in two steps; None if it may not."""
     if len(op.results) != 1 or not op.operands[0].type.has_static_shape:
         return None

@@ -19,6 +19,7 @@ Rules = Mapping[str, Sequence[Rule]]
 """Rules by the name of the op that they look at."""
 
 _LOOKS = 8  # at an op, on average
+_RESHAPE = "stablehlo.reshape"
 _ONLY_CONSTANTS = frozenset((CONSTANT,))
 _Block = ir.Block
 
@@ -132,7 +133,11 @@ class _Rewriter:
         self._applied[rule.__name__.strip("_")] += 1
         values = [found] if isinstance(found, ir.Value) else list(found)
         for result in op.results:
-            self._add_around([use.owner.operation for use in result.uses])
+            users = [use.owner.operation for use in result.uses]
+            self._add_around(users)
+            for user in users:
+                if user.name == _RESHAPE:  # rules look through these
+                    self._add_around([use.owner.operation for use in user.results[0].uses])
         for value in operands:
             users = [use.owner.operation for use in islice(value.uses, 3)]
             if len(users) == 2:  # of which one is left: some rules ask for that

@@ -17,6 +17,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
 from lamina.passes.stablehlo.facts import ELEMENTWISE, computes_elements, defining, ints, splat_of
 from lamina.passes.stablehlo.reassociation import grouped_dimensions
+from lamina.passes.stablehlo.reshaped_slice import dropped_dimensions, is_repeated
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _DEPTH = 4
@@ -50,6 +51,9 @@ def _source_shape(op: ir.Operation) -> list[int] | None:
             shape = producer.operands[0].type.shape
             if found is not None and shape != found:
                 return None
+            if dropped_dimensions(producer.operands[0], value.type.shape) is not None:
+                if not is_repeated(op.results[0]):
+                    return None  # the array is read in the new shape
             found = shape
         elif value.type.shape and splat_of(value) is None:
             return None

@@ -7,7 +7,10 @@
 A product with a vector or a few of them does as much reading as computing: what makes the matrix, element by
 element, is best done in its loop, and all sums in one walk (`stablehlo-fuse`, `linalg-reduce-in-one-walk`). So
 for f32 and f64 where nothing but such products and reductions read what is made; and for matrices in memory whose
-rows are summed, of which each vector of a row serves all columns. Leaves alone small matrices, and batches.
+rows are summed, of which each vector of a row serves all columns. A matrix of bf16, f16 or narrower is always one
+that is made: converted to f32, in which products of these are summed. Products of complex numbers with a vector are
+such sums, too, of their parts, which reads memory at full speed where libraries do not. Leaves alone small matrices,
+and batches.
 
 example: test/passes/stablehlo/sum_few_products.mlir
 """
@@ -17,8 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, size_of
 from lamina.passes.stablehlo.gemm import doers_of
@@ -26,6 +31,7 @@ from lamina.passes.stablehlo.keep_products_small import sum_of_products
 from lamina.passes.stablehlo.rewriting import replace
 
 _REDUCE, _PRODUCT = "stablehlo.reduce", "stablehlo.dot_general"
+_TILED_COLUMNS = 8  # of bf16, for which processors have tiles
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,9 @@ class SumFewProducts(Pass):
     least_read: int = 1 << 17
     """Of one in memory: reading less takes no longer than to begin."""
 
+    least_complex: int = 1 << 10
+    """Elements of a complex matrix or vector that is multiplied by a vector."""
+
     def run(self, module: ir.Module) -> None:
         if doers_of(module.operation) == "library":
             return
@@ -47,15 +56,26 @@ class SumFewProducts(Pass):
         for op, side in sides:
             if side is not None:
                 with ir.InsertionPoint(op), op.location:
-                    replace(op, [self._sums(op, side)])
+                    wide = _widened(op)
+                    sums = self._sums(wide, side)
+                    if wide != op:
+                        sums = hlo.convert(sums, dtype_of(op.results[0].type))
+                        wide.erase()
+                    replace(op, [sums])
                 self.count("products")
 
     def _matrix_of(self, dot: ir.Operation) -> int | None:
         """Which operand is the matrix, if the other has few columns and sums are the better."""
         for side in (0, 1):
+            if self._is_complex_with_vector(dot, side):
+                return side
             if not self._has_few_columns(dot, side):
                 continue
             matrix = dot.operands[side]
+            if matrix.type.element_type != _sum_of(dot):
+                if self._sums_converted(dot, side):
+                    return side
+                continue
             maker = defining(matrix)
             if maker is not None and computes_elements(maker) and size_of(matrix.type) >= self.least_made:
                 if all(self._sums_up(use.owner.operation, matrix) for use in matrix.uses):
@@ -67,16 +87,37 @@ class SumFewProducts(Pass):
     def _has_few_columns(self, dot: ir.Operation, side: int) -> bool:
         numbers = DotNumbers.of(dot)
         matrix, columns = dot.operands[side], dot.operands[1 - side]
-        element = dot.results[0].type.element_type
         return (
             not numbers.lhs_batch
             and len(numbers.lhs_contracting) == 1
-            and isinstance(element, (ir.F32Type, ir.F64Type))
-            and all(of.type.element_type == element and of.type.has_static_shape for of in dot.operands)
+            and _sum_of(dot) is not None
+            and all(of.type.has_static_shape for of in dot.operands)
             and len(matrix.type.shape) > 1
             and len(columns.type.shape) <= 2
             and _count(dot, side) <= self.most_columns
             and _count(dot, side) * size_of(columns.type) < size_of(matrix.type)
+        )
+
+    def _sums_converted(self, dot: ir.Operation, side: int) -> bool:
+        """Whether sums are the better for a matrix of narrow numbers: by one column in any layout, else where
+        rows are summed, and tiles don't do it."""
+        matrix, count = dot.operands[side].type, _count(dot, side)
+        if size_of(matrix) < self.least_read:
+            return False
+        has_tiles = count >= _TILED_COLUMNS and isinstance(matrix.element_type, ir.BF16Type)
+        return count == 1 or (self._sums_rows_in_memory(dot, side) and not has_tiles)
+
+    def _is_complex_with_vector(self, dot: ir.Operation, side: int) -> bool:
+        numbers = DotNumbers.of(dot)
+        types = [of.type for of in (*dot.operands, dot.results[0])]
+        return (
+            isinstance(types[0].element_type, ir.ComplexType)
+            and all(of.element_type == types[0].element_type and of.has_static_shape for of in types)
+            and not numbers.lhs_batch
+            and len(numbers.lhs_contracting) == 1
+            and types[1 - side].rank <= 2
+            and _count(dot, side) == 1
+            and size_of(types[side]) >= self.least_complex
         )
 
     def _sums_up(self, user: ir.Operation, matrix: ir.Value) -> bool:
@@ -122,3 +163,23 @@ def _count(dot: ir.Operation, side: int) -> int:
     columns = dot.operands[1 - side]
     (summed,) = DotNumbers.of(dot).contracting(1 - side)
     return size_of(columns.type) // max(1, columns.type.shape[summed])
+
+
+def _sum_of(dot: ir.Operation) -> ir.Type | None:
+    """The type that products are summed in: that of all, or f32 for narrower floats; None for other types."""
+    types = [value.type.element_type for value in (*dot.operands, *dot.results)]
+    if all(isinstance(of, ir.F64Type) for of in types):
+        return types[0]
+    if all(isinstance(of, ir.FloatType) and of.width <= 32 for of in types):
+        return ir.F32Type.get()
+    return None
+
+
+def _widened(dot: ir.Operation) -> ir.Operation:
+    """The product in the type that it is summed in."""
+    element, (result,) = _sum_of(dot), dot.results
+    if element is None or all(of.type.element_type == element for of in (*dot.operands, result)):
+        return dot  # complex numbers are, too
+    type_ = ir.RankedTensorType.get(result.type.shape, element)
+    of = dtype_of(type_)
+    return remade(dot, [type_], [x if x.type.element_type == element else hlo.convert(x, of) for x in dot.operands])

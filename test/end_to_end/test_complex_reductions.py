@@ -63,3 +63,50 @@ def test_gradients():
     found = lamina.grad(lambda x: jnp.sum(jnp.cumsum(x) * w).real)(x)
     wanted = np.cumsum(w[::-1])[::-1]
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-4)
+
+
+@DTYPES
+@pytest.mark.parametrize("size", [1, 7, 1023, 1024, 5000, 1 << 17])
+def test_products_of_vectors(size, dtype):
+    x, y = numbers(size, dtype), numbers((2, size), dtype)[1]
+
+    def products(m, x, y):
+        return m.vdot(x, y), x @ y, m.sum(x.conj() * (y + x)), m.sum(x * (x * y))
+
+    with lamina.enable_x64(True):
+        found = lamina.jit(lambda x, y: products(jnp, x, y))(x, y)
+    wanted = products(np, x.astype(np.clongdouble), y.astype(np.clongdouble))
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == dtype
+        np.testing.assert_allclose(a, b, rtol=9 * np.finfo(dtype).eps, atol=30 * np.sqrt(size) * np.finfo(dtype).eps)
+
+
+@DTYPES
+@pytest.mark.parametrize(("rows", "columns"), [(64, 32), (1, 2000), (2000, 1), (37, 129), (3, 5)])
+def test_products_of_matrices_with_vectors(rows, columns, dtype):
+    a, v, w = numbers((rows, columns), dtype), numbers(columns, dtype), numbers(rows, dtype)
+
+    def products(m, a, v, w):
+        return a @ v, w @ a, a @ v[:, None], (a * 2) @ v, (a.T @ w).conj(), m.vdot(w, a @ v)
+
+    with lamina.enable_x64(True):
+        found = lamina.jit(lambda *args: products(jnp, *args))(a, v, w)
+    wanted = products(np, *(x.astype(np.clongdouble) for x in (a, v, w)))
+    for x, y in zip(found, wanted, strict=True):
+        assert x.dtype == dtype and x.shape == y.shape
+        eps = np.finfo(dtype).eps
+        np.testing.assert_allclose(x, y, rtol=9 * eps, atol=30 * np.sqrt(rows * columns) * eps)
+
+
+def test_sum_of_products_is_made_in_its_loop():
+    x = numbers(1 << 17, np.complex64)
+    compiled = lamina.jit(jnp.vdot).lower(x, x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes == 0
+
+
+def test_sum_of_products_with_no_number():
+    x, y = numbers(4096, np.complex64), numbers(4096, np.complex64)
+    y[17] = complex(np.nan, 1)
+    assert np.isnan(np.asarray(lamina.jit(jnp.vdot)(x, y)))
+    y[17] = complex(np.inf, 1)
+    assert not np.isfinite(np.asarray(lamina.jit(jnp.vdot)(x, y)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -60,3 +61,41 @@ def test_nothing_is_stored_of_what_is_made(side):
     compiled = function.lower(a, v).compile()
     assert [kernel["kind"] for kernel in json.loads(compiled.as_text("manifest"))["kernels"]] == ["input"]
     assert compiled.memory_analysis().temp_size_in_bytes == 0
+
+
+NARROW = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8": ml_dtypes.float8_e4m3fn}
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_matrices_of_narrow_numbers(columns, dtype):
+    """All layouts, beside a matrix that is made of bytes; NaN and infinity where they belong."""
+    of = NARROW[dtype]
+    a = RNG.standard_normal((700, 257)).astype(of)
+    if dtype != "f8":
+        a[3, 5], a[9, 7] = np.nan, np.inf
+    quantised, scale = RNG.integers(-127, 128, (257, 700)).astype(np.int8), np.asarray(0.25, of)
+    b = RNG.standard_normal((columns, 700)).astype(of)
+
+    def products(xp, a, b, w):
+        c = b[:, :257]
+        return a @ c.T, b @ a, a.T @ b.T, c @ a.T, c @ w, w.T @ c.T, a[:, :].T @ b[0]
+
+    got = lamina.jit(lambda a, b, q, s: products(jnp, a, b, q.astype(of) * s))(a, b, quantised, scale)
+    made = (quantised.astype(of) * scale).astype(np.float32)
+    want = products(np, a.astype(np.float32), b.astype(np.float32), made)
+    tolerance = 2.0 ** -3 if dtype == "f8" else 2.0 ** -7
+    for mine, theirs in zip(got, want, strict=True):
+        assert mine.dtype == of
+        if dtype == "f8":  # what is too large is NaN there
+            theirs = theirs.astype(of)
+        np.testing.assert_allclose(
+            np.asarray(mine, np.float32), theirs.astype(np.float32), rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_nothing_is_widened_in_memory(side):
+    a, v = np.ones((512, 512), ml_dtypes.bfloat16), np.ones(512, ml_dtypes.bfloat16)
+    compiled = lamina.jit(lambda a, v: a @ v if side else v @ a).lower(a, v).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= 4096

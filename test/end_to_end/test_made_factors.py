@@ -62,6 +62,25 @@ def test_weights_are_read_as_what_they_are(narrow):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(2, 300, 520), (8, 2100, 1024), (33, 1030, 1024), (20, 1500, 1040), (64, 70, 600)]
+)
+def test_weights_of_bytes_in_products_of_narrow_floats(m, k, n, dtype):
+    """In parts of a task, and where some columns are left, before."""
+    a, scale = array(m, k).astype(dtype), array(n, seed=1).astype(dtype)
+    w = np.random.default_rng(2).integers(-127, 128, (k, n)).astype(np.int8)
+    made = wide(w.astype(dtype) * scale)
+    f = lambda a, w, s: a @ (w.astype(dtype) * s)  # noqa: E731
+    compiled, reasons = kernels(f, a, w, scale)
+    assert reasons == ["dot_general with 3 ops before"]
+    found = compiled(a, w, scale)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(wide(found), wide(a) @ made, 1e-2, 1e-2 * np.abs(wide(a) @ made).max())
+    if n == 1024:
+        assert compiled.memory_analysis().temp_size_in_bytes <= 1 << 18
+
+
 def test_rows_and_columns_are_scaled_and_shifted_before():
     x, w, scale, shift = array(64, 256), array(256, 128), array(256), array(64, 1, seed=3)
     check(
@@ -73,7 +92,6 @@ def test_rows_and_columns_are_scaled_and_shifted_before():
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("dimensions", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_in_any_layout(dimensions, side):
-    """A library does those whose right factor's columns are not contiguous."""
     left, right = dimensions
     a = array(128, 96) if left == 0 else array(96, 128)
     b = array(128, 160) if right == 0 else array(160, 128)
@@ -88,7 +106,46 @@ def test_in_any_layout(dimensions, side):
     expected = np.tensordot(*made, (left, right))
     compiled, reasons = kernels(f, a, b)
     np.testing.assert_allclose(np.asarray(compiled(a, b)), expected, 1e-5, 1e-5)
-    assert len(reasons) == (1 if right == 0 else 2), reasons
+    assert len(reasons) == 1, reasons
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("m", "k", "n"), [*(size for size in SIZES if size[2] >= 64), (200, 131, 140)])
+@pytest.mark.parametrize("costly", [False, True])
+def test_a_transposed_second_factor_is_turned_panel_by_panel(m, k, n, dtype, costly):
+    """What costs little as it is made, the rest behind it."""
+    a, b, scale = array(m, k, dtype=dtype), array(n, k, dtype=dtype), array(k, dtype=dtype)
+    f = jnp.exp if costly else lambda x: jnp.maximum(x, -0.1)
+    expected = wide(a) @ (np.exp(wide(b)) if costly else np.maximum(wide(b), -0.1) * wide(scale)).T
+    if costly:
+        check(lambda a, b: a @ f(b).T, expected, a, b)
+    else:
+        check(lambda a, b, s: a @ (f(b) * s).T, expected, a, b, scale, before=3)
+
+
+def test_a_large_transposed_factor_is_turned_where_that_costs_little():
+    a, b = array(40, 1100), array(1030, 1100)
+    check(lambda a, b: a @ (b * 2 + 1).T, wide(a) @ (wide(b) * 2 + 1).T, a, b, before=2)
+    compiled, reasons = kernels(lambda a, b: a @ jnp.exp(b).T, a, b)
+    assert len(reasons) == 2
+    np.testing.assert_allclose(compiled(a, b), wide(a) @ np.exp(wide(b)).T, 1e-4, 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(16, 512, 512), (17, 300, 250), (100, 1030, 515), (128, 520, 1100), (192, 256, 300)]
+)
+def test_a_transposed_matrix_is_copied_in_panels(m, k, n, dtype):
+    a, b, bias = array(m, k, dtype=dtype), array(n, k, dtype=dtype), array(n, dtype=dtype)
+    with np.errstate(all="ignore"):
+        a[3, 5], b[7, 9] = np.inf, np.nan
+    with lamina.enable_x64(dtype == np.float64):
+        compiled, reasons = kernels(lambda a, b, c: jnp.maximum(a @ b.T + c, 0), a, b, bias)
+        found = np.asarray(compiled(a, b, bias), np.float64)
+    with np.errstate(all="ignore"):
+        expected = np.maximum(wide(a) @ wide(b).T + bias, 0)
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-4)
+    assert len(reasons) == 1 and "library" not in reasons[0], reasons
 
 
 @pytest.mark.parametrize("side", [(0,), (1,), (0, 1)])

@@ -50,6 +50,11 @@ _CASES: dict[str, tuple[tuple[int, ...], Any, tuple[int, ...], Any, Any, Any]] =
     # All columns of a task, less than two vectors.
     "batched, few columns": ((9, 20, 70), _S, (9, 70, 24), _S, _BATCHED, np.int32),
     "bf16, batched": ((9, 20, 70), _BF16, (9, 70, 24), _BF16, _BATCHED, np.float32),
+    # So many terms that a task packs parts of them, the last of which is smaller, and of fewer columns.
+    "parts": ((10, 1500), _S, (1500, 1040), _S, _NN, np.int32),
+    "parts, uu": ((13, 1100), _U, (1100, 1100), _U, _NN, np.int32),
+    "parts, batched": ((3, 9, 1100), _S, (3, 1100, 400), _S, _BATCHED, np.int32),
+    "bf16, parts": ((33, 1100), _BF16, (1100, 1100), _BF16, _NN, np.float32),
     "bf16": ((37, 75), _BF16, (75, 41), _BF16, _NN, np.float32),
 }
 
@@ -89,14 +94,20 @@ def test_products(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
         }
         scale = np.linspace(0.5, 2, 32, dtype=np.float32)
         us = lax.dot_general(*inputs["us"], _NN, preferred_element_type=np.int32)
-        return found | {"scaled": lamina.nn.relu(us.astype(np.float32) * scale)}
+        deep = lax.dot_general(*inputs["parts"], _NN, preferred_element_type=np.int32)
+        return found | {
+            "scaled": lamina.nn.relu(us.astype(np.float32) * scale),
+            "deep, scaled": lamina.nn.relu(deep.astype(np.float32) * 0.25),
+        }
 
     found = lamina.jit(products)(_INPUTS)
     for name in _CASES:
         if name.startswith("bf16"):
-            np.testing.assert_allclose(found[name], _expected(name), rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(found[name], _expected(name), rtol=1e-5, atol=2e-4, err_msg=name)
         else:
             np.testing.assert_array_equal(found[name], _expected(name), err_msg=name)
     scale = np.linspace(0.5, 2, 32, dtype=np.float32)
     scaled = np.maximum(_expected("us").astype(np.float32) * scale, 0)
     np.testing.assert_array_equal(found["scaled"], scaled)
+    deep = np.maximum(_expected("parts").astype(np.float32) * 0.25, 0)
+    np.testing.assert_array_equal(found["deep, scaled"], deep)

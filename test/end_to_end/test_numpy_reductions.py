@@ -1,5 +1,6 @@
 """lamina.numpy's reductions, cumulative functions and statistics against JAX and NumPy."""
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import check, check_all
 
+import lamina
 import lamina.numpy as jnp
 
 RNG = np.random.default_rng(0)
@@ -242,6 +244,8 @@ def test_histograms():
     check(lambda m: m.jit(lambda v: m.np.bincount(v, length=3))(np.array([0, 3, 2, 1])))
     check(lambda m: m.np.digitize(x, np.array([-1.0, 0.0, 1.0], np.float32)))
     check(lambda m: m.np.digitize(x, np.array([1.0, 0.0, -1.0], np.float32), right=True))
+    with lamina.enable_x64(True), jax.enable_x64(True):
+        check(lambda m: m.np.digitize(x, np.array([], np.float32)))
     check(lambda m: m.np.cov(X[:, :, 0]), rtol=1e-4)
     check(lambda m: m.np.cov(X[:, :, 0], ddof=0, aweights=np.arange(4) + 1.0), rtol=1e-4)
     check(lambda m: m.np.corrcoef(X[:, :, 0]), rtol=1e-4)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lamina
+import lamina.numpy as jnp
 
 RNG = np.random.default_rng(5)
 TYPES = [np.bool_, np.uint16, np.float32, np.complex64, ml_dtypes.int4]
@@ -65,3 +66,51 @@ def test_repeated_elements(times):
     x = _numbers(np.float32, (9, 41))
     ours = lamina.jit(lambda x: lamina.numpy.repeat(x, times, 1))(x)
     np.testing.assert_array_equal(np.asarray(ours), np.repeat(x, times, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "order", "axis"),
+    [
+        ((37, 130), (1, 0), 1), ((37, 130), (1, 0), 0), ((37, 130), (1, 0), None),
+        ((9, 33, 17), (0, 2, 1), 0), ((9, 33, 17), (2, 0, 1), 1), ((9, 33, 17), (2, 1, 0), (0, 2)),
+        ((2, 65, 31, 3), (0, 3, 1, 2), -1), ((2, 65, 31, 3), (0, 3, 1, 2), 1), ((0, 5), (1, 0), 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_reductions_of_what_is_turned(shape, order, axis, dtype):
+    x = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
+
+    def sums(np_, x):
+        turned = np_.transpose(x, order)
+        numbers = np_.arange(turned.shape[-1]) % 2
+        shifted = turned if dtype in ("bool", "int8") else turned + numbers.astype(x.dtype)
+        return shifted.sum(axis), (turned != 0).all(axis)
+
+    for got, expected in zip(lamina.jit(lambda x: sums(jnp, x))(x), sums(np, x), strict=True):
+        np.testing.assert_allclose(np.asarray(got), expected.astype(got.dtype), rtol=2e-3)
+
+
+def test_the_largest_of_what_is_turned_is_where_it_was():
+    x = np.random.default_rng(0).integers(0, 9, (33, 70)).astype(np.float32)
+    x[3, 5] = np.nan
+    largest, where = lamina.jit(lambda x: (x.T.max(1), jnp.argmax(x.T * 2, 1)))(x)
+    np.testing.assert_array_equal(largest, x.T.max(1))
+    np.testing.assert_array_equal(where, np.argmax(x.T * 2, 1))
+
+
+def test_gradients_of_sums_of_what_is_turned():
+    x = np.random.default_rng(0).standard_normal((9, 33, 17)).astype(np.float32)
+    got = lamina.grad(lambda x: (jnp.transpose(x, (2, 0, 1)).sum(1) ** 2).sum())(x)
+    expected = np.broadcast_to(2 * x.sum(0), x.shape)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "complex64"])
+@pytest.mark.parametrize("size", [3, 16, 65, 130])
+def test_sums_of_what_is_read_both_ways(size, dtype):
+    x = np.random.default_rng(0).integers(0, 2, (size, size)).astype(dtype)
+    y = np.random.default_rng(1).integers(0, 2, (size, size)).astype(dtype)
+    total, largest = lamina.jit(lambda x, y: ((x.T * y).sum(), jnp.abs(x.T - y).max()))(x, y)
+    np.testing.assert_allclose(np.asarray(total).astype(complex), (x.T * y).astype(complex).sum(), rtol=1e-3)
+    assert largest == np.abs(x.T - y).max()

@@ -61,6 +61,21 @@ func.func @complex_rows(%x: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>
   return %0 : tensor<4xcomplex<f32>>
 }
 
+// What is summed is made in parts, too.
+// CHECK-LABEL: func.func @complex_products
+// CHECK: %[[A:.*]] = stablehlo.multiply %{{.*}} : tensor<4x8xf32>
+// CHECK: %[[B:.*]] = stablehlo.multiply %{{.*}} : tensor<4x8xf32>
+// CHECK: %[[RE:.*]] = stablehlo.subtract %[[A]], %[[B]] : tensor<4x8xf32>
+// CHECK: stablehlo.reduce(%[[RE]] init: {{.*}} across dimensions = [1] : (tensor<4x8xf32>
+// CHECK: %[[IM:.*]] = stablehlo.add {{.*}} : tensor<4x8xf32>
+// CHECK: stablehlo.reduce(%[[IM]] init: {{.*}} across dimensions = [1] : (tensor<4x8xf32>
+func.func @complex_products(%x: tensor<4x8xcomplex<f32>>, %y: tensor<8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<8xcomplex<f32>>) -> tensor<4x8xcomplex<f32>>
+  %1 = stablehlo.multiply %x, %0 : tensor<4x8xcomplex<f32>>
+  %2 = stablehlo.reduce(%1 init: %init) applies stablehlo.add across dimensions = [1] : (tensor<4x8xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
+  return %2 : tensor<4xcomplex<f32>>
+}
+
 // CHECK-LABEL: func.func @complex_columns
 // CHECK-NEXT: stablehlo.reduce(%arg0
 func.func @complex_columns(%x: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<8xcomplex<f32>> {

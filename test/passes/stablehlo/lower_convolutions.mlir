@@ -75,3 +75,18 @@ func.func @others(%x: tensor<1x8x16xi32>, %k: tensor<4x16x32xi32>, %y: tensor<1x
   %1 = stablehlo.convolution(%y, %l) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x16xf32>, tensor<4x16x32xf32>) -> tensor<1x6x32xf32>
   return %0, %1 : tensor<1x5x32xi32>, tensor<1x6x32xf32>
 }
+
+// What makes a factor of a product of matrices stays apart from it: of an input, and of what a kernel's
+// gradient sums over.
+// CHECK-LABEL: func.func @made
+// CHECK: %[[X:.*]] = stablehlo.negate %arg0
+// CHECK: %[[K:.*]] = tensor.extract_slice %arg1[0, 0, 0, 0] [1, 1, 16, 32] {{.*}} to tensor<16x32xf32>
+// CHECK: %[[C:.*]] = linalg.contract {{.*}} ins(%[[X]], %[[K]] : tensor<2x9x9x16xf32>, tensor<16x32xf32>)
+// CHECK: %[[D:.*]] = linalg.contract {{.*}} ins(%[[X]], %[[C]] : {{.*}} -> tensor<16x32xf32>
+// CHECK: tensor.insert_slice %[[D]] into %{{.*}}[0, 0, 0, 0] [1, 1, 16, 32]
+func.func @made(%x: tensor<2x9x9x16xf32>, %k: tensor<1x1x16x32xf32>) -> (tensor<2x9x9x32xf32>, tensor<1x1x16x32xf32>) {
+  %0 = stablehlo.negate %x : tensor<2x9x9x16xf32>
+  %1 = stablehlo.convolution(%0, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x9x9x16xf32>, tensor<1x1x16x32xf32>) -> tensor<2x9x9x32xf32>
+  %2 = stablehlo.convolution(%0, %1) dim_numbers = [f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x9x9x16xf32>, tensor<2x9x9x32xf32>) -> tensor<1x1x16x32xf32>
+  return %1, %2 : tensor<2x9x9x32xf32>, tensor<1x1x16x32xf32>
+}

@@ -98,3 +98,39 @@ func.func @there_and_back(%x: tensor<9xf32>, %i: tensor<4xi32>, %j: tensor<4xi32
   %4 = "stablehlo.gather"(%x, %3) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4x1xi32>) -> tensor<4xf32>
   return %4 : tensor<4xf32>
 }
+
+// What takes one of a dimension is a slice of the array without that dimension: along the next one, or
+// in steps along the one before.
+// CHECK-LABEL: func.func @one_of_a_dimension
+func.func @one_of_a_dimension(%x: tensor<4x8x3xf32>, %y: tensor<4x3xf32>, %z: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x8xf32>) {
+  // CHECK-DAG: %[[ROWS:.*]] = stablehlo.reshape %arg0 : (tensor<4x8x3xf32>) -> tensor<4x24xf32>
+  // CHECK-DAG: %[[ROW:.*]] = stablehlo.slice %[[ROWS]] [0:4, 15:18]
+  // CHECK-DAG: stablehlo.multiply %[[ROW]], %arg1 : tensor<4x3xf32>
+  %0 = stablehlo.slice %x [0:4, 5:6, 0:3] : (tensor<4x8x3xf32>) -> tensor<4x1x3xf32>
+  %1 = stablehlo.reshape %0 : (tensor<4x1x3xf32>) -> tensor<4x3xf32>
+  %2 = stablehlo.multiply %1, %y : tensor<4x3xf32>
+  // CHECK-DAG: %[[EACH:.*]] = stablehlo.slice %{{.*}} [0:4, 1:23:3] : (tensor<4x24xf32>) -> tensor<4x8xf32>
+  // CHECK-DAG: %[[E:.*]] = stablehlo.exponential %[[EACH]] : tensor<4x8xf32>
+  // CHECK-DAG: stablehlo.multiply %[[E]], %arg2 : tensor<4x8xf32>
+  // CHECK-NOT: tensor<4x8x1xf32>
+  %3 = stablehlo.slice %x [0:4, 0:8, 1:2] : (tensor<4x8x3xf32>) -> tensor<4x8x1xf32>
+  %4 = stablehlo.exponential %3 : tensor<4x8x1xf32>
+  %5 = stablehlo.reshape %4 : (tensor<4x8x1xf32>) -> tensor<4x8xf32>
+  %6 = stablehlo.multiply %5, %z : tensor<4x8xf32>
+  return %2, %6 : tensor<4x3xf32>, tensor<4x8xf32>
+}
+
+// Not where the array is itself made by a kernel, nor where dimensions are joined besides.
+// CHECK-LABEL: func.func @slices_left_alone
+func.func @slices_left_alone(%x: tensor<4x8x3xf32>) -> (tensor<4x3xf32>, tensor<12xf32>) {
+  // CHECK: %[[S:.*]] = stablehlo.slice %{{.*}} [0:4, 5:6, 0:3]
+  // CHECK: stablehlo.reshape %[[S]] : (tensor<4x1x3xf32>) -> tensor<4x3xf32>
+  // CHECK: %[[T:.*]] = stablehlo.slice %arg0 [0:4, 5:6, 0:3]
+  // CHECK: stablehlo.reshape %[[T]] : (tensor<4x1x3xf32>) -> tensor<12xf32>
+  %0 = stablehlo.reverse %x, dims = [0] : tensor<4x8x3xf32>
+  %1 = stablehlo.slice %0 [0:4, 5:6, 0:3] : (tensor<4x8x3xf32>) -> tensor<4x1x3xf32>
+  %2 = stablehlo.reshape %1 : (tensor<4x1x3xf32>) -> tensor<4x3xf32>
+  %3 = stablehlo.slice %x [0:4, 5:6, 0:3] : (tensor<4x8x3xf32>) -> tensor<4x1x3xf32>
+  %4 = stablehlo.reshape %3 : (tensor<4x1x3xf32>) -> tensor<12xf32>
+  return %2, %4 : tensor<4x3xf32>, tensor<12xf32>
+}

@@ -85,3 +85,23 @@ func.func @left_alone(%x: tensor<5xbf16>, %y: tensor<5xf32>, %c: tensor<5xcomple
   %7 = stablehlo.reduce(%6 init: %none) applies stablehlo.add across dimensions = [0] : (tensor<4x5xcomplex<f32>>, tensor<complex<f32>>) -> tensor<5xcomplex<f32>>
   return %1, %3, %5, %7 : tensor<5xbf16>, tensor<bf16>, tensor<5xf32>, tensor<5xcomplex<f32>>
 }
+
+// Each of several ops in turn, also where the first moved past the reshape before it moved past the broadcast.
+// CHECK-LABEL: func.func @several
+func.func @several(%x: tensor<4x3xf32>) -> tensor<4x6xf32> {
+  // CHECK: %[[M:.*]] = stablehlo.multiply %arg0, %{{.*}} : tensor<4x3xf32>
+  // CHECK: %[[A:.*]] = stablehlo.add %[[M]], %{{.*}} : tensor<4x3xf32>
+  // CHECK: %[[E:.*]] = stablehlo.subtract %[[A]], %{{.*}} : tensor<4x3xf32>
+  // CHECK: %[[B:.*]] = stablehlo.broadcast_in_dim %[[E]], dims = [0, 1] : (tensor<4x3xf32>) -> tensor<4x3x2xf32>
+  // CHECK: %[[R:.*]] = stablehlo.reshape %[[B]]
+  // CHECK: return %[[R]]
+  %b = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<4x3xf32>) -> tensor<4x3x2xf32>
+  %r = stablehlo.reshape %b : (tensor<4x3x2xf32>) -> tensor<4x6xf32>
+  %two = stablehlo.constant dense<2.0> : tensor<4x6xf32>
+  %m = stablehlo.multiply %r, %two : tensor<4x6xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4x6xf32>
+  %a = stablehlo.add %m, %one : tensor<4x6xf32>
+  %three = stablehlo.constant dense<3.0> : tensor<4x6xf32>
+  %s = stablehlo.subtract %a, %three : tensor<4x6xf32>
+  return %s : tensor<4x6xf32>
+}

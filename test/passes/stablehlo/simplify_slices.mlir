@@ -58,3 +58,18 @@ func.func @somewhere(%x: tensor<4x2xf32>, %a: tensor<1x2xf32>, %i: tensor<i32>) 
   %1 = stablehlo.slice %0 [0:1, 0:2] : (tensor<4x2xf32>) -> tensor<1x2xf32>
   return %1 : tensor<1x2xf32>
 }
+
+// A reshape that leaves out the ones of a slice of an argument stays where it is: the argument is read in
+// that shape (`stablehlo-raise-views`).
+// CHECK-LABEL: func.func @reshaped_slice
+func.func @reshaped_slice(%x: tensor<2x8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  // CHECK: stablehlo.slice
+  // CHECK-NEXT: %[[R:.*]] = stablehlo.reshape {{.*}} -> tensor<8xf32>
+  // CHECK-NEXT: %[[F:.*]] = stablehlo.floor %[[R]] : tensor<8xf32>
+  // CHECK-NEXT: stablehlo.subtract %[[R]], %[[F]] : tensor<8xf32>
+  %0 = stablehlo.slice %x [1:2, 0:8] : (tensor<2x8xf32>) -> tensor<1x8xf32>
+  %1 = stablehlo.reshape %0 : (tensor<1x8xf32>) -> tensor<8xf32>
+  %2 = stablehlo.floor %1 : tensor<8xf32>
+  %3 = stablehlo.subtract %1, %2 : tensor<8xf32>
+  return %2, %3 : tensor<8xf32>, tensor<8xf32>
+}

@@ -44,6 +44,52 @@ func.func @in_memory(%a: tensor<512x256xf32>, %b: tensor<256x3xf32>) -> tensor<5
 
 // -----
 
+// Narrow numbers in memory are converted on the way: one column in any layout, several where rows are summed.
+// CHECK-LABEL: func.func @narrow
+// CHECK: %[[W:.*]] = stablehlo.convert %arg0 : (tensor<512x256xbf16>) -> tensor<512x256xf32>
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [0] : (tensor<512x256xf32>
+// CHECK: stablehlo.convert {{.*}} -> tensor<1x256xbf16>
+// CHECK-COUNT-3: stablehlo.reduce({{.*}} across dimensions = [1] : (tensor<512x256xf32>
+// CHECK: stablehlo.convert {{.*}} -> tensor<3x512xf16>
+func.func @narrow(%a: tensor<512x256xbf16>, %h: tensor<512x256xf16>, %b: tensor<1x512xbf16>, %c: tensor<3x256xf16>) -> (tensor<1x256xbf16>, tensor<3x512xf16>) {
+  %0 = stablehlo.dot_general %b, %a, contracting_dims = [1] x [0] : (tensor<1x512xbf16>, tensor<512x256xbf16>) -> tensor<1x256xbf16>
+  %1 = stablehlo.dot_general %c, %h, contracting_dims = [1] x [1] : (tensor<3x256xf16>, tensor<512x256xf16>) -> tensor<3x512xf16>
+  return %0, %1 : tensor<1x256xbf16>, tensor<3x512xf16>
+}
+
+// -----
+
+// Left alone: few columns of narrow numbers, eight of bf16, which processors have tiles for, and bytes.
+// CHECK-LABEL: func.func @narrow_left_alone
+// CHECK-COUNT-3: stablehlo.dot_general
+func.func @narrow_left_alone(%a: tensor<512x256xbf16>, %b: tensor<2x512xbf16>, %c: tensor<8x256xbf16>, %i: tensor<512x256xi8>, %j: tensor<1x512xi8>)
+    -> (tensor<2x256xbf16>, tensor<8x512xbf16>, tensor<1x256xi32>) {
+  %0 = stablehlo.dot_general %b, %a, contracting_dims = [1] x [0] : (tensor<2x512xbf16>, tensor<512x256xbf16>) -> tensor<2x256xbf16>
+  %1 = stablehlo.dot_general %c, %a, contracting_dims = [1] x [1] : (tensor<8x256xbf16>, tensor<512x256xbf16>) -> tensor<8x512xbf16>
+  %2 = stablehlo.dot_general %j, %i, contracting_dims = [1] x [0] : (tensor<1x512xi8>, tensor<512x256xi8>) -> tensor<1x256xi32>
+  return %0, %1, %2 : tensor<2x256xbf16>, tensor<8x512xbf16>, tensor<1x256xi32>
+}
+
+// -----
+
+// Complex numbers by a vector, in memory or made on the way.
+// CHECK-LABEL: func.func @complex
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [0] : (tensor<4096xcomplex<f32>>
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [0] : (tensor<64x32xcomplex<f32>>
+// CHECK: stablehlo.reduce({{.*}} across dimensions = [1] : (tensor<64x32xcomplex<f32>>
+// CHECK: stablehlo.dot_general {{.*}} (tensor<9xcomplex<f32>>
+func.func @complex(%x: tensor<4096xcomplex<f32>>, %y: tensor<4096xcomplex<f32>>, %a: tensor<64x32xcomplex<f32>>, %v: tensor<64xcomplex<f32>>,
+    %w: tensor<32x1xcomplex<f32>>, %u: tensor<9xcomplex<f32>>)
+    -> (tensor<complex<f32>>, tensor<32xcomplex<f32>>, tensor<64x1xcomplex<f32>>, tensor<complex<f32>>) {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<4096xcomplex<f32>>, tensor<4096xcomplex<f32>>) -> tensor<complex<f32>>
+  %1 = stablehlo.dot_general %v, %a, contracting_dims = [0] x [0] : (tensor<64xcomplex<f32>>, tensor<64x32xcomplex<f32>>) -> tensor<32xcomplex<f32>>
+  %2 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<64x32xcomplex<f32>>, tensor<32x1xcomplex<f32>>) -> tensor<64x1xcomplex<f32>>
+  %3 = stablehlo.dot_general %u, %u, contracting_dims = [0] x [0] : (tensor<9xcomplex<f32>>, tensor<9xcomplex<f32>>) -> tensor<complex<f32>>
+  return %0, %1, %2, %3 : tensor<complex<f32>>, tensor<32xcomplex<f32>>, tensor<64x1xcomplex<f32>>, tensor<complex<f32>>
+}
+
+// -----
+
 // Left alone: columns, or one, of a matrix in memory; what is returned as well; many columns.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-COUNT-4: stablehlo.dot_general
