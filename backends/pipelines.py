@@ -72,6 +72,7 @@ STABLEHLO_FUSE = (
     "stablehlo-gather-products",
     "stablehlo-place-picks",
     "stablehlo-join-indices",
+    "stablehlo-take-parts",
     "stablehlo-raise-views",
     "stablehlo-slice-first",
     "stablehlo-update-in-parts",
@@ -103,6 +104,7 @@ _NOT_ON_GPUS = (
     "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
+    "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
     "stablehlo-outline-control",

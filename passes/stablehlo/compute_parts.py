@@ -25,10 +25,10 @@ from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import defining, is_pure, is_unused
+from lamina.passes.stablehlo.facts import defining, ints, is_pure, is_unused
 from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.parts_of_values import Box, Parts, Range, range_of, sizes_of
-from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of, joined
+from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of, joined, moved
 
 
 @dataclass(frozen=True)
@@ -96,24 +96,41 @@ class _Parts(Parts):
 
 
 def _all_cuts(value: ir.Value) -> Cuts:
-    """Where the element-wise ops that make a value have seams."""
+    """Where the element-wise ops that make a value have seams, and what is put together of what they read."""
     cuts: Cuts = {}
     if not isinstance(value.type, ir.RankedTensorType) or 0 in value.type.shape:
         return cuts
-    shape = list(value.type.shape)
-    seen: set[ir.Value] = set()
-    work = [value]
+    seen: set[tuple[ir.Value, tuple[int, ...]]] = set()
+    work = [(value, (0,) * value.type.rank)]
     while work:
-        at = work.pop()
+        at, start = work.pop()
         op = defining(at)
-        if op is None or at in seen or list(at.type.shape) != shape:
+        if op is None or (at, start) in seen:
             continue
-        seen.add(at)
+        seen.add((at, start))
         if is_elementwise(op):
-            work += op.operands
-        else:
-            cuts = joined(cuts, cuts_of(op) or {})
+            shape = at.type.shape
+            work += [(operand, start) for operand in op.operands if operand.type.shape == shape]
+            continue
+        of_op = cuts_of(op)
+        inside = of_op if of_op is None or not any(start) else moved(of_op, start)
+        if inside is not None:
+            cuts = joined(cuts, inside)
+            work += [(operand, begin) for operand, begin in _starts(op, start)]
     return cuts
+
+
+def _starts(op: ir.Operation, start: tuple[int, ...]) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
+    """Where what an op puts together begins, if that begins at `start`."""
+    if op.name == "stablehlo.pad":
+        if not any(ints(op, "interior_padding")):
+            lows = ints(op, "edge_padding_low")
+            yield op.operands[0], tuple(at + low for at, low in zip(start, lows, strict=True))
+        return
+    dim = ir.IntegerAttr(op.attributes["dimension"]).value
+    for operand in op.operands:
+        yield operand, start
+        start = (*start[:dim], start[dim] + operand.type.shape[dim], *start[dim + 1 :])
 
 
 def _boxes(shape: Sequence[int], cuts: Cuts) -> Iterator[Box]:

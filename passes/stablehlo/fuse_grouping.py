@@ -232,7 +232,7 @@ class Grouping:
             group.kind, group.inner = "input", fuse_ops.reduction_domain(op.op)
         elif op.name in ("stablehlo.dot_general", "stablehlo.convolution"):
             group.kind = "output"
-        note_parts(op, group, self.seen)
+        note_parts(op, group, places, self.seen)
         if group.is_plain:
             group.is_plain = op.is_plain
         for place, need in places.items():
@@ -252,7 +252,7 @@ class Grouping:
             kind = "loop"
         group = self.graph.new_group(kind, op.shape)
         group.library = op.library
-        note_parts(op, group, self.seen)
+        note_parts(op, group, {ON_OUTER: Need()}, self.seen)
         if kind == "update" and self._in_parts:
             group.scattered = done_one_by_one(op, self.seen)
         if kind == "input":

@@ -1,25 +1,34 @@
 """When a group of `stablehlo-fuse` holds a concatenation or a pad: what it computes is then done for
-each part alone (`stablehlo-compute-parts`), so its ops must come in parts, and parts be few."""
+each part alone (`stablehlo-compute-parts`), so its ops must come in parts, and parts be few. A part may be put together
+from parts itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import has_one_use, ints
-from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group, Places
+from lamina.passes.stablehlo.fuse_graph import ON_OUTER, OUTER, Group, Places
 from lamina.passes.stablehlo.fuse_ops import Seen
-from lamina.passes.stablehlo.seams import Cuts, joined, parts
+from lamina.passes.stablehlo.seams import Cuts, has_columns, joined, moved, parts
 
-_MOST_PARTS = 9  # what two dimensions have that are rolled both ways
+MOST_PARTS = 9  # what two dimensions have that are rolled both ways
 _MOST_OPS = 200  # in all parts together
 _LEAST_ELEMENTS = 64  # fewer are no work: each part costs a loop
 
 
-def note_parts(op: Seen, group: Group, block: Sequence[Seen]) -> None:
-    """Take account of an op of a block that joins a group."""
-    group.cuts = joined(group.cuts, op.cuts or {})
+class Start(NamedTuple):
+    """Where in an array that is put together a part begins."""
+
+    at: tuple[int, ...]
+
+
+def note_parts(op: Seen, group: Group, places: Places, block: Sequence[Seen]) -> None:
+    """Take account of an op of a block that joins a group, where it needs that."""
+    if op.cuts:
+        group.cuts = joined(group.cuts, _cuts_at(op, places) or {})
     group.cuts_to_come = joined(group.cuts_to_come, _cuts_read(op, block))
     group.comes_in_parts = group.comes_in_parts and op.comes_in_parts
 
@@ -40,13 +49,14 @@ def refusal_by_parts(op: Seen, group: Group, places: Places) -> str | None:
         if group.cuts and not op.comes_in_parts:
             return "not computed part by part"
         return None
-    if group.kind != "loop" or group.shape != op.shape or list(places) != [ON_OUTER]:
+    cuts = _cuts_at(op, places)
+    if group.kind != "loop" or cuts is None or (list(places) == [ON_OUTER] and group.shape != op.shape):
         return "put together from parts, and read at other indices"
     if prod(op.shape or ()) <= _LEAST_ELEMENTS:
         return "a few elements put together"
     if not group.comes_in_parts:
         return "what follows is not computed part by part"
-    if not _few(group, op.cuts, len(group.members) + 1):
+    if not _few(group, cuts, len(group.members) + 1):
         return "put together from too many parts"
     return None
 
@@ -73,17 +83,36 @@ def _cuts_read(op: Seen, block: Sequence[Seen]) -> Cuts:
     return found
 
 
+def _cuts_at(op: Seen, places: Places) -> Cuts | None:
+    """The seams of what an op puts together, in what a group does; None if the op is not needed at one place,
+    itself a part of what is put together there."""
+    if len(places) != 1 or op.cuts is None:
+        return None
+    (place,) = places
+    if place.domain != OUTER:
+        return None
+    cuts: Cuts | None = op.cuts
+    for start in place.path:
+        if cuts is None or not isinstance(start, Start):
+            return None
+        cuts = moved(cuts, start.at)
+    return cuts
+
+
 def start_of_part(op: Seen, number: int) -> object:
     """Where an operand of what is put together begins in the result; None for a pad's value."""
     if op.name == "stablehlo.pad":
-        places = (*ints(op.op, "edge_padding_low"), *ints(op.op, "interior_padding"))
-        return ("stablehlo.pad", *places) if number == 0 else None
+        low, gaps = ints(op.op, "edge_padding_low"), ints(op.op, "interior_padding")
+        at = (op.name, *low, *gaps) if any(gaps) else Start(tuple(low))
+        return at if number == 0 else None
     dim = ir.IntegerAttr(op.op.attributes["dimension"]).value
-    if dim == len(op.shape or ()) - 1 and op.operands[number].shape[dim] == 1:
+    rank = len(op.shape or ())
+    if dim == rank - 1 and op.operands[number].shape[dim] == 1 and has_columns(op.op):
         return (op.name, dim, "column")  # is at the same place in all
-    return (op.name, dim, sum(operand.shape[dim] for operand in op.operands[:number]))
+    start = sum(operand.shape[dim] for operand in op.operands[:number])
+    return Start(tuple(start if d == dim else 0 for d in range(rank)))
 
 
 def _few(group: Group, cuts: Cuts, members: int) -> bool:
     count = parts(joined(group.cuts, cuts))
-    return count <= _MOST_PARTS and members * count <= _MOST_OPS
+    return count <= MOST_PARTS and members * count <= _MOST_OPS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from math import lcm, prod
 from typing import NamedTuple
@@ -31,7 +32,7 @@ def cuts_of(op: ir.Operation) -> Cuts | None:
     columns, or padded between its elements, has a seam between any two of them (`linalg-compute-columns`)."""
     if op.name == "stablehlo.concatenate":
         dim = ir.IntegerAttr(op.attributes["dimension"]).value
-        if _is_interleaved(op, dim) and not _has_columns(op):
+        if _is_interleaved(op, dim) and not has_columns(op):
             return None
         ends = accumulate(operand.type.shape[dim] for operand in op.operands)
         return _within(op, {dim: Seams(frozenset(ends))})
@@ -66,6 +67,14 @@ def joined(first: Cuts, second: Cuts) -> Cuts:
     return found
 
 
+def moved(cuts: Cuts, by: Sequence[int]) -> Cuts | None:
+    """The seams of a part, in the array in which it begins there; None where parts are side by side element by
+    element."""
+    if any(seams.step > 1 or seams.at >= {1, 2} for seams in cuts.values()):
+        return None
+    return {dim: Seams(frozenset(by[dim] + at for at in seams.at)) for dim, seams in cuts.items()}
+
+
 def parts(cuts: Cuts) -> int:
     """How many boxes an array is cut into."""
     return prod((len(seams.at) + 1) * seams.step for seams in cuts.values())
@@ -77,7 +86,7 @@ def _is_interleaved(concatenate: ir.Operation, dim: int) -> bool:
     return dim == len(shape) - 1 > 0 and count > 1 and shape[dim] < _LEAST_ROW * count
 
 
-def _has_columns(op: ir.Operation) -> bool:
+def has_columns(op: ir.Operation) -> bool:
     """Whether rows of the result are few elements, of a type that vectors are made of."""
     *rows, columns = op.results[0].type.shape
     return prod(rows) > 1 and columns <= _MOST_COLUMNS and _is_of_vectors(op)
@@ -94,6 +103,6 @@ def _within(op: ir.Operation, cuts: Cuts) -> Cuts:
         for dim, seams in cuts.items()
     }
     last = len(shape) - 1
-    if found.get(last, _NO_SEAMS) != _NO_SEAMS and _has_columns(op):
+    if found.get(last, _NO_SEAMS) != _NO_SEAMS and has_columns(op):
         found[last] = Seams(frozenset(range(1, shape[last])))
     return {dim: seams for dim, seams in found.items() if seams != _NO_SEAMS}

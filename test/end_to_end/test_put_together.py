@@ -74,7 +74,29 @@ def differences(xp, x):
     return xp.diff(x, n=3, axis=0), xp.diff(x * x, n=2), xp.diff(x + x[:1], n=2)[:, ::-1]
 
 
+def around(xp, x):
+    """Each is put together along one dimension after the other."""
+    modes = ("reflect", "symmetric", "wrap", "edge", "constant")
+    everywhere = [xp.pad(x, ((2, 1), (0, 3)), mode=mode) * x[:1, :1] for mode in modes]
+    return *everywhere, xp.roll(x, (3, -2), (0, 1)), xp.fft.fftshift(x)
+
+
+def blocks(xp, x, y):
+    return xp.block([[x, x * x], [y, -y]]), xp.concatenate([xp.concatenate([x, y], 0), xp.concatenate([y, x], 0)], 1)
+
+
+def cropped(xp, x):
+    wide = xp.pad(x, ((0, 0), (4, 4), (4, 4)), mode="reflect")[:, 2:-3, ::-1]
+    turned = xp.roll(x, 5, 2)[:, 1:, 3:-1]
+    every_second = xp.concatenate([x, x * x], 1)[:, 1::2]
+    return wide + wide[:1], turned, every_second, xp.pad(x, 2, mode="symmetric")[1:-1, 2:, :-2]
+
+
 PROGRAMS = {
+    "around": (around, (23, 40)),
+    "around few": (around, (4, 5)),
+    "blocks": (blocks, (9, 31), (6, 31)),
+    "cropped": (cropped, (3, 21, 18)),
     "rolled both ways": (stencil, (33, 70)),
     "halves turned": (halves_turned, (5, 7, 34), (7, 34), (7, 34)),
     "padded": (padded, (40, 9)),
@@ -122,6 +144,10 @@ def test_one_kernel():
     assert kernels(lamina.grad(product), jnp.ones(1000)) == ["loop"]
     assert kernels(lambda x: jnp.diff(x, n=3), jnp.ones(1000)) == ["loop"]
     assert kernels(lamina.grad(lambda x: (jnp.pad(x, 3) ** 2).sum()), x) == ["loop"]
+    for mode in ("reflect", "edge", "wrap"):
+        assert kernels(lambda x: jnp.pad(x, 3, mode=mode)[1:, 2:-2] * 2, x) == ["loop"]  # noqa: B023
+    assert kernels(lambda x: jnp.block([[x, -x], [x * x, x]]), x) == ["loop"]
+    assert kernels(lambda x: jnp.roll(x, (3, 5), (0, 1)), x) == ["loop"]
     rows = jnp.ones((1000, 3))
     assert kernels(lambda *args: crossed(jnp, *args), rows, rows) == ["loop"]
 
@@ -164,6 +190,12 @@ def test_a_donated_argument_is_read_before_it_is_overwritten():
     x = drawn("float32", 1000)
     rolled = lamina.jit(lambda x: jnp.roll(x, 3) * 2 + x, donate_argnums=0)
     np.testing.assert_allclose(rolled(jnp.array(x)), np.roll(x, 3) * 2 + x, rtol=1e-6)
+
+
+def test_what_is_rolled_both_ways_is_read_before_it_is_overwritten():
+    x = drawn("float32", 100, 90)
+    rolled = lamina.jit(lambda x: jnp.roll(x, (3, 5), (0, 1)) * 2 + x, donate_argnums=0)
+    np.testing.assert_allclose(rolled(jnp.array(x)), np.roll(x, (3, 5), (0, 1)) * 2 + x, rtol=1e-6)
 
 
 @pytest.mark.parametrize("rows", (160, 1003))

@@ -143,3 +143,20 @@ func.func @compared(%a: tensor<2xi32>, %b: tensor<3xi32>, %c: tensor<5xi32>) -> 
   %1 = stablehlo.compare EQ, %0, %c : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
   return %1 : tensor<5xi1>
 }
+
+// -----
+
+// Parts that are put together themselves have seams at the same places of the whole.
+// CHECK-LABEL: func.func @twice
+// CHECK-NOT: stablehlo.concatenate
+// CHECK-DAG: tensor.insert_slice {{.*}}[0, 0] [4, 8]
+// CHECK-DAG: tensor.insert_slice {{.*}}[4, 0] [6, 8]
+// CHECK-DAG: tensor.insert_slice {{.*}}[0, 8] [4, 9]
+// CHECK-DAG: tensor.insert_slice {{.*}}[4, 8] [6, 9]
+// CHECK: return
+func.func @twice(%a: tensor<4x8xf32>, %b: tensor<6x8xf32>, %c: tensor<10x9xf32>) -> tensor<10x17xf32> {
+  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<10x8xf32>
+  %1 = stablehlo.negate %0 : tensor<10x8xf32>
+  %2 = stablehlo.concatenate %1, %c, dim = 1 : (tensor<10x8xf32>, tensor<10x9xf32>) -> tensor<10x17xf32>
+  return %2 : tensor<10x17xf32>
+}

@@ -400,6 +400,34 @@ func.func @put_together(%x: tensor<100xf32>, %y: tensor<90xf32>) -> tensor<190xf
 
 // -----
 
+// What is put together from what is put together is one kernel; not where that is read turned.
+// CHECK-LABEL: func.func @put_together_twice
+// CHECK-NEXT: %[[R:.*]] = call @fused_concatenate_0(%arg0, %arg1)
+// CHECK-NEXT: return %[[R]]
+// CHECK-LABEL: func.func @put_together_and_turned
+// CHECK-NEXT: call @fused_concatenate_
+// CHECK-NEXT: call @fused_concatenate_
+// CHECK-NEXT: return
+// APART-LABEL: func.func @put_together_twice
+// APART-COUNT-2: call @fused_
+func.func @put_together_twice(%x: tensor<20x30xf32>, %y: tensor<10x30xf32>) -> tensor<30x50xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<20x30xf32>, tensor<10x30xf32>) -> tensor<30x30xf32>
+  %1 = stablehlo.negate %0 : tensor<30x30xf32>
+  %2 = stablehlo.slice %x [0:10, 0:20] : (tensor<20x30xf32>) -> tensor<10x20xf32>
+  %3 = stablehlo.slice %x [0:20, 10:30] : (tensor<20x30xf32>) -> tensor<20x20xf32>
+  %4 = stablehlo.concatenate %2, %3, dim = 0 : (tensor<10x20xf32>, tensor<20x20xf32>) -> tensor<30x20xf32>
+  %5 = stablehlo.concatenate %1, %4, dim = 1 : (tensor<30x30xf32>, tensor<30x20xf32>) -> tensor<30x50xf32>
+  return %5 : tensor<30x50xf32>
+}
+func.func @put_together_and_turned(%x: tensor<20x30xf32>, %y: tensor<10x30xf32>) -> tensor<30x60xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<20x30xf32>, tensor<10x30xf32>) -> tensor<30x30xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<30x30xf32>) -> tensor<30x30xf32>
+  %2 = stablehlo.concatenate %1, %1, dim = 1 : (tensor<30x30xf32>, tensor<30x30xf32>) -> tensor<30x60xf32>
+  return %2 : tensor<30x60xf32>
+}
+
+// -----
+
 // Of a long sum of pads each kernel adds those that it can hold to the sum before it: none is put
 // together in memory by itself.
 // CHECK-LABEL: func.func @many_pads
