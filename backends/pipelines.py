@@ -240,6 +240,7 @@ CPU_KERNEL_LOOPS = (
     "memref-join-loops",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",
+    "math-widen-bf16{features=PRODUCT_FEATURES}",
     "memref-cut-long-loops{vector-bits=VECTOR_BITS}",
     "memref-place-temporaries",
 )
@@ -312,6 +313,7 @@ _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape")
 _METADATA = ("memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index")
 _AFFINE = ("affine.apply", "affine.min", "affine.max")
 ONLY_WITH = {
+    "math-widen-bf16{features=PRODUCT_FEATURES}": ("bf16",),
     "fold-memref-alias-ops": _VIEWS,
     "func.func(canonicalize)": (*_VIEWS, "scf.if", *_AFFINE),  # else what it does is to fold
     "expand-strided-metadata": (*_VIEWS, *_METADATA),

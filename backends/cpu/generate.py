@@ -66,7 +66,7 @@ def generating(
     yield from steps_to_linalg(module, source, "CPU")
     if texts is not None:
         texts["linalg"] = str(module)
-    yield from pipeline_steps(_for_target(CPU_KERNEL_LOOPS, target), module)
+    yield from pipeline_steps(_for_target(_of_use(CPU_KERNEL_LOOPS, module, source), target), module)
     scratch = _scratch_bytes(module)
     yield from pipeline_steps(_for_target(_of_use(places, module, source), target), module)
     of_vectors, in_order = (name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER))

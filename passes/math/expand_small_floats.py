@@ -4,7 +4,7 @@ Every operation on such a type is done in f32 and rounded back at once, so that 
 depend on how operations were grouped. Conversions become integer code that rounds once, also from
 f64. f64 to f16 is among them: where processors lack it, LLVM would call a function. LLVM sees the
 f8 and narrower types as integers that it carries. Leaves data movement alone, and, where `native`
-or an op says so, conversions that the processor has.
+or an op on vectors says so, conversions that the processor has.
 
 example: test/passes/math/expand_small_floats.mlir
 """
@@ -43,7 +43,7 @@ class ExpandSmallFloats(Pass):
                     if type_ not in is_small:
                         is_small[type_] = _format_of(type_) is not None
                     if is_small[type_]:
-                        if NATIVE not in op.attributes:
+                        if not _is_left(op):
                             found.append(op)
                         return ir.WalkResult.ADVANCE
                 if _skips_f32(op):
@@ -155,6 +155,11 @@ def _skips_f32(op: ir.Operation) -> bool:
     if op.name != "arith.truncf":
         return False
     return Lane.of(op.operands[0].type).width == 64 and Lane.of(op.results[0].type).width == 16
+
+
+def _is_left(op: ir.Operation) -> bool:
+    """Whether the processor rounds. One number at a time it would keep LLVM from writing a loop over vectors."""
+    return NATIVE in op.attributes and isinstance(op.results[0].type, ir.VectorType)
 
 
 def _is_wide_integer(type_: ir.Type) -> bool:

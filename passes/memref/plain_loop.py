@@ -266,9 +266,6 @@ def _is_linear(step: Step, found: Sequence[Kind | None]) -> bool:
 
 def _widths(step: Step) -> list[int]:
     """The bits of what decides how many lanes an op has; 0 for what has no vectors."""
-    value = step.operands[0] if step.name == "memref.store" else step.results[0]
-    if isinstance(value.type, ir.BF16Type) and is_native(value):
-        return [16]
     if step.name == "memref.store":
         return [_width(step.operands[0].type, stored=True)]
     type_ = step.results[0].type
@@ -284,7 +281,7 @@ def is_native(value: ir.Value) -> bool:
 
 
 def _width(type_: ir.Type, *, stored: bool) -> int:
-    if isinstance(type_, (ir.F32Type, ir.F64Type)):
+    if isinstance(type_, (ir.BF16Type, ir.F32Type, ir.F64Type)):
         return type_.width
     if isinstance(type_, ir.IntegerType) and type_.width in (8, 16, 32, 64):
         return type_.width

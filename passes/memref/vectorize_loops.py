@@ -11,7 +11,7 @@ arithmetic; what they carry must be free to be combined in any order. Short ones
 few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
 LLVM has the C library do it. All else is left alone, and
 then so is the whole module: `lamina.vectors` on it says that there is no such loop left. (But for loops
-that round to bf16 as the processor does, which LLVM would make loops over four elements.) What
+that round to bf16 as the processor does, which LLVM is not let see: it would make them loops over four elements.) What
 remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients
 by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have loops over vectors already are touched.

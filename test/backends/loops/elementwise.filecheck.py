@@ -96,6 +96,21 @@ def to_bf16(x):
     return x.astype("bfloat16")
 
 
+# CHECK-LABEL: TEST: bf16_arithmetic
+# CHECK-NEXT: kernel loop
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: fmul contract <[[N:[0-9]+]] x float>
+# CHECK: fptrunc <[[N]] x float> %{{.*}} to <[[N]] x bfloat>
+# CHECK: sitofp <[[N]] x i8> %{{.*}} to <[[N]] x float>
+# CHECK: store <[[N]] x bfloat>
+# CHECK-NOT: no vectors:
+@print_loops("bf16[4096]", "i8[4096]", narrow="avx512bf16")
+def bf16_arithmetic(x, i):
+    return x * x + i.astype("bfloat16")
+
+
 # CHECK-LABEL: TEST: selects
 # CHECK-NEXT: kernel loop
 # CHECK-NOT: kernel

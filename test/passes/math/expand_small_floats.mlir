@@ -45,10 +45,12 @@ func.func @moves(%p: i1, %a: f8E5M2, %b: f8E5M2) -> f8E5M2 {
   return %0 : f8E5M2
 }
 
-// An op that says so is left to the processor.
+// An op on vectors that says so is left to the processor.
 // CHECK-LABEL: func.func @native
-// CHECK-NEXT: arith.truncf %arg0 {lamina.native} : f32 to bf16
-func.func @native(%x: f32) -> bf16 {
-  %0 = arith.truncf %x {lamina.native} : f32 to bf16
-  return %0 : bf16
+// CHECK: arith.truncf %arg0 {lamina.native} : vector<16xf32> to vector<16xbf16>
+// CHECK: arith.trunci %{{.*}} : i32 to i16
+func.func @native(%x: vector<16xf32>, %y: f32) -> (vector<16xbf16>, bf16) {
+  %0 = arith.truncf %x {lamina.native} : vector<16xf32> to vector<16xbf16>
+  %1 = arith.truncf %y {lamina.native} : f32 to bf16
+  return %0, %1 : vector<16xbf16>, bf16
 }

@@ -267,6 +267,7 @@ func.func @few_quotients(%x: memref<40xf32>, %y: memref<40xf32>, %s: memref<f32>
 func.func @rounding(%x: memref<32xf32>, %y: memref<32xbf16>, %z: memref<32xbf16>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+  %c31 = arith.constant 31 : index
   %c32 = arith.constant 32 : index
   scf.for %j = %c0 to %c32 step %c1 {
     %v = memref.load %x[%j] : memref<32xf32>
@@ -276,7 +277,29 @@ func.func @rounding(%x: memref<32xf32>, %y: memref<32xbf16>, %z: memref<32xbf16>
   scf.for %j = %c0 to %c32 step %c1 {
     %v = memref.load %x[%j] : memref<32xf32>
     %r = arith.truncf %v : f32 to bf16
-    memref.store %r, %z[%j] : memref<32xbf16>
+    %k = arith.subi %c31, %j : index
+    memref.store %r, %z[%k] : memref<32xbf16>
+  }
+  return
+}
+
+// -----
+
+// Numbers of bf16 are moved as such and widened lane by lane, whoever rounds them.
+// CHECK-LABEL: func.func @bf16
+// CHECK: %[[V:.*]] = vector.load %arg0[%{{.*}}] : memref<64xbf16>, vector<16xbf16>
+// CHECK: %[[W:.*]] = arith.extf %[[V]] : vector<16xbf16> to vector<16xf32>
+// CHECK: %[[R:.*]] = arith.truncf %[[W]] : vector<16xf32> to vector<16xbf16>
+// CHECK: vector.store %[[R]], %arg1
+func.func @bf16(%x: memref<64xbf16>, %y: memref<64xbf16>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %c64 step %c1 {
+    %v = memref.load %x[%j] : memref<64xbf16>
+    %w = arith.extf %v : bf16 to f32
+    %r = arith.truncf %w : f32 to bf16
+    memref.store %r, %y[%j] : memref<64xbf16>
   }
   return
 }
