@@ -9,7 +9,9 @@ instruction does it says `features`: `amx-int8` and `amx-bf16` multiply tiles of
 them, while products of bf16 are left to be done in f32. The numbers are taken from where they were
 before they were widened. An element-wise op that follows, and alone reads c, is done block by block. Where
 rows are few, a task packs its columns itself, and only some terms of the sums at a time (`group_parts`); an
-element-wise op that makes the second factor makes just these.
+element-wise op that makes the second factor makes just these. Rows that are few become columns where tiles can
+multiply the second factor, whose terms lie next to each other, as it is (`group_turned`); what makes it makes the
+part of each task then.
 
 Leaves alone what is small, has few rows, columns or terms, or is no product of two matrices.
 
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
-from lamina.passes.linalg.epilogue import Epilogue, can_be_done_together, find_epilogue
+from lamina.passes.linalg.epilogue import Epilogue, find_epilogue
 from lamina.passes.linalg.group_blocks import (
     Blocks,
     Part,
@@ -41,8 +43,10 @@ from lamina.passes.linalg.group_factors import (
     offset,
     second_factor,
 )
+from lamina.passes.linalg.group_making import Making
 from lamina.passes.linalg.group_packing import Packer, strip_columns
 from lamina.passes.linalg.group_parts import choose_own
+from lamina.passes.linalg.group_turned import store_turned, sums_of_block, turn
 from lamina.passes.linalg.group_units import (
     TILE_ROWS,
     Kind,
@@ -61,7 +65,6 @@ from lamina.passes.linalg.narrow_products import (
     read_narrow_product,
 )
 from lamina.passes.linalg.parallel import split
-from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     part_of,
@@ -102,13 +105,16 @@ class GroupProducts(Pass):
             if product is None or unit is None:
                 continue
             op, temporary = product.roles.generic.op, product.roles.c.buffer
+            turned = turn(product) if isinstance(unit, str) and _starts_at_zero(product) else None
+            if turned is not None:
+                product, unit = turned, tile_instruction(product.element, (turned.a.signed, turned.b.signed))
             emitter = _Emitter(product, unit, self)
             with ir.InsertionPoint(emitter.last), op.location:
                 emitter.emit()
             op.erase()
             widenings |= {f.widening for f in (product.a, product.b) if f.widening is not None}
             if emitter.made is not None:
-                makers |= set(emitter.made.ops)
+                makers |= set(emitter.made.prologue.ops)
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
                 temporary.owner.erase()
             self.count("grouped")
@@ -143,14 +149,15 @@ class _Emitter:
         )
         roles = product.roles
         fill = sole_fill(roles.generic, roles.c.buffer)
-        self._starts_at_zero = fill is not None and _is_zero(fill.operands[0])
+        self._starts_at_zero = _starts_at_zero(product)
         self._epilogue: Epilogue | None = None
         if self._starts_at_zero:
             assert fill is not None
             self._epilogue = find_epilogue(roles.generic, fill)
             fill.erase()
-        self.made = self._prologue()
-        """What makes the second factor, if tasks may do it."""
+        self.made = Making.of(product, self.last)
+        """What makes a factor, if tasks may do it."""
+        self._made_rows = None if self.made is None else self.made.rows
         self._adds = not self._starts_at_zero
         """Whether blocks add to what their places hold."""
         self._sums: tuple[ir.Value, Blocks] | None = None
@@ -165,19 +172,25 @@ class _Emitter:
         roles, columns = self._roles, self._extents[self._roles.column]
         unit = self._unit
         lanes = TILE_ROWS if isinstance(unit, str) else unit.lanes
-        self._a = first_factor(self._product, unit)
+        if self._made_rows is None:
+            self._a = first_factor(self._product, unit)
         b = second_factor(self._product, unit)
         mended = unit if isinstance(unit, Vectors) and unit.flip else None
         around = dict(enumerate(self._extents))
         row_kinds, column_kinds = self._kinds()
-        own = choose_own(self._product, self._a, b, column_kinds[0][2], strip_columns(b, lanes))
+        own = None
+        if not self._product.is_turned:
+            own = choose_own(self._product, self._a, b, column_kinds[0][2], strip_columns(b, lanes))
         if own is not None:
             rows, width = self._extents[roles.row], own.columns
         else:
             packer = Packer(b, around, columns, self._depth, lanes, mended)
             self._pack(packer, list(b.around))
             self._part = Part(packer.panels, self._depth)
-            rows, width = self._chunks(row_kinds, column_kinds)
+            if self._made_rows is None:
+                rows, width = self._chunks(row_kinds, column_kinds)
+            else:
+                rows, width = self._made_rows, columns
         extents = (self._extents[roles.row], columns)
         bounds = [self._extents[d] for d in roles.around]
         counts = [math.ceil(self._extents[roles.row] / rows), math.ceil(columns / width)]
@@ -191,13 +204,15 @@ class _Emitter:
             starts = [arith.MulIOp(v, index(n)).result for v, n in ((first, rows), (left, width))]
             blocks = Blocks(starts, (rows, width), extents, (row_kinds, column_kinds))
             if own is None:
+                if self.made is not None and self._made_rows is not None:
+                    self._a = self.made.make(position, (roles.row, starts[0], rows), None, self._depth)
                 self._multiply(position, blocks)
                 return
 
             def part(begin: ir.Value | None, terms: int) -> None:
                 rows_of_b = b
                 if self.made is not None and columns % width == 0:
-                    rows_of_b = self._make(position, starts[1], width, begin, terms)
+                    rows_of_b = self.made.make(position, (roles.column, starts[1], width), begin, terms)
                 packer = Packer(rows_of_b, around, columns, terms, lanes, mended, (starts[1], width))
                 strips = math.ceil(width / packer.strip)  # where it is all columns, the last may be part of one
                 strip = arith.MulIOp(left, index(strips)).result
@@ -214,33 +229,6 @@ class _Emitter:
         for_tasks([*bounds, *counts], tasks, grain, task)
         if self._epilogue is not None:
             self._epilogue.generic.op.erase()
-
-    def _prologue(self) -> Prologue | None:
-        factor, last = self._product.b, self.last
-        if factor.widening is None or len(self._roles.reduced) != 1:
-            return None
-        made = find_prologue(factor.widening, factor.factor)
-        if made is None:
-            return None
-        own = [*made.ops, factor.widening, self._roles.generic.op, last]
-        return made if can_be_done_together(own, last) else None
-
-    def _make(
-        self, position: Position, left: ir.Value, width: int, begin: ir.Value | None, terms: int
-    ) -> Rows:
-        """The part of the second factor that begins with a column and a term, made on the stack."""
-        roles, made = self._roles, self.made
-        assert made is not None
-        (depth,) = roles.reduced
-        begin = index(0) if begin is None else begin
-        sizes = dict.fromkeys(roles.around, 1) | {roles.column: width, depth: terms}
-        factor = made.factor
-        type_ = ir.MemRefType(factor.buffer.type)
-        shape = [sizes[d] for d in places_of(factor.map)]
-        buffer = memref.AllocOp(ir.MemRefType.get(shape, type_.element_type), [], []).result
-        made.emit(buffer, {**position, roles.column: left, depth: begin}, sizes)
-        strides = {d: stride_along(buffer, factor.map, d) * self._a.element_bytes for d in (roles.column, depth)}
-        return Rows(buffer, {}, strides[roles.column], strides[depth], self._a.element_bytes, (left, begin))
 
     def _pack(self, packer: Packer, around: list[int]) -> None:
         counts = [*(self._extents[d] for d in around), packer.strips]
@@ -351,8 +339,15 @@ class _Emitter:
     def _block(
         self, at: dict[int, ir.Value], rows: tuple[int, ...], columns: tuple[int, ...], tiles: Tiles | None
     ) -> None:
-        roles = self._roles
-        place, target = (at, roles.row, roles.column), self._target(at, sum(rows), sum(columns))
+        roles, extents = self._roles, (sum(rows), sum(columns))
+        place = (at, roles.row, roles.column)
+        if self._product.is_turned:
+            assert tiles is not None
+            sums = sums_of_block(*extents)
+            tile_block(self._a, self._part, tiles, place, sums, False)
+            store_turned(self._product, sums, at, extents, self._epilogue)
+            return
+        target = self._target(at, *extents)
         if tiles is not None:
             tile_block(self._a, self._part, tiles, place, target, self._adds)
         else:
@@ -360,8 +355,8 @@ class _Emitter:
             sizes = (rows[0], columns)
             vector_block(self._a, self._part, self._unit, sizes, place, target, self._adds)
         if self._epilogue is not None and self._sums is None:
-            extents = {roles.row: sum(rows), roles.column: sum(columns)}
-            self._epilogue.emit(target.buffer, (roles.row, roles.column), at, extents)
+            sizes = {roles.row: extents[0], roles.column: extents[1]}
+            self._epilogue.emit(target.buffer, (roles.row, roles.column), at, sizes)
 
     def _target(self, at: Position, rows: int, columns: int) -> Target:
         """Where sums of a block are stored."""
@@ -377,6 +372,11 @@ class _Emitter:
             return Target(memref.AllocOp(type_, [], []).result, columns * 4, index(0))
         strides = {d: stride_along(c.buffer, c.map, d) * 4 for d in at}
         return Target(c.buffer, strides[roles.row], offset([(at[d], strides[d]) for d in at]))
+
+
+def _starts_at_zero(product: NarrowProduct) -> bool:
+    fill = sole_fill(product.roles.generic, product.roles.c.buffer)
+    return fill is not None and _is_zero(fill.operands[0])
 
 
 def _is_zero(value: ir.Value) -> bool:

@@ -49,11 +49,17 @@ class NarrowProduct:
     roles: Contraction
     a: NarrowFactor
     b: NarrowFactor
+    is_turned: bool = False
+    """Whether the result is contiguous along the rows, not the columns."""
 
     @property
     def element(self) -> str:
         """`i8` or `bf16`."""
         return str(ir.MemRefType(self.a.factor.buffer.type).element_type)
+
+    @property
+    def element_bytes(self) -> int:
+        return 2 if self.element == "bf16" else 1
 
     @property
     def depth(self) -> int:

@@ -123,10 +123,11 @@ def _place_of_narrow_factor(op: Seen) -> Place | None:
     for themselves."""
     lhs, rhs = (operand.type for operand in op.op.operands)
     gemm = Gemm.of_types(lhs, rhs, DotNumbers.of(op.op))
-    if gemm is None or gemm.batch or gemm.b.transposed or gemm.m * gemm.n * gemm.k < _LEAST_PRODUCTS:
+    if gemm is None or gemm.batch or gemm.m * gemm.n * gemm.k < _LEAST_PRODUCTS:
         return None
-    pays = 1 < gemm.m <= _MOST_NARROW_ROWS and gemm.n >= _LEAST_NARROW_COLUMNS
-    return _FACTORS[1] if pays else None
+    if not (1 < gemm.m <= _MOST_NARROW_ROWS and gemm.n >= _LEAST_NARROW_COLUMNS):
+        return None
+    return _TURNED if gemm.b.transposed else _FACTORS[1]
 
 
 def refusal_of_prologue(op: Seen, group: Group, places: Places, block: Sequence[Seen]) -> str | None:

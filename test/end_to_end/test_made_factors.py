@@ -81,6 +81,21 @@ def test_weights_of_bytes_in_products_of_narrow_floats(m, k, n, dtype):
         assert compiled.memory_analysis().temp_size_in_bytes <= 1 << 18
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize(("m", "k", "n"), [(2, 320, 520), (8, 2048, 1024), (33, 512, 1040), (64, 70, 600)])
+def test_transposed_weights_of_bytes_in_products_of_narrow_floats(m, k, n, dtype):
+    """As rows of tiles, where they can be."""
+    a, scale = array(m, k).astype(dtype), array(n, 1, seed=1).astype(dtype)
+    w = np.random.default_rng(2).integers(-127, 128, (n, k)).astype(np.int8)
+    sums = wide(a) @ wide(w.astype(dtype) * scale).T
+    compiled, reasons = kernels(lambda a, w, s: a @ (w.astype(dtype) * s).T, a, w, scale)
+    if m > 8:
+        assert reasons == ["dot_general with 3 ops before"]
+    found = compiled(a, w, scale)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(wide(found), sums, 1e-2, 1e-2 * np.abs(sums).max())
+
+
 def test_rows_and_columns_are_scaled_and_shifted_before():
     x, w, scale, shift = array(64, 256), array(256, 128), array(256), array(64, 1, seed=3)
     check(

@@ -55,6 +55,13 @@ _CASES: dict[str, tuple[tuple[int, ...], Any, tuple[int, ...], Any, Any, Any]] =
     "parts, uu": ((13, 1100), _U, (1100, 1100), _U, _NN, np.int32),
     "parts, batched": ((3, 9, 1100), _S, (3, 1100, 400), _S, _BATCHED, np.int32),
     "bf16, parts": ((33, 1100), _BF16, (1100, 1100), _BF16, _NN, np.float32),
+    # Few rows by a factor whose terms lie next to each other: they are the columns of tiles.
+    "few rows, us": ((20, 128), _U, (100, 128), _S, _NT, np.int32),
+    "few rows, su": ((3, 64), _S, (70, 64), _U, _NT, np.int32),
+    "few rows, wrapping": ((17, 192), _S, (513, 192), _S, _NT, np.int8),
+    "few rows, batched": ((3, 9, 64), _S, (3, 130, 64), _S, (((2,), (2,)), ((0,), (0,))), np.int32),
+    "few rows, two sums": ((24, 4, 32), _S, (90, 4, 32), _U, (((1, 2), (1, 2)), ((), ())), np.int32),
+    "bf16, few rows": ((33, 96), _BF16, (130, 96), _BF16, _NT, np.float32),
     "bf16": ((37, 75), _BF16, (75, 41), _BF16, _NN, np.float32),
 }
 
@@ -79,7 +86,7 @@ def _expected(name: str) -> np.ndarray:
     a, b = (x.astype(wide) for x in _INPUTS[name])
     ((sums_a, sums_b), (batch, _)) = dimensions
     if batch:
-        return (a @ b).astype(dtype)
+        return (a @ (b if sums_b == (1,) else b.swapaxes(1, 2))).astype(dtype)
     return np.tensordot(a, b, (sums_a, sums_b)).astype(dtype)
 
 

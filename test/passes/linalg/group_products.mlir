@@ -7,6 +7,7 @@
 #nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 #ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
 #j = affine_map<(i, j) -> (j)>
 #no = affine_map<(i, j) -> ()>
 
@@ -200,6 +201,46 @@ func.func @made(%a: memref<16x1024xbf16>, %w: memref<1024x1024xi8>, %s: memref<1
     linalg.yield %x : f32
   }
   linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %wide : memref<16x1024xbf16>, memref<1024x1024xf32>) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: bf16, %y: f32, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.mulf %0, %y : f32
+    %2 = arith.addf %z, %1 : f32
+    linalg.yield %2 : f32
+  }
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%c : memref<16x1024xf32>) outs(%d : memref<16x1024xbf16>) {
+  ^bb0(%x: f32, %y: bf16):
+    %0 = arith.truncf %x : f32 to bf16
+    linalg.yield %0 : bf16
+  }
+  return
+}
+
+// Few rows are the columns of tiles where the second factor's terms lie next to each other: that is read as it is,
+// made by each task for itself, and blocks are turned before what follows.
+// CHECK-LABEL: func.func @turned
+// TILES: scf.for
+// TILES: %[[MADE:.*]] = memref.alloc() : memref<32x1024xbf16>
+// TILES: linalg.generic {{.*}} outs(%[[MADE]] : memref<32x1024xbf16>)
+// TILES: scf.for
+// TILES: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// TILES: linalg.generic {{.*}} ins(%{{.*}} : memref<16x32xf32{{.*}}>) outs(%{{.*}} : memref<16x32xbf16, strided<[1024, 1], offset: ?>>)
+func.func @turned(%a: memref<16x1024xbf16>, %w: memref<1024x1024xi8>, %s: memref<1024xbf16>, %d: memref<16x1024xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %wide = memref.alloc() : memref<1024x1024xf32>
+  linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]} ins(%w, %s : memref<1024x1024xi8>, memref<1024xbf16>) outs(%wide : memref<1024x1024xf32>) {
+  ^bb0(%x: i8, %y: bf16, %z: f32):
+    %0 = arith.sitofp %x : i8 to bf16
+    %1 = arith.mulf %0, %y : bf16
+    %2 = arith.extf %1 : bf16 to f32
+    linalg.yield %2 : f32
+  }
+  %c = memref.alloc() : memref<16x1024xf32>
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%c : memref<16x1024xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %wide : memref<16x1024xbf16>, memref<1024x1024xf32>) outs(%c : memref<16x1024xf32>) {
   ^bb0(%x: bf16, %y: f32, %z: f32):
     %0 = arith.extf %x : bf16 to f32
     %1 = arith.mulf %0, %y : f32
