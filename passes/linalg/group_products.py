@@ -37,7 +37,6 @@ from lamina.passes.linalg.group_blocks import (
 )
 from lamina.passes.linalg.group_factors import (
     Position,
-    Rows,
     fill_with_zero,
     first_factor,
     offset,
@@ -68,7 +67,6 @@ from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
     part_of,
-    places_of,
     read_generic,
     sole_fill,
     stride_along,
