@@ -353,8 +353,8 @@ class _Emitter:
             sizes = (rows[0], columns)
             vector_block(self._a, self._part, self._unit, sizes, place, target, self._adds)
         if self._epilogue is not None and self._sums is None:
-            sizes = {roles.row: extents[0], roles.column: extents[1]}
-            self._epilogue.emit(target.buffer, (roles.row, roles.column), at, sizes)
+            whole = {roles.row: extents[0], roles.column: extents[1]}
+            self._epilogue.emit(target.buffer, (roles.row, roles.column), at, whole)
 
     def _target(self, at: Position, rows: int, columns: int) -> Target:
         """Where sums of a block are stored."""
