@@ -233,7 +233,6 @@ CPU_KERNEL_LOOPS = (
     "linalg-multiply-panels{vector-bits=VECTOR_BITS}",
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
     "linalg-take-rows-together",
-    "linalg-merge-reductions",
     "linalg-choose-loops",
     "linalg-share-loops",
     "linalg-lower-to-loops",
