@@ -43,11 +43,21 @@ from lamina.runtime.artifact import Artifact
 FORMS = ("stablehlo", "optimized", "fused", "planned")
 KERNEL_STAGES = {"cpu": ("linalg", "llvm", "asm"), "cuda": ("linalg", "gpu", "llvm", "ptx")}
 """By the kind of target."""
-STAGES = (*FORMS, *KERNEL_STAGES["cpu"], "hlo", "manifest")
 _ENDINGS = {"linalg": "mlir", "gpu": "mlir", "llvm": "ll", "asm": "s", "ptx": "ptx", "hlo": "txt",
             "manifest": "json"}  # fmt: skip
 _CALL = "stablehlo.custom_call"
 _COMMENTS = {"linalg": "//", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
+
+
+def stages_of(kind: str) -> tuple[str, ...]:
+    """The stages of a program for this kind of target, which have a text each."""
+    return (*FORMS, *KERNEL_STAGES[kind], "hlo", "manifest")
+
+
+def check_stage(stage: str, kind: str = "cpu") -> None:
+    """Raises ValueError where such a target's programs have no such stage."""
+    if stage not in stages_of(kind):
+        raise ValueError(f"no stage {stage!r}; there are {', '.join(stages_of(kind))}")
 
 
 def working_copy(module: ir.Module) -> ir.Module:
@@ -179,8 +189,8 @@ class Stages:
                 watch.dump.write(f"{stage}.{_ENDINGS[stage]}", self.text(stage))
 
     def text(self, stage: str) -> str:
-        """The program at one of `STAGES`, for a GPU with those of its kernels; raises ValueError for
-        another."""
+        """The program at one of `stages_of` its target; raises ValueError for another."""
+        check_stage(stage, self._target.kind)
         if stage == "stablehlo":
             return to_text(parse(self.artifact.source), debug_info=True)
         if stage == "manifest":
@@ -189,10 +199,7 @@ class Stages:
             return self._kernels(stage)
         if stage == "hlo":
             return hlo_text(self._form("fused"), self.artifact.manifest["name"])
-        if stage in FORMS:
-            return to_text(self._form(stage))
-        there = ", ".join((*FORMS, *self._kernel_stages, "hlo", "manifest"))
-        raise ValueError(f"no stage {stage!r}; there are {there}")
+        return to_text(self._form(stage))
 
     @property
     def _kernel_stages(self) -> tuple[str, ...]:

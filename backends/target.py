@@ -59,6 +59,8 @@ class Target:
 
         Without an architecture a GPU is sm_90a. Raises TargetError for anything else.
         """
+        if not isinstance(text, str):
+            raise TargetError(f"a target is text such as 'cpu' or 'cuda:sm_90a', got {text!r}")
         kind, _, rest = text.partition(":")
         if kind == "cuda":
             return Target("cuda", rest or DEFAULT_CUDA_ARCHITECTURE)

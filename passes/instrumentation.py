@@ -41,7 +41,11 @@ class Dump:
         """Keep content as `<number>_<name>`; returns where."""
         path = self.folder / f"{self._number:02d}_{name}"
         self._number += 1
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            why = f"LAMINA_DUMP: no folder can be made there: {e.strerror}"
+            raise OSError(e.errno, why, str(self.folder)) from None
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamina.backends.compile import Compilation, compile_module
-from lamina.backends.stages import FORMS, KERNEL_STAGES
+from lamina.backends.stages import KERNEL_STAGES, stages_of
 from lamina.backends.target import Target
 from lamina.passes.base import CompileError
 from lamina.stablehlo_api import read_module, with_source
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("input", help="the program, or '-'")
     parser.add_argument("-o", "--output", help="where to write the artifact, or the stage's text")
-    stages = sorted({*FORMS, "hlo", "manifest"}.union(*KERNEL_STAGES.values()))
+    stages = sorted(set().union(*map(stages_of, KERNEL_STAGES)))
     parser.add_argument("--emit", choices=stages, metavar="STAGE", help=", ".join(stages))
     targets = "cpu (the default: this machine's processor), or such as cpu:x86-64-v3, cuda:sm_90a"
     parser.add_argument("--target", default="cpu", help=targets)

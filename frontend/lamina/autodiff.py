@@ -180,9 +180,14 @@ class _LinearMap:
         ]
         return tree.unflatten(self.out_tree, dots)
 
-    def pull(self, residuals: Sequence[Any], cotangents: Any) -> Any:
+    def pull(self, residuals: Sequence[Any], *cotangents: Any) -> Any:
         """The cotangents of the primals."""
-        cts, ct_tree = tree.flatten(cotangents)
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"a function that vjp gives was called with {len(cotangents)} arguments; it takes one, with "
+                "the structure of the differentiated function's result: a tuple for a tuple"
+            )
+        cts, ct_tree = tree.flatten(cotangents[0])
         if ct_tree != self.out_tree:
             raise ValueError(
                 "unexpected tree structure.\n\nThe argument of a function that vjp gives must match "
@@ -299,6 +304,7 @@ def as_function_of(
             full[p] = x
         return fun(*full, **kwargs)
 
+    of_active.__name__ = getattr(fun, "__name__", str(fun))  # as messages call it
     return of_active, tuple(args[p] for p in positions)
 
 

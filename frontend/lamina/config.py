@@ -27,6 +27,19 @@ def _platforms(text: str) -> tuple[str, ...]:
     return names or ("cpu", "cuda")
 
 
+def _topics(text: str) -> frozenset[str]:
+    topics = words(text)
+    _check_topics(topics)
+    return topics
+
+
+def _check_topics(topics: Any) -> None:
+    known = {"retrace", "compile", "cache"}
+    if isinstance(topics, str) or not known.issuperset(topics):
+        got = topics if isinstance(topics, str) else ", ".join(map(str, topics))
+        raise ValueError(f"expected some of {', '.join(sorted(known))}; got {got}")
+
+
 def _no_key_reuse(value: Any) -> None:
     if value:
         raise ValueError("lamina does not look for random keys that are used twice")
@@ -66,12 +79,11 @@ matrix_products = choice(
     affects_trace=True,
     of_programs=True,
 )
-lanes = Option(
+lanes = choice(
     "lanes",
-    "auto",
+    ("auto", "select", "branch"),
     "How vmap does a while_loop or cond whose predicate is batched: every lane does what any does "
     "(select), each goes its own way (branch), or what costs less (auto).",
-    parse=str,
     affects_trace=True,
 )
 threefry_partitionable = flag(
@@ -140,7 +152,7 @@ traceback_filtering = choice(
     "auto, hide_frames: errors out of jit show the user's frames only. off: lamina's, too.",
 )
 log: Option[frozenset[str]] = Option(
-    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=words
+    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_topics, check=_check_topics
 )
 log_compiles = flag("log_compiles", False, "Log each compilation, as the topic compile does.")
 explain_cache_misses = flag(

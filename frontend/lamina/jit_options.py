@@ -113,11 +113,11 @@ def _check_device(device: Any, backend: str | None, in_shardings: Any, out_shard
 
 def _target(target: Any) -> Any:
     """A Target, which may be given by its text."""
-    if not isinstance(target, str):
-        return target
+    if target is None:
+        return None
     from lamina.backends.target import Target
 
-    return Target.parse(target)
+    return target if isinstance(target, Target) else Target.parse(target)
 
 
 def _with_control_flow(fun: Callable[..., Any], control_flow: str | None) -> Callable[..., Any]:

@@ -62,6 +62,11 @@ def _split_static(
     return static_args, static_kwargs, dynamic, dynamic_kwargs
 
 
+def _shown(options: JitOptions) -> str:
+    """The function's name as messages write it; `options.name` is fit for IR."""
+    return getattr(options.fun, "__name__", options.name)
+
+
 def trace_call(
     options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[TracedCall, list[Any]]:
@@ -81,7 +86,7 @@ def trace_call(
                     f"whose argument path is {where}. Got {type(x)} with value {x}. {e}"
                 ) from None
             raise TypeError(
-                f"Error interpreting argument to {options.name} as an abstract array. The problematic "
+                f"Error interpreting argument to {_shown(options)} as an abstract array. The problematic "
                 f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
                 "If it is a setting rather than data, mark it static (static_argnums or "
                 "static_argnames); if its class holds arrays, tell of them by "
@@ -155,7 +160,7 @@ def _trace(
         full = [static_args[i] if i in static_args else next(given) for i in range(len(args))]
         result = fun(*full, **static_kwargs, **dynamic_kwargs)
         flat_out, out_tree = tree.flatten(result)
-        check_outputs(flat_out, options.name)
+        check_outputs(flat_out, _shown(options))
         out[:] = [out_tree, tree.paths(result)]
         return flat_out
 

@@ -185,7 +185,7 @@ def compile_stablehlo(
     from lamina.backends.compile import compile_module
     from lamina.backends.target import Target
 
-    chosen = Target.parse(target) if isinstance(target, str) else target
+    chosen = target if target is None or isinstance(target, Target) else Target.parse(target)
     module = read_module(source)
     if num_replicas is not None:
         module = _for_devices(module, num_replicas)

@@ -179,7 +179,7 @@ class Lowered:
             return Compiled(build(self._plan, device=device), self._traced)
         from lamina.backends.target import Target
 
-        target = Target.parse(target) if isinstance(target, str) else target
+        target = target if target is None or isinstance(target, Target) else Target.parse(target)
         return Compiled(build(self._plan, self._plan.lower(), target), self._traced)
 
 
@@ -222,6 +222,10 @@ class Compiled:
             return str(self._traced.jaxpr)
         compilation = self._program.compilation
         if compilation is None:
+            if stage is not None:
+                from lamina.backends.stages import check_stage
+
+                check_stage(stage)
             return "// nothing is computed: every result is an argument\n"
         if stage is None:
             return f"{compilation.text('fused')}\n{compilation.text('planned')}"

@@ -37,9 +37,7 @@ def promote_weak_carry(
             a.weak_type
             and a != o
             and a.shape == o.shape
-            and (
-                o.weak_type or promote_types((a.dtype, True), (o.dtype, False))[0] == o.dtype
-            )
+            and promote_types((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype
         ):
             x = lax.convert_element_type(x, o.dtype)
             a = ShapedArray(a.shape, o.dtype, False)

@@ -117,6 +117,9 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     return found
 
 
+_MOST = (1 << 63) - 1  # a size, in MLIR
+
+
 def canonical_shape(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints, none of them negative.
 
@@ -137,8 +140,9 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
             sizes = tuple(operator.index(d) for d in shape)
         except TypeError:
             raise TypeError(_shape_message(shape)) from None
-    if any(d < 0 for d in sizes):
-        raise TypeError(f"shapes have no negative sizes, got {sizes}")
+    if not all(0 <= d <= _MOST for d in sizes):
+        which = "negative sizes" if min(sizes) < 0 else f"sizes over {_MOST}"
+        raise TypeError(f"shapes have no {which}, got {sizes}")
     return sizes
 
 

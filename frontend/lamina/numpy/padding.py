@@ -70,6 +70,8 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
         for axis, width in pad_width.items():
             table[axis] = width
         pad_width = table
+    if isinstance(pad_width, (tuple, list)) and len({np.shape(width) for width in pad_width}) > 1:
+        raise TypeError(f"`pad_width` entries must have the same shape, got {pad_width}")
     given = concrete_or_error(pad_width, "pad_width of lamina.numpy.pad must be known.")
     if given.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import dtypes
+from lamina.core import dtypes, get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
@@ -46,7 +46,12 @@ def _reduce(name: str, op: Callable[..., Array], x: Array, axis: Axis, keepdims:
     axes = canonical_axes(axis, len(x.shape))
     if where is not None:
         check_arraylike(name, where)
-        x = pick(truth(where), x, literal(x, neutral))
+        if get_aval(where).dtype != np.bool_:
+            raise ValueError(
+                f"{name}: where must be None or a boolean array, got {get_aval(where).dtype}; where != 0 "
+                "makes one of numbers"
+            )
+        x = pick(where, x, literal(x, neutral))
         axes = canonical_axes(axis, len(x.shape))
     out = op(x, axes) if axes else x
     return keep_axes(out, axes) if keepdims else out
