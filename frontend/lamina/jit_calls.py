@@ -16,7 +16,7 @@ from lamina.core.trace import Tracer, is_evaluating
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import TracedCall, trace_call
-from lamina.key_array import KeyEntry
+from lamina.key_array import PhysicalEntry
 from lamina.runtime import FastPathEntry
 from lamina.tracebacks import FilteredTracebacks
 
@@ -52,7 +52,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints
         or options.out_shardings is not None
-        or not isinstance(entry, (FastPathEntry, KeyEntry))
+        or not isinstance(entry, (FastPathEntry, PhysicalEntry))
     ):
         return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.

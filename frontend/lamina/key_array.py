@@ -118,8 +118,8 @@ class KeyArray:
         self._held.copy_to_host_async()
 
 
-class KeyEntry:
-    """A program that reads keys: runs `entry` on what holds them."""
+class PhysicalEntry:
+    """A program that reads keys, or nothing (float0): runs `entry` on what holds them."""
 
     __slots__ = ("entry",)
 
@@ -130,9 +130,12 @@ class KeyEntry:
         return self.entry([physical(x) for x in leaves])
 
 
-def wrap_keys(leaves: Sequence[Any], keys: Mapping[int, str]) -> list[Any]:
-    """The results of a program; those whose position `keys` has, as keys of that dtype."""
-    return [
-        KeyArray(packed=x, dtype=dtypes.KEYS_BY_NAME[keys[i]]) if i in keys else x
-        for i, x in enumerate(leaves)
-    ]
+def as_logical(leaves: Sequence[Any], logical: Mapping[int, Any]) -> list[Any]:
+    """The results of a program; those whose position `logical` has, as values of that dtype."""
+
+    def one(x: Any, dtype: Any) -> Any:
+        if dtype is None:
+            return x
+        return KeyArray(packed=x, dtype=dtype) if dtypes.is_key(dtype) else np.zeros(x.shape, dtype)
+
+    return [one(x, logical.get(i)) for i, x in enumerate(leaves)]

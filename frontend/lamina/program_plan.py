@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lamina.core import dtypes
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
+from lamina.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.trace import Tracer, get_aval, has_no_value, physical
 
 # Constants above this many bytes are passed to the program instead of being written into it.
@@ -33,8 +32,8 @@ class Plan:
     arg_names: tuple[str, ...]
     result_paths: tuple[str, ...]
     callbacks: tuple[Any, ...] = ()  # known once it is lowered
-    keys_out: tuple[str, ...] = ()  # the dtypes of results that are random keys, else empty
-    reads_keys: bool = False
+    logical_out: tuple[Any, ...] = ()  # dtypes of results that programs hold as others, else None
+    physical_in: bool = False  # whether they hold some arguments as others
     local: Any = None  # a sharding.localize.Localized where several devices run the program
 
     @property
@@ -119,14 +118,15 @@ def plan_program(
         donors,
         tuple(arg_names[i] for i in kept if i < len(arg_names)),
         tuple(paths),
-        keys_out=tuple(_key_name(v.aval.dtype) for v in jaxpr.outvars),
-        reads_keys=any(dtypes.is_key(v.aval.dtype) for v in jaxpr.invars),
+        logical_out=tuple(v.aval.dtype if _is_logical(v) else None for v in jaxpr.outvars),
+        physical_in=any(map(_is_logical, jaxpr.invars)),
         local=local,
     )
 
 
-def _key_name(dtype: Any) -> str:
-    return dtype.name if dtypes.is_key(dtype) else ""
+def _is_logical(v: Atom) -> bool:
+    """Whether programs hold such a value as one of another type: a random key, or nothing (float0)."""
+    return v.aval.physical() is not v.aval
 
 
 def _localized(closed: ClosedJaxpr) -> Any:

@@ -16,7 +16,7 @@ from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.key_array import KeyEntry, wrap_keys
+from lamina.key_array import PhysicalEntry, as_logical
 from lamina.program_key import program_key
 from lamina.program_plan import Plan, plan_program
 from lamina.runtime import CompiledFunction, FastPathEntry
@@ -45,10 +45,10 @@ class Program:
             from lamina.sharding.execution import DeviceProgram
 
             return DeviceProgram(self.plan, self.executable, out_tree)
-        keys = {i: name for i, name in enumerate(self.plan.keys_out) if name}
+        logical = {i: dtype for i, dtype in enumerate(self.plan.logical_out) if dtype is not None}
         template = _template(out_tree)
-        if keys:
-            template = functools.partial(_with_keys, out_tree, keys)
+        if logical:
+            template = functools.partial(_as_logical, out_tree, logical)
         entry = FastPathEntry(
             self.executable,
             self.plan.kept,
@@ -57,7 +57,7 @@ class Program:
             weak_types=self.plan.weak_types,
             outputs=self.plan.outputs,
         )
-        return KeyEntry(entry) if self.plan.reads_keys else entry
+        return PhysicalEntry(entry) if self.plan.physical_in else entry
 
     def _constant(self, value: Any) -> Any:
         array = _as_array(value)
@@ -80,8 +80,8 @@ def _as_array(value: Any) -> Any:
     return to_array(value)
 
 
-def _with_keys(out_tree: tree.PyTreeDef, keys: dict[int, str], leaves: list[Any]) -> Any:
-    return tree.unflatten(out_tree, wrap_keys(leaves, keys))
+def _as_logical(out_tree: tree.PyTreeDef, dtypes: dict[int, Any], leaves: list[Any]) -> Any:
+    return tree.unflatten(out_tree, as_logical(leaves, dtypes))
 
 
 def _template(out_tree: tree.PyTreeDef) -> Any:
@@ -259,7 +259,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
             result = entry(list(args))
             return placement.place_results(found, placement.by_shape(args), result), None
-        if isinstance(entry, KeyEntry) and device is None:
+        if isinstance(entry, PhysicalEntry) and device is None:
             of_keys[tuple(map(get_aval, args))] = entry
         return entry(list(args)), entry
 

@@ -91,6 +91,8 @@ class ShapedArray(AbstractValue):
         """The type that holds values of this one in a compiled program."""
         if isinstance(self.dtype, dtypes.KeyDType):
             return ShapedArray(self.shape, self.dtype.physical)
+        if self.dtype == dtypes.float0:
+            return ShapedArray(self.shape, np.dtype(bool))
         return self
 
     def strip_weak_type(self) -> ShapedArray:

@@ -234,7 +234,13 @@ def _python_aval(kind: type) -> Callable[[Any], ShapedArray]:
 
 for _kind in dtypes.PYTHON_SCALARS:
     register_value_type(_kind, _python_aval(_kind))
-register_value_type(np.ndarray, _numpy_aval)
+
+
+def _numpy_physical(x: np.ndarray) -> np.ndarray:
+    return np.zeros(x.shape, bool) if x.dtype == dtypes.float0 else x
+
+
+register_value_type(np.ndarray, _numpy_aval, _numpy_physical)
 for _scalar in (np.bool_, np.generic):
     register_value_type(_scalar, _numpy_aval)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.core import axes
+import numpy as np
+
+from lamina.core import axes, dtypes
 from lamina.core.avals import ShapedArray
 from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, jaxpr_as_fun
@@ -125,7 +127,9 @@ def move_batch(x: Any, dim: Dim, axis_size: int, to: int = 0) -> Any:
     from lamina import lax
 
     if dim is None:
-        shape = get_aval(x).shape
+        shape, dtype = get_aval(x).shape, get_aval(x).dtype
+        if dtype == dtypes.float0 and not isinstance(x, Tracer):
+            return np.zeros((*shape[:to], axis_size, *shape[to:]), dtype)
         dims = [i for i in range(len(shape) + 1) if i != to]
         return lax.broadcast_in_dim(x, (*shape[:to], axis_size, *shape[to:]), dims)
     if dim == to:

@@ -149,7 +149,7 @@ def lower_body(
         key = atom.key()
         value = literals.get(key)
         if value is None:
-            value = literals[key] = module.spreads.literal(atom.array())
+            value = literals[key] = module.spreads.literal(physical(atom.array()))
         return value
 
     for eqn in jaxpr.eqns:
