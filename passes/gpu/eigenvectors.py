@@ -114,65 +114,77 @@ def _launch_vectors(
     """Eigenvectors of length 1, whose greatest element is real: a thread for each."""
     *batch, n, _ = job.op.operands[0].type.shape
     element = upper.type.element_type
-    real = real_type(element)
     solutions = job.scratch([*batch, n, n], element)
 
     def work(kernel: Kernel) -> Callable[[Scalar], None]:
-        t_all, q_all, y_all = (job.array(kernel, part) for part in (upper, basis, solutions))
-        v_all = job.array(kernel, result)
+        arrays = [job.array(kernel, part) for part in (upper, basis, solutions, result)]
 
         def one(item: Scalar) -> None:
             *at, k = split(item, [*batch, n])
-            t, q, y, v = (Matrix(array, at) for array in (t_all, q_all, y_all, v_all))
-            value = t[k, k]
-            size = fold(0, n, [constant(0, real)], lambda i, s: [s + absolute(t[i, i])])[0]
-            least = choose(size > 0, size, constant(1, real)) * epsilon(real)
-            with loop(0, n) as i:
-                y[i, k] = choose(i.equals(k), constant(1, element), 0)
-
-            def substitute(i: Scalar, low: Scalar, high: Scalar) -> None:
-                def add(j: Scalar, total: Scalar) -> list[Scalar]:
-                    factor = t[j, i].conjugate() if left else t[i, j]
-                    return [total + factor * y[j, k]]
-
-                (total,) = fold(low, high, [constant(0, element)], add)
-                gap = t[i, i] - value
-                gap = choose(absolute(gap) < least, complex_number(least, element), gap)
-                found = -total / (gap.conjugate() if left else gap)
-                y[i, k] = found
-                # Where eigenvalues are nearly the same, elements grow with each step.
-                with when(absolute(found) > 1 / epsilon(real)):
-                    by = 1 / absolute(found)
-                    with loop(0, n) as j:
-                        y[j, k] = scaled(y[j, k], by)
-
-            if left:
-                with loop(k + 1, n) as i:
-                    substitute(i, k, i)
-            else:
-                with loop(0, k) as step:
-                    i = k - 1 - step
-                    substitute(i, i + 1, k + 1)
-
-            def element_of(i: Scalar) -> Scalar:
-                low, high = (k, index(n)) if left else (index(0), k + 1)
-                zero = constant(0, element)
-                return fold(low, high, [zero], lambda j, s: [s + q[i, j] * y[j, k]])[0]
-
-            def note(i: Scalar, length: Scalar, best: Scalar, turn: Scalar) -> list[Scalar]:
-                mine = element_of(i)
-                v[i, k] = mine
-                norm = mine.norm()
-                return [length + norm, choose(norm > best, norm, best), choose(norm > best, mine, turn)]
-
-            zero = constant(0, real)
-            length, best, turn = fold(0, n, [zero, zero, constant(1, element)], note)
-            by = turn.conjugate() / complex_number(length.sqrt() * best.sqrt(), element)
-            with loop(0, n) as i:
-                found = v[i, k] * by
-                same = (v[i, k] - turn).norm().equals(0)
-                v[i, k] = choose(same, complex_number(found.real, element), found)
+            t, q, y, v = (Matrix(array, at) for array in arrays)
+            _solve_triangle(t, y, k, n, left)
+            _turn_back(q, y, v, k, n, element, left)
 
         return one
 
     job.each(math.prod(batch) * n, work)
+
+
+def _solve_triangle(t: Matrix, y: Matrix, k: Scalar, n: int, left: bool) -> None:
+    """Column k of y: the eigenvector of the triangle t for its eigenvalue k, by substitution."""
+    value = t[k, k]
+    element, real = value.type, real_type(value.type)
+    size = fold(0, n, [constant(0, real)], lambda i, s: [s + absolute(t[i, i])])[0]
+    least = choose(size > 0, size, constant(1, real)) * epsilon(real)
+    with loop(0, n) as i:
+        y[i, k] = choose(i.equals(k), constant(1, element), 0)
+
+    def substitute(i: Scalar, low: Scalar, high: Scalar) -> None:
+        def add(j: Scalar, total: Scalar) -> list[Scalar]:
+            factor = t[j, i].conjugate() if left else t[i, j]
+            return [total + factor * y[j, k]]
+
+        (total,) = fold(low, high, [constant(0, element)], add)
+        gap = t[i, i] - value
+        gap = choose(absolute(gap) < least, complex_number(least, element), gap)
+        found = -total / (gap.conjugate() if left else gap)
+        y[i, k] = found
+        # Where eigenvalues are nearly the same, elements grow with each step.
+        with when(absolute(found) > 1 / epsilon(real)):
+            by = 1 / absolute(found)
+            with loop(0, n) as j:
+                y[j, k] = scaled(y[j, k], by)
+
+    if left:
+        with loop(k + 1, n) as i:
+            substitute(i, k, i)
+    else:
+        with loop(0, k) as step:
+            i = k - 1 - step
+            substitute(i, i + 1, k + 1)
+
+
+def _turn_back(
+    q: Matrix, y: Matrix, v: Matrix, k: Scalar, n: int, element: ir.Type, left: bool
+) -> None:
+    """Column k of v: q y, of length 1, turned so that its greatest element is real."""
+    real = real_type(element)
+
+    def element_of(i: Scalar) -> Scalar:
+        low, high = (k, index(n)) if left else (index(0), k + 1)
+        zero = constant(0, element)
+        return fold(low, high, [zero], lambda j, s: [s + q[i, j] * y[j, k]])[0]
+
+    def note(i: Scalar, length: Scalar, best: Scalar, turn: Scalar) -> list[Scalar]:
+        mine = element_of(i)
+        v[i, k] = mine
+        norm = mine.norm()
+        return [length + norm, choose(norm > best, norm, best), choose(norm > best, mine, turn)]
+
+    zero = constant(0, real)
+    length, best, turn = fold(0, n, [zero, zero, constant(1, element)], note)
+    by = turn.conjugate() / complex_number(length.sqrt() * best.sqrt(), element)
+    with loop(0, n) as i:
+        found = v[i, k] * by
+        same = (v[i, k] - turn).norm().equals(0)
+        v[i, k] = choose(same, complex_number(found.real, element), found)

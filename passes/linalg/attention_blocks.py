@@ -8,7 +8,8 @@ queries and of keys, and which of several arrays is one's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lamina.dialects.attributes import KIND, string_of
@@ -257,11 +258,12 @@ def for_both(
     )  # fmt: skip
 
 
+@contextmanager
 def on_buffers(
     function: ir.Operation, results: Sequence[ir.Value]
-) -> tuple[ir.Block, dict[ir.Value, ir.Value]]:
-    """The empty body of a function that takes the place of one, with arguments for its results, too;
-    and the buffers of these and of its arguments."""
+) -> Iterator[dict[ir.Value, ir.Value]]:
+    """Inside, ops go into a function that takes the place of one, with arguments for its results, too.
+    Gives the buffers of these and of its arguments."""
     values = [*function.regions[0].blocks[0].arguments, *results]
     types = [_buffer_type(value.type) for value in values]
     dropped = ("arg_attrs", "res_attrs")
@@ -270,16 +272,23 @@ def on_buffers(
     with ir.InsertionPoint(function):
         new = ir.Operation.create("func.func", regions=1, attributes=attributes)
     block = ir.Block.create_at_start(new.regions[0], types)
-    return block, dict(zip(values, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        yield dict(zip(values, block.arguments, strict=True))
+        ir.Operation.create("func.return")
 
 
-def functions_of_kind(module: ir.Module, kind: str) -> list[ir.Operation]:
-    """The kernels of a kind."""
-    return [
+def replace_kernels(module: ir.Module, kind: str, write: Callable[[ir.Operation], None]) -> int:
+    """Each kernel of a kind gives way to what `write` makes of it; how many there were."""
+    kernels = [
         op
         for op in (inner.operation for inner in module.body.operations)
         if op.name == "func.func" and string_of(op, KIND) == kind
     ]
+    for kernel in kernels:
+        with kernel.location:
+            write(kernel)
+        kernel.erase()
+    return len(kernels)
 
 
 def _buffer_type(type_: ir.Type) -> ir.MemRefType:

@@ -37,10 +37,10 @@ from lamina.passes.linalg.attention_blocks import (
     constant,
     each,
     for_both,
-    functions_of_kind,
     narrowed,
     on_buffers,
     plus,
+    replace_kernels,
 )
 from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight
 from lamina.passes.linalg.attention_pairs import PairProducts
@@ -75,11 +75,7 @@ class WriteAttention(Pass):
     task_cost: float = 10_000.0
 
     def run(self, module: ir.Module) -> None:
-        for function in functions_of_kind(module, KIND):
-            with function.location:
-                _Writer(function, self).write()
-            function.erase()
-            self.count("written")
+        self.count("written", replace_kernels(module, KIND, lambda kernel: _Writer(kernel, self).write()))
 
 
 class _Writer:
@@ -105,10 +101,8 @@ class _Writer:
         self._blocks = Blocks(shape.rank, options.vector_bits // 32)
 
     def write(self) -> None:
-        block, self._buffers = on_buffers(self._function, [self._result])
-        with ir.InsertionPoint(block):
+        with on_buffers(self._function, [self._result]) as self._buffers:
             self._tasks()
-            ir.Operation.create("func.return")
 
     def _equal_parts(self) -> int:
         """The parts of a block of queries, of which the last block overlaps the one before it least."""

@@ -36,11 +36,11 @@ from lamina.passes.linalg.attention_blocks import (
     block_of,
     constant,
     for_both,
-    functions_of_kind,
     is_f32,
     narrowed,
     on_buffers,
     plus,
+    replace_kernels,
 )
 from lamina.passes.linalg.attention_gradient_block import QueryBlock
 from lamina.passes.linalg.attention_gradient_lanes import Layout
@@ -87,11 +87,7 @@ class WriteAttentionGradient(Pass):
     kept_bytes: int = 1 << 24
 
     def run(self, module: ir.Module) -> None:
-        for function in functions_of_kind(module, KIND):
-            with function.location:
-                _Writer(function, self).write()
-            function.erase()
-            self.count("written")
+        self.count("written", replace_kernels(module, KIND, lambda kernel: _Writer(kernel, self).write()))
 
 
 class _Writer:
@@ -162,10 +158,8 @@ class _Writer:
         return total + sum(operand.width * by for operand, by in copied.items())
 
     def write(self) -> None:
-        block, self._buffers = on_buffers(self._function, self._results)
-        with ir.InsertionPoint(block):
+        with on_buffers(self._function, self._results) as self._buffers:
             self._tasks()
-            ir.Operation.create("func.return")
 
     # ---- tasks ---------------------------------------------------------------------------------
     def _tasks(self) -> None:

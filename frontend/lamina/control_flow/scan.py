@@ -14,6 +14,7 @@ from lamina.control_flow.scan_rules import scan_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import refs, tree
 from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.trace import get_aval
 
 
@@ -38,7 +39,6 @@ def scan(
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
     xs_flat, xs_tree = tree.flatten(xs)
-    init_flat, init_tree = tree.flatten(init)
     n = _scan_length(xs, xs_flat, length)
     if config.disable_jit.value:
         return _python_scan(f, init, xs_flat, xs_tree, n, reverse)
@@ -52,38 +52,8 @@ def scan(
             )
             write_all(found, carry[1])
             return carry[0], ys
-    in_tree = tree.structure((init, xs))
-    carry_avals = avals_of(init_flat, "scan")
-
-    def trace_body(carry_avals: list[ShapedArray]) -> Any:
-        closed, consts, out_tree = trace_function(
-            f, in_tree, carry_avals + x_avals, debug_info(f, "scan body", (init, xs))
-        )
-        children = out_tree.children() if out_tree.num_children == 2 else []
-        if len(children) != 2 or out_tree.type is not tuple:
-            place = closed.jaxpr.debug_info.place()
-            raise TypeError(f"scan body output must be a pair, got {out_tree} from {place}.")
-        return closed, consts, children
-
-    closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
+    closed, consts, init_flat, ys_tree = _traced_body(f, init, xs, x_avals)
     n_carry = len(init_flat)
-    init_flat, new_avals = promote_weak_carry(
-        init_flat,
-        carry_avals,
-        closed.out_avals[: out_carry_tree.num_leaves],
-        out_carry_tree == init_tree,
-    )
-    if new_avals != carry_avals:
-        carry_avals = new_avals
-        closed, consts, (out_carry_tree, ys_tree) = trace_body(carry_avals)
-    check_carry(
-        "scan body",
-        closed.jaxpr.debug_info,
-        out_carry_tree,
-        init_tree,
-        closed.out_avals[: out_carry_tree.num_leaves],
-        carry_avals,
-    )
     if not isinstance(unroll, bool | int | np.integer) or unroll < 0:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
     steps = n if unroll is True else max(int(unroll), 1)
@@ -98,7 +68,38 @@ def scan(
         num_carry=n_carry,
         unroll=max(steps, 1),
     )
-    return tree.unflatten(init_tree, outs[:n_carry]), tree.unflatten(ys_tree, outs[n_carry:])
+    return tree.unflatten(tree.structure(init), outs[:n_carry]), tree.unflatten(ys_tree, outs[n_carry:])
+
+
+def _traced_body(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, x_avals: list[ShapedArray]
+) -> tuple[ClosedJaxpr, list[Any], list[Any], tree.PyTreeDef]:
+    """The jaxpr of a step and what f closes over; the first carry, of the types that steps keep; the
+    structure of a y."""
+    init_flat, init_tree = tree.flatten(init)
+    in_tree = tree.structure((init, xs))
+
+    def trace(carry_avals: list[ShapedArray]) -> Any:
+        closed, consts, out_tree = trace_function(
+            f, in_tree, carry_avals + x_avals, debug_info(f, "scan body", (init, xs))
+        )
+        children = out_tree.children() if out_tree.num_children == 2 else []
+        if len(children) != 2 or out_tree.type is not tuple:
+            place = closed.jaxpr.debug_info.place()
+            raise TypeError(f"scan body output must be a pair, got {out_tree} from {place}.")
+        return closed, consts, children
+
+    avals = avals_of(init_flat, "scan")
+    closed, consts, (carry_tree, ys_tree) = trace(avals)
+    init_flat, new_avals = promote_weak_carry(
+        init_flat, avals, closed.out_avals[: carry_tree.num_leaves], carry_tree == init_tree
+    )
+    if new_avals != avals:
+        avals = new_avals
+        closed, consts, (carry_tree, ys_tree) = trace(avals)
+    out = closed.out_avals[: carry_tree.num_leaves]
+    check_carry("scan body", closed.jaxpr.debug_info, carry_tree, init_tree, out, avals)
+    return closed, consts, init_flat, ys_tree
 
 
 def _scan_length(xs: Any, xs_flat: Sequence[Any], length: int | None) -> int:

@@ -73,48 +73,19 @@ def cov(
 ) -> Array:
     """The covariance matrix of variables, one a row (a column without rowvar), computed in dtype."""
     from lamina.numpy.arithmetic import conj
-    from lamina.numpy.joining import concatenate
-    from lamina.numpy.manipulation import atleast_2d
 
     if dtype is not None:
         to = requested_dtype(dtype, "cov")
         m, y = convert(m, to), None if y is None else convert(y, to)
-    if y is not None:
-        m, y = promote_args_inexact("cov", m, y)
-        if np.ndim(y) > 2:
-            raise ValueError("y has more than 2 dimensions")
-    else:
-        (m,) = promote_args_inexact("cov", m)
-    if np.ndim(m) > 2:
-        raise ValueError("m has more than 2 dimensions")
-    x = atleast_2d(m)
-    if not rowvar and np.ndim(m) != 1:
-        x = lax.transpose(x, (1, 0))
-    if y is not None:
-        other = atleast_2d(y)
-        if not rowvar and np.ndim(y) != 1:
-            other = lax.transpose(other, (1, 0))
-        x = concatenate([x, other], 0)
+    x = _variables(m, y, rowvar)
     if ddof is None:
         ddof = 0 if bias else 1
-    weights: Any = None
-    for w, name in ((fweights, "fweights"), (aweights, "aweights")):
-        if w is not None:
-            check_arraylike("cov", w)
-            w = asarray(w)
-            if len(w.shape) != 1 or w.shape[0] != x.shape[1]:
-                raise RuntimeError(
-                    f"cov: {name} must be a vector of one entry for each observation"
-                )
-            w = convert(w, dtypes.real_dtype(x.dtype))
-            weights = w if weights is None else lax.mul(weights, w)
+    weights = _weights_of_observations(x, fweights, aweights)
     if 0 in x.shape:
         return lax.full([n for n in (x.shape[0],) * 2 if n != 1], np.nan, x.dtype)
     middle, total = reductions.average(x, axis=1, weights=weights, returned=True)
     total = lax.index_in_dim(total, 0, keepdims=False)
-    if weights is None:
-        freedom = lax.sub(total, literal(total, ddof))
-    elif ddof == 0:
+    if ddof == 0 and weights is not None:
         freedom = total
     elif aweights is None:
         freedom = lax.sub(total, literal(total, ddof))
@@ -127,6 +98,36 @@ def cov(
     )
     out = lax.div(products.dot(x, conj(lax.transpose(weighted, (1, 0)))), convert(freedom, x.dtype))
     return lax.squeeze(out, tuple(i for i, n in enumerate(out.shape) if n == 1))
+
+
+def _variables(m: Any, y: Any, rowvar: bool) -> Array:
+    """The variables of both, one a row."""
+    from lamina.numpy.joining import concatenate
+    from lamina.numpy.manipulation import atleast_2d
+
+    given = promote_args_inexact("cov", m) if y is None else promote_args_inexact("cov", m, y)
+    for x, name in reversed(list(zip(given, "my", strict=False))):
+        if np.ndim(x) > 2:
+            raise ValueError(f"{name} has more than 2 dimensions")
+    rows = [
+        atleast_2d(x) if rowvar or np.ndim(x) == 1 else lax.transpose(atleast_2d(x), (1, 0)) for x in given
+    ]
+    return rows[0] if len(rows) == 1 else concatenate(rows, 0)
+
+
+def _weights_of_observations(x: Array, fweights: Any, aweights: Any) -> Any:
+    """The product of the weights that are given; None without any."""
+    weights: Any = None
+    for w, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if w is None:
+            continue
+        check_arraylike("cov", w)
+        w = asarray(w)
+        if len(w.shape) != 1 or w.shape[0] != x.shape[1]:
+            raise RuntimeError(f"cov: {name} must be a vector of one entry for each observation")
+        w = convert(w, dtypes.real_dtype(x.dtype))
+        weights = w if weights is None else lax.mul(weights, w)
+    return weights
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,

@@ -112,20 +112,8 @@ def _apply(
     from lamina import lax
 
     leaves, in_tree = tree.flatten((args, kwargs))
-    try:
-        axes = tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
-    except ValueError as e:
-        raise ValueError(
-            "pmap in_axes specification must be a tree prefix of the corresponding value, got "
-            f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
-        ) from None
-    dims, size = mapped_sizes("pmap", leaves, axes, names, axis_size)
-    if size > len(devices):
-        raise ValueError(
-            f"compiling computation that requires {size} logical devices, but only {len(devices)} "
-            f"devices are available (num_replicas={size}); LAMINA_NUM_CPU_DEVICES={size} makes as "
-            "many"
-        )
+    dims, size = mapped_sizes("pmap", leaves, _axes_of(args, kwargs, in_axes), names, axis_size)
+    _check_devices(size, len(devices))
     mesh = Mesh(np.array(devices[:size], dtype=object), (name,))
     check_not_inside("pmap", mesh)
     on = Manual(mesh, (name,), False)
@@ -168,3 +156,23 @@ def _apply(
         out_specs=tuple(map(spec, out_dims)),
     )
     return tree.unflatten(out[0], results)
+
+
+def _axes_of(args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any) -> list[Any]:
+    """The axis of each leaf of the arguments that devices share; by name all come with axis 0."""
+    try:
+        return tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
+    except ValueError as e:
+        raise ValueError(
+            "pmap in_axes specification must be a tree prefix of the corresponding value, got "
+            f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
+        ) from None
+
+
+def _check_devices(needed: int, there: int) -> None:
+    if needed > there:
+        raise ValueError(
+            f"compiling computation that requires {needed} logical devices, but only {there} "
+            f"devices are available (num_replicas={needed}); LAMINA_NUM_CPU_DEVICES={needed} makes as "
+            "many"
+        )
