@@ -94,6 +94,11 @@ def dtype_of(of: ir.Type) -> np.dtype:
     return dtype
 
 
+def is_float(dtype: np.dtype) -> bool:
+    """Whether a dtype is one of floats, of which ml_dtypes' are of another kind than NumPy's."""
+    return dtype.kind == "f" or "float" in dtype.name
+
+
 def element_name(of: ir.Type) -> str:
     """How MLIR writes the element type of a tensor type: f32, i1, ui8, ..."""
     element = of.element_type

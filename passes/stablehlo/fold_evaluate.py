@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.types import dtype_of, is_float, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.facts import ints, reducer_of
 
@@ -29,10 +29,6 @@ def run(evaluate: Evaluate, op: ir.Operation, arrays: list[Array]) -> Array | No
     return None if value is None else np.asarray(value).astype(dtype, copy=False)
 
 
-def _is_float(dtype: np.dtype) -> bool:
-    return dtype.kind == "f" or "float" in dtype.name
-
-
 def _plain(function: Callable[..., Array]) -> Evaluate:
     return lambda op, *arrays: function(*arrays)
 
@@ -41,7 +37,7 @@ def _in_double(function: Callable[..., Array]) -> Evaluate:
     """A function of reals computed in f64, so that rounding to the dtype happens once."""
 
     def evaluate(op: ir.Operation, *arrays: Array) -> Array | None:
-        if not all(_is_float(a.dtype) for a in arrays):
+        if not all(is_float(a.dtype) for a in arrays):
             return None
         return function(*(a.astype(np.float64) for a in arrays))
 
@@ -57,13 +53,13 @@ def _multiply(op: ir.Operation, x: Array, y: Array) -> Array:
 
 
 def _divide(op: ir.Operation, x: Array, y: Array) -> Array | None:
-    if _is_float(x.dtype) or x.dtype.kind == "c":
+    if is_float(x.dtype) or x.dtype.kind == "c":
         return x / y if x.dtype.kind != "c" else None  # NumPy's complex division rounds otherwise
     return _integer_division(x, y)[0]
 
 
 def _remainder(op: ir.Operation, x: Array, y: Array) -> Array | None:
-    if _is_float(x.dtype):
+    if is_float(x.dtype):
         return np.fmod(x, y)
     return _integer_division(x, y)[1]
 
@@ -119,7 +115,7 @@ def _extreme(function: Callable[..., Array]) -> Evaluate:
 
 
 def _power(op: ir.Operation, x: Array, y: Array) -> Array | None:
-    if _is_float(x.dtype):
+    if is_float(x.dtype):
         return np.power(x.astype(np.float64), y.astype(np.float64))
     return None  # negative exponents of integers: left to the kernels
 
@@ -128,7 +124,7 @@ def _sign(op: ir.Operation, x: Array) -> Array | None:
     if x.dtype.kind == "c":
         return None
     return (
-        np.where(np.isnan(x), x, np.copysign(np.sign(x), x)) if _is_float(x.dtype) else np.sign(x)
+        np.where(np.isnan(x), x, np.copysign(np.sign(x), x)) if is_float(x.dtype) else np.sign(x)
     )
 
 
@@ -167,12 +163,12 @@ def _convert(op: ir.Operation, x: Array) -> Array:
         x = x.real
     if target == np.bool_:
         return x != 0
-    if _is_float(x.dtype) and not _is_float(target) and target.kind != "c":
+    if is_float(x.dtype) and not is_float(target) and target.kind != "c":
         return _saturated(x.astype(np.float64), target)
-    if x.dtype.kind in "iu" and not _is_float(target) and target.kind in "iu":
+    if x.dtype.kind in "iu" and not is_float(target) and target.kind in "iu":
         return x.astype(target)
-    if not _is_float(x.dtype) and x.dtype.kind != "c" and x.dtype != np.bool_:
-        if not _is_float(target) and target.kind != "c":
+    if not is_float(x.dtype) and x.dtype.kind != "c" and x.dtype != np.bool_:
+        if not is_float(target) and target.kind != "c":
             return _wrapped([int(v) for v in x.reshape(-1)], target, x.shape)
     return x.astype(target)
 
@@ -289,7 +285,7 @@ def _reduce(op: ir.Operation, x: Array, init: Array) -> Array | None:
     ufunc = _REDUCE.get(reducer)
     if ufunc is None or x.dtype.kind == "c":
         return None
-    if _is_float(x.dtype) and reducer in ("stablehlo.add", "stablehlo.multiply"):
+    if is_float(x.dtype) and reducer in ("stablehlo.add", "stablehlo.multiply"):
         return None
     if x.dtype == np.bool_ and reducer in ("stablehlo.add", "stablehlo.multiply"):
         ufunc = np.logical_or if reducer == "stablehlo.add" else np.logical_and

@@ -55,10 +55,11 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.fuse_both_ways import join_all_both_ways
 from lamina.passes.stablehlo.fuse_grouping import Grouping
-from lamina.passes.stablehlo.fuse_outline import Kernels, Outliner
+from lamina.passes.stablehlo.fuse_outline import Outliner
 from lamina.passes.stablehlo.fuse_refusals import Limits
 from lamina.passes.stablehlo.fuse_rows import join_rows
 from lamina.passes.stablehlo.gemm import Doers, doers_of
+from lamina.passes.stablehlo.kernel_functions import Kernels
 
 
 @dataclass(frozen=True)

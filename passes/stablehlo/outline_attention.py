@@ -29,7 +29,7 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 from lamina.passes.stablehlo.facts import DotNumbers, defining, in_order
-from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
+from lamina.passes.stablehlo.kernel_functions import Kernels, blocks_of
 from lamina.passes.stablehlo.wide_copies import NARROW, WideCopies
 
 ATTENTION = "attention"

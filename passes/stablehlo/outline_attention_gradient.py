@@ -42,7 +42,7 @@ from lamina.passes.stablehlo.facts import (
     made_by,
     size_of,
 )
-from lamina.passes.stablehlo.fuse_outline import Kernels, blocks_of
+from lamina.passes.stablehlo.kernel_functions import Kernels, blocks_of
 from lamina.passes.stablehlo.note_tf32 import asks_for_tf32
 from lamina.passes.stablehlo.score_factors import take_factors_out
 from lamina.passes.stablehlo.score_region import ScoreRegion, arguments_of, positions_in

@@ -48,7 +48,7 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import read_instead
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, made_by, size_of
-from lamina.passes.stablehlo.fuse_outline import Kernels
+from lamina.passes.stablehlo.kernel_functions import Kernels
 from lamina.passes.stablehlo.step_cost import Refusal, Step, step_of
 from lamina.passes.stablehlo.step_form import form_of
 

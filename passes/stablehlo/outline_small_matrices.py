@@ -28,7 +28,7 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import is_pure, is_unused
-from lamina.passes.stablehlo.fuse_outline import Kernels
+from lamina.passes.stablehlo.kernel_functions import Kernels
 from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES, SmallMatrices, numbers_of
 
 _NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve", "stablehlo.cholesky")

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import dtype_of, shape_of
+from lamina.dialects.types import dtype_of, is_float, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.facts import defining, made_by, splat_of
 from lamina.passes.stablehlo.rewriting import Rule, decided_by_constants, needs_operand_of
@@ -46,9 +46,9 @@ def _is_neutral(name: str, value: ir.Value) -> bool:
     if name in ("multiply", "divide", "power"):
         # A complex one also has the wrong sign of zero for some operands.
         return dtype.kind != "c" and bool(splat == 1)
-    if name == "add" and _is_float(dtype):
+    if name == "add" and is_float(dtype):
         return bool(splat == 0) and bool(np.signbit(splat))  # x + -0 is x; -0 + 0 is not -0
-    if name == "subtract" and _is_float(dtype):
+    if name == "subtract" and is_float(dtype):
         return bool(splat == 0) and not np.signbit(splat)
     if name in ("add", "subtract", "or", "xor") or name.startswith("shift"):
         return dtype.kind != "c" and bool(splat == 0)
@@ -63,7 +63,7 @@ def _absorbing_operand(op: ir.Operation) -> ir.Value | None:
         if splat is None:
             continue
         dtype = dtype_of(operand.type)
-        if _is_float(dtype) or dtype.kind == "c":
+        if is_float(dtype) or dtype.kind == "c":
             return None
         if op.name == "stablehlo.or":
             if _is_all_ones(splat, dtype):
@@ -80,7 +80,7 @@ def _same_operands(op: ir.Operation) -> ir.Value | None:
         return None
     if op.name in ("stablehlo.subtract", "stablehlo.xor"):
         dtype = dtype_of(lhs.type)
-        if _is_float(dtype) or dtype.kind == "c":
+        if is_float(dtype) or dtype.kind == "c":
             return None
         return hlo.full(0, shape_of(lhs.type), dtype)
     return lhs
@@ -99,7 +99,7 @@ def _negated_operand(op: ir.Operation) -> ir.Value | None:
     elif op.name == "stablehlo.subtract":
         if right is not None:
             return hlo.add(lhs, right.operands[0])
-    elif left is not None and right is not None and _is_float(dtype_of(lhs.type)):
+    elif left is not None and right is not None and is_float(dtype_of(lhs.type)):
         build = hlo.multiply if op.name == "stablehlo.multiply" else hlo.divide
         return build(left.operands[0], right.operands[0])
     return None
@@ -138,7 +138,7 @@ def _integer_by_one(op: ir.Operation) -> ir.Value | None:
     """`x rem 1` -> 0 on integers."""
     dtype = dtype_of(op.result.type)
     splat = splat_of(op.operands[1])
-    if splat is None or _is_float(dtype) or splat != 1:
+    if splat is None or is_float(dtype) or splat != 1:
         return None
     return hlo.full(0, shape_of(op.result.type), dtype)
 
@@ -156,7 +156,7 @@ def _small_power(op: ir.Operation) -> ir.Value | None:
         return hlo.full(1, shape_of(base.type), dtype)
     if splat == 2:
         return hlo.multiply(base, base)
-    if splat == -1 and _is_float(dtype):
+    if splat == -1 and is_float(dtype):
         return hlo.divide(hlo.full(1, shape_of(base.type), dtype), base)
     if splat in (0.5, -0.5) and dtype.name in ("float32", "float64"):
         shape = shape_of(base.type)
@@ -289,81 +289,6 @@ def _direction(compare: ir.Operation) -> str:
     return stablehlo_ext.ComparisonDirectionAttr(compare.attributes["comparison_direction"]).value
 
 
-def _convert(op: ir.Operation) -> ir.Value | None:
-    """To its own type -> nothing; two converts -> one when the first loses nothing."""
-    (operand,) = op.operands
-    if operand.type == op.result.type:
-        return operand
-    first = made_by(operand, "stablehlo.convert")
-    if first is None:
-        return None
-    source = first.operands[0]
-    if not loses_nothing(dtype_of(source.type), dtype_of(operand.type)):
-        return None
-    target = dtype_of(op.result.type)
-    return source if dtype_of(source.type) == target else hlo.convert(source, target)
-
-
-def _bitcast(op: ir.Operation) -> ir.Value | None:
-    """To its own type -> nothing; two bit casts -> one."""
-    (operand,) = op.operands
-    if operand.type == op.result.type:
-        return operand
-    first = made_by(operand, op.name)
-    if first is None:
-        return None
-    source = first.operands[0]
-    if source.type == op.result.type:
-        return source
-    same_width = shape_of(source.type) == shape_of(operand.type) == shape_of(op.result.type)
-    if not same_width:
-        return None
-    return hlo.bitcast_convert(source, shape_of(op.result.type), dtype_of(op.result.type))
-
-
-def loses_nothing(source: np.dtype, target: np.dtype) -> bool:
-    """Whether converting source to target keeps every value, so that a next convert can't tell."""
-    if source == target:
-        return True
-    if target == np.bool_ or source.kind == "c" or target.kind == "c":
-        return False
-    if source == np.bool_:
-        return True
-    source_float, target_float = _is_float(source), _is_float(target)
-    if source_float and target_float:
-        (se, sm), (te, tm) = _float_format(source), _float_format(target)
-        return (se, sm) != (0, 0) and te >= se and tm >= sm and target.itemsize >= 2
-    if source_float:
-        return False
-    bits, signed = _integer_format(source)
-    if target_float:
-        exponent, mantissa = _float_format(target)
-        return mantissa + 1 >= bits - signed and exponent >= 8
-    wide, target_signed = _integer_format(target)
-    return (wide >= bits and signed == target_signed) or (wide > bits and target_signed)
-
-
-def _float_format(dtype: np.dtype) -> tuple[int, int]:
-    """(exponent bits, mantissa bits) of the formats with infinities; (0, 0) for others."""
-    return {
-        "float16": (5, 10),
-        "bfloat16": (8, 7),
-        "float32": (8, 23),
-        "float64": (11, 52),
-        "float8_e5m2": (5, 2),
-    }.get(dtype.name, (0, 0))
-
-
-def _integer_format(dtype: np.dtype) -> tuple[int, bool]:
-    name = dtype.name
-    signed = not name.startswith("u")
-    return int(name.removeprefix("u").removeprefix("int")), signed
-
-
-def _is_float(dtype: np.dtype) -> bool:
-    return dtype.kind == "f" or "float" in dtype.name
-
-
 def _is_all_ones(splat: np.generic, dtype: np.dtype) -> bool:
     return bool(splat) if dtype == np.bool_ else bool(splat == np.asarray(-1).astype(dtype))
 
@@ -395,6 +320,4 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "stablehlo.complex": (_complex_of_parts,),
     "stablehlo.select": (_select,),
     "stablehlo.compare": (_compare_with_itself, _compare_of_boolean, _compare_of_rectified),
-    "stablehlo.convert": (_convert,),
-    "stablehlo.bitcast_convert": (_bitcast,),
 }

@@ -22,14 +22,13 @@ from lamina.core.jaxpr import (
     Literal,
     Var,
 )
+from lamina.core.leaks import check_no_leaks, leaked_tracer_error
 from lamina.core.primitive import Primitive
 from lamina.core.trace import (
     Trace,
     Tracer,
-    check_no_leaks,
     current_trace,
     get_aval,
-    leaked_tracer_error,
     set_current_trace,
 )
 
