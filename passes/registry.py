@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import importlib.util
@@ -51,8 +52,10 @@ def load_file(path: str | Path) -> type[Pass]:
     Raises ValueError when the file does not hold exactly one pass.
     """
     path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "No such file", str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if spec is None or spec.loader is None:
         raise ValueError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

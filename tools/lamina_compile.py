@@ -18,19 +18,13 @@ from pathlib import Path
 from lamina.backends.compile import Compilation, compile_module
 from lamina.backends.stages import KERNEL_STAGES, stages_of
 from lamina.backends.target import Target
-from lamina.passes.base import CompileError
 from lamina.stablehlo_api import read_module, with_source
+from lamina.tools.command import command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 0, or 1 after one clear message on stderr."""
-    try:
-        return _run(_parser().parse_args(sys.argv[1:] if argv is None else list(argv)))
-    except (CompileError, ValueError, OSError) as error:
-        print(f"lamina-compile: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command("lamina-compile", lambda given: _run(_parser().parse_args(given)), argv)
 
 
 def _run(arguments: argparse.Namespace) -> int:

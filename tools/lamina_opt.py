@@ -23,6 +23,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError
 from lamina.passes.pipeline import Pipeline
+from lamina.tools.command import command
 from lamina.tools.expected_diagnostics import Diagnostic, check
 
 _SEPARATOR = "// -----"
@@ -30,13 +31,7 @@ _SEPARATOR = "// -----"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 0, or 1 after one clear message on stderr."""
-    try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
-    except (CompileError, ParseError, ValueError, OSError) as error:
-        print(f"lamina-opt: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command("lamina-opt", _run, argv)
 
 
 def _run(argv: list[str]) -> int:

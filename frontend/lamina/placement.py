@@ -280,6 +280,10 @@ def _is_place(value: Any) -> bool:
 def _sharding(place: Any) -> Sharding | None:
     if isinstance(place, PartitionSpec):
         return NamedSharding(get_mesh(), place)
+    if not _is_place(place):
+        raise TypeError(
+            f"in_shardings and out_shardings of jit are trees of Shardings, PartitionSpecs and None, got {place!r}"
+        )
     return place
 
 

@@ -35,7 +35,34 @@ def text_from_grad(m):
     m.grad(lambda x: "text")(1.0)
 
 
+def no_cotangents(m):
+    f = m.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x, x), lambda x, c: None)
+    m.grad(f)(1.0)
+
+
+def cut_at_a_float(m):
+    m.np.split(m.np.asarray(X), [1.5])
+
+
+def uneven_axes(m):
+    m.np.tensordot(m.np.ones((3, 4)), m.np.ones((3, 4)), axes=((0,), (0, 1)))
+
+
+def half_a_decimal(m):
+    m.np.round(m.np.asarray(X), 1.5)
+
+
+def number_for_sharding(m):
+    m.jit(lambda x: x, in_shardings=3)(X)
+
+
 WORDS = {
+    no_cotangents: "Custom VJP bwd rule must produce an output with the same container",
+    cut_at_a_float: "",
+    uneven_axes: "tensordot requires",
+    half_a_decimal: "'float' object cannot be interpreted as an integer",
+    number_for_sharding: "in_shardings",
     mask_of_numbers: "sum: where must be None or a boolean array",
     uneven_padding: "`pad_width` entries must",
     two_cotangents: "called with 2 arguments",
@@ -117,3 +144,8 @@ def test_a_topic_is_no_word():
         lamina.config.update("log", "retrace")
     with pytest.raises(ValueError, match="got nonsense"), lamina.config.log({"nonsense"}):
         pass
+
+
+def test_a_mesh_is_made_of_devices():
+    with pytest.raises(TypeError, match=r"A mesh is made of devices, as lamina.devices\(\) gives them, got 1"):
+        lamina.sharding.Mesh([1, 2], ("i",))

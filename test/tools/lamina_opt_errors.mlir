@@ -18,7 +18,7 @@
 // PARSE-NEXT: func.func @f() { stablehlo.fly }
 // PARSE-NEXT: ^
 // RUN: not %lamina-opt %s --load %t.missing.py 2>&1 | FileCheck %s --check-prefix=LOAD
-// LOAD: lamina-opt: {{.*}}not a Python file
+// LOAD: lamina-opt: {{.*}}No such file
 // RUN: printf '\377\376' | not %lamina-opt - 2>&1 | FileCheck %s --check-prefix=BINARY
 // BINARY: lamina-opt: <stdin>: neither MLIR text
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -207,7 +207,7 @@ def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArr
     marked = tree.map(lambda x: _ABSENT if x is None else x, given, is_leaf=lambda x: x is None)
     example = tree.unflatten(in_tree, list(range(len(in_avals))))
     try:
-        spread = _spread(marked, example)
+        spread = _spread(None if given is None else marked, example)
     except ValueError:
         raise TypeError(
             "Custom VJP bwd rule must produce an output with the same container (pytree) structure "

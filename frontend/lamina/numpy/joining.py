@@ -180,7 +180,7 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     n = ary.shape[at]
     if isinstance(where, (list, tuple)) or np.ndim(where) == 1:
         message = f"in lamina.numpy.{name} argument 1"
-        cuts = [int(concrete_or_error(i, message)) for i in where]
+        cuts = [operator.index(concrete_or_error(i, message)[()]) for i in where]
         bounds = [0, *(min(max(c + n if c < 0 else c, 0), n) for c in cuts), n]
         if any(a > b for a, b in zip(bounds, bounds[1:], strict=False)):
             return [lax.slice_in_dim(ary, a, max(a, b), axis=at)

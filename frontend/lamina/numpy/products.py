@@ -203,7 +203,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
               preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """The sum of products over axes: the last n of a and first n of b, or two lists of axes."""
     a, b, preferred = _operands("tensordot", a, b, preferred_element_type)
-    if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
+    if not isinstance(axes, (tuple, list)) and np.ndim(axes) == 0:
         count = operator.index(axes)
         if count > min(len(a.shape), len(b.shape)):
             raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """a rounded to a number of decimals, ties to even. Integers only to decimals >= 0."""
     check_arraylike("round", a)
     refuse_out("round", out)
-    decimals = decimals.__index__()
+    decimals = operator.index(decimals)
     dtype = get_aval(a).dtype
     if not dtypes.is_inexact(dtype):
         if decimals < 0:

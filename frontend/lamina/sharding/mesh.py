@@ -101,6 +101,9 @@ class Mesh(_Axes):
             )
         if len(set(names)) < len(names):
             raise ValueError(f"Mesh axis names should be unique, got {names}")
+        for device in grid.flat:
+            if not hasattr(device, "platform"):
+                raise TypeError(f"A mesh is made of devices, as lamina.devices() gives them, got {device!r}")
         grid.flags.writeable = False
         self.devices, self.axis_names, self.axis_sizes = grid, names, grid.shape
         self.axis_types = _types(axis_types, names)
