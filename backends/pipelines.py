@@ -65,6 +65,7 @@ STABLEHLO_FUSE = (
     "stablehlo-reduce-further",  # after what walks a whole array in chunks
     "stablehlo-find-extremes-first",
     "stablehlo-keep-products-small",
+    "stablehlo-multiply-patches",
     "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
