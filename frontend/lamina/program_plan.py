@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from lamina.core.trace import Tracer, get_aval, has_no_value, physical
 
 # Constants above this many bytes are passed to the program instead of being written into it.
 HOIST_BYTES = 16 * 1024
+_MOST_ELEMENTS = 1 << 56
 
 
 @dataclasses.dataclass
@@ -154,6 +156,19 @@ def _constant_value(value: Any, aval: ShapedArray) -> Any:
         return value
     aval = aval.physical()
     return np.asarray(physical(value)).astype(aval.dtype, copy=False)
+
+
+def beyond_memory(closed: ClosedJaxpr) -> MemoryError | None:
+    """The error for an operation whose result has more bytes than passes can count; None if there is
+    none."""
+    for eqn in all_equations(closed.jaxpr):
+        for v in eqn.outvars:
+            if math.prod(getattr(v.aval, "shape", ())) > _MOST_ELEMENTS:
+                return MemoryError(
+                    f"[{eqn.primitive}] out of memory: {v.aval.str_short()} has more elements than memory "
+                    f"has addresses, at {eqn.source_info.summary()}"
+                )
+    return None
 
 
 def _match_donations(

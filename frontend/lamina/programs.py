@@ -18,7 +18,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.key_array import PhysicalEntry, as_logical
 from lamina.program_key import program_key
-from lamina.program_plan import Plan, plan_program
+from lamina.program_plan import Plan, beyond_memory, plan_program
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.cuda import CudaProgram
 from lamina.tracebacks import FilteredTracebacks
@@ -165,15 +165,21 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
 
     if store is not None:
         monitoring.record_event(monitoring.CACHE_MISS, fun_name=plan.name)
-    if module is None:
-        with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
-            module = plan.lower()
-    with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
-        # One that the store knows by the jaxpr is not looked up there by its module as well; without a
-        # store none is.
-        is_looked_up = given or (store is not None and key is None)
-        compile_ = compile_module if is_looked_up else compile_own_module
-        compilation = compile_(module, target=target, name=f"jit_{plan.name}")
+    # One that the store knows by the jaxpr is not looked up there by its module as well; without a
+    # store none is.
+    is_looked_up = given or (store is not None and key is None)
+    compile_ = compile_module if is_looked_up else compile_own_module
+    try:
+        if module is None:
+            with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
+                module = plan.lower()
+        with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
+            compilation = compile_(module, target=target, name=f"jit_{plan.name}")
+    except Exception:
+        too_large = beyond_memory(plan.closed)
+        if too_large is None:
+            raise
+        raise too_large from None
     _log(
         "compile",
         f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"

@@ -89,6 +89,8 @@ class ShapedArray(AbstractValue):
 
     def physical(self) -> ShapedArray:
         """The type that holds values of this one in a compiled program."""
+        if self.dtype.kind != "V":  # as most
+            return self
         if isinstance(self.dtype, dtypes.KeyDType):
             return ShapedArray(self.shape, self.dtype.physical)
         if self.dtype == dtypes.float0:

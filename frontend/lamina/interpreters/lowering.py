@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from lamina import config
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from lamina.core.primitive import OWED
 from lamina.core.source_info import UNKNOWN, SourceInfo, frame_at
 from lamina.core.trace import physical
@@ -25,8 +24,6 @@ from lamina.dialects import types
 from lamina.dialects.attributes import MATRIX_PRODUCTS
 from lamina.dialects.vendors import ir
 from lamina.interpreters.spreads import Spreads
-
-_MOST_ELEMENTS = 1 << 56
 
 
 @dataclasses.dataclass
@@ -159,7 +156,6 @@ def lower_body(
                 f"StableHLO lowering for '{primitive}' not implemented, at "
                 f"{eqn.source_info.summary()}"
             )
-        _check_sizes(eqn)
         ctx = LoweringContext(
             module,
             [v.aval.physical() for v in eqn.invars],
@@ -175,16 +171,6 @@ def lower_body(
     results = [read(v) for v in jaxpr.outvars]
     module.spreads.drop_unused(mark, results)
     return results
-
-
-def _check_sizes(eqn: JaxprEqn) -> None:
-    """Raises MemoryError where passes could not even count a result's bytes."""
-    for v in eqn.outvars:
-        if math.prod(getattr(v.aval, "shape", ())) > _MOST_ELEMENTS:
-            raise MemoryError(
-                f"[{eqn.primitive}] out of memory: {v.aval.str_short()} has more elements than memory has "
-                f"addresses, at {eqn.source_info.summary()}"
-            )
 
 
 def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:
