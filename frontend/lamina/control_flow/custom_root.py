@@ -53,19 +53,8 @@ def custom_root(
     parts = out_tree.children() if has_aux else [out_tree]
     _check("solve() output", parts[0], guess_tree)
 
-    def linearized_solve(x: Any, y: Any) -> Any:
-        flat_x = tree.leaves(x)
-
-        def tangent(direction: Any) -> Any:
-            dots = tree.leaves(direction)
-            outs = jvp_flat(lambda *v: tree.leaves(at(f_consts)(tree.unflatten(guess_tree, v))),
-                            flat_x, dots)[1]  # fmt: skip
-            return tree.unflatten(guess_tree, [instantiate_zero(t) for t in outs])
-
-        return tangent_solve(tangent, y)
-
     tangents, tangent_consts, tangent_tree = trace_function(
-        linearized_solve,
+        lambda x, y: tangent_solve(_derivative(at(f_consts), x), y),
         tree.structure((initial_guess, initial_guess)),
         [*finder.out_avals[:n], *program.out_avals],
         debug_info(tangent_solve, "tangent_solve"),
@@ -91,6 +80,19 @@ def custom_root(
         return outs, [*map(lax.neg, found), *map(_zero_tangent, outs[n:])]
 
     return tree.unflatten(out_tree, root(f_consts, solve_consts, tangent_consts, leaves))
+
+
+def _derivative(f: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+    """The linear function that f is near x, whose structure its result has."""
+    leaves, treedef = tree.flatten(x)
+
+    def tangent(direction: Any) -> Any:
+        outs = jvp_flat(
+            lambda *v: tree.leaves(f(tree.unflatten(treedef, v))), leaves, tree.leaves(direction)
+        )[1]
+        return tree.unflatten(treedef, [instantiate_zero(t) for t in outs])
+
+    return tangent
 
 
 def _zero_tangent(x: Any) -> Any:

@@ -119,26 +119,8 @@ def minimize_lbfgs(
     def integer(v: int) -> Array:
         return lax.full((), v, np.int32)
 
-    def direction(s: _Lbfgs) -> Array:
-        def back(i: Any, state: Any) -> Any:
-            q, alphas = state
-            j = maxcor - 1 - i
-            alpha = s.weights[j] * (s.moves[j] * q).sum()
-            return q - alpha * s.changes[j], alphas.at[j].set(alpha)
-
-        def forth(j: Any, r: Array) -> Array:
-            beta = s.weights[j] * (s.changes[j] * r).sum()
-            return r + s.moves[j] * (alphas[j] - beta)
-
-        none = lax.full((maxcor,), 0, x0.dtype)
-        q, alphas = lax.fori_loop(0, maxcor, back, (s.gradient, none))
-        return -lax.fori_loop(0, maxcor, forth, s.scale * q)
-
-    def pushed(table: Array, row: Array) -> Array:
-        return lax.concatenate([table[1:], row[None]], 0)
-
     def step(s: _Lbfgs) -> _Lbfgs:
-        along = direction(s)
+        along = _direction(s)
         point, found, calls = line_search(both, s.x, along, s.value, s.gradient, maxls)
         move, change = point.step * along, point.gradient - s.gradient
         curvature = (change * move).sum()
@@ -152,8 +134,8 @@ def minimize_lbfgs(
         status = lax.select(s.value - point.value < ftol, integer(4), status)
         status = lax.select(lax.bitwise_not(found), integer(5), status)
         status = lax.select(_size(point.gradient, norm) < gtol, integer(_CONVERGED), status)
-        return _Lbfgs(s.x + move, point.value, point.gradient, pushed(s.moves, move),
-                      pushed(s.changes, change), pushed(s.weights, weight), scale, status, calls,
+        return _Lbfgs(s.x + move, point.value, point.gradient, _pushed(s.moves, move),
+                      _pushed(s.changes, change), _pushed(s.weights, weight), scale, status, calls,
                       steps)  # fmt: skip
 
     table = lax.full((maxcor, n), 0, x0.dtype)
@@ -165,3 +147,27 @@ def minimize_lbfgs(
     status = lax.select(success, integer(0), end.status)
     return (end.x, success, status, end.value, end.gradient, None, end.calls, end.calls,
             end.steps)  # fmt: skip
+
+
+def _direction(s: _Lbfgs) -> Array:
+    """Minus the inverse Hessian that the last moves tell of, times the gradient: by two loops."""
+    kept = s.weights.shape[0]
+
+    def back(i: Any, state: Any) -> Any:
+        q, alphas = state
+        j = kept - 1 - i
+        alpha = s.weights[j] * (s.moves[j] * q).sum()
+        return q - alpha * s.changes[j], alphas.at[j].set(alpha)
+
+    def forth(j: Any, r: Array) -> Array:
+        beta = s.weights[j] * (s.changes[j] * r).sum()
+        return r + s.moves[j] * (alphas[j] - beta)
+
+    none = lax.full((kept,), 0, s.x.dtype)
+    q, alphas = lax.fori_loop(0, kept, back, (s.gradient, none))
+    return -lax.fori_loop(0, kept, forth, s.scale * q)
+
+
+def _pushed(table: Array, row: Array) -> Array:
+    """The rows of a table but its first one, and another."""
+    return lax.concatenate([table[1:], row[None]], 0)
