@@ -14,17 +14,19 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import fake_c
 import fake_graphs
+import fake_memory
+import fake_streams
 import ml_dtypes
 import numpy as np
 import pytest
 import simt
 import simt_maps
-from fake_c import INT, PTR, UINT, WORD, pointer, set_int, set_text, set_word
+from fake_c import INT, PTR, UINT, pointer, set_int, set_text, set_word
+from fake_streams import Stream
 
 import lamina
 from lamina.backends.cuda import program as cuda_program
@@ -33,47 +35,12 @@ from lamina.runtime import _runtime
 from lamina.runtime.executable import forget_devices
 
 INVALID_VALUE = 1
-OUT_OF_MEMORY, NOT_READY, UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY = 2, 600, 999, 700, 209
+UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY = 999, 700, 209
 _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
 
 Work = fake_graphs.Work
-
-
-class Stream:
-    """Work in order, done when somebody waits for it."""
-
-    def __init__(self) -> None:
-        self.queue: list[Work] = []
-        self.done = 0
-        self.issued = 0
-        self.captured: list[Work] | None = None  # what is issued goes here instead
-        self.milliseconds = 0.0  # that its work took, as the driver is told
-
-    def put(self, work: Work) -> None:
-        if self.captured is not None:
-            self.captured.append(work)
-            return
-        self.queue.append(work)
-        self.issued += 1
-
-    def step(self) -> None:
-        if self.queue:
-            work = self.queue.pop(0)
-            work()
-            self.done += 1
-
-    def reach(self, place: int) -> None:
-        while self.done < place:
-            self.step()
-
-
-@dataclass
-class Event:
-    stream: Stream | None = None
-    place: int = 0
-    time: float = 0.0
 
 
 class FakeDriver:
@@ -249,12 +216,6 @@ _call("cuDeviceGet", PTR, INT)(lambda self, out, number: set_int(out, number))
 _call("cuDeviceTotalMem_v2", PTR, INT)(lambda self, out, device: set_word(out, self.memory))
 _call("cuDevicePrimaryCtxRetain", PTR, INT)(lambda self, out, device: set_word(out, self.handle("context")))
 _call("cuCtxSetCurrent", PTR)(lambda self, context: 0)
-_call("cuStreamCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Stream())))
-_call("cuEventCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Event())))
-_call("cuEventDestroy_v2", PTR)(lambda self, event: 0)
-_call("cuDeviceGetDefaultMemPool", PTR, INT)(lambda self, out, device: set_word(out, self.handle("pool")))
-_call("cuMemPoolSetAttribute", PTR, INT, PTR)(lambda self, pool, what, value: 0)
-_call("cuMemPoolTrimTo", PTR, WORD)(lambda self, pool, keep: 0)
 _call("cuModuleLoadData", PTR, PTR)(lambda self, out, image: set_word(out, self.handle("module")))
 _call("cuModuleUnload", PTR)(lambda self, module: 0)
 
@@ -302,135 +263,6 @@ def _device_attribute(self: FakeDriver, out: int, what: int, device: int) -> Non
     set_int(out, self.capability[what - 75])
 
 
-@_call("cuMemGetInfo_v2", PTR, PTR)
-def _memory_info(self: FakeDriver, free: int, total: int) -> None:
-    set_word(free, self.memory - self.live_bytes)
-    set_word(total, self.memory)
-
-
-@_call("cuStreamSynchronize", PTR)
-def _synchronize(self: FakeDriver, stream: int) -> int:
-    held: Stream = self.objects[stream]
-    held.reach(held.issued)
-    return self.broken
-
-
-@_call("cuStreamWaitEvent", PTR, PTR, UINT)
-def _stream_wait(self: FakeDriver, stream: int, event: int, flags: int) -> None:
-    recorded = self.objects[event]
-    there, place = recorded.stream, recorded.place
-    self.objects[stream].put(lambda: there.reach(place))
-
-
-@_call("cuEventRecord", PTR, PTR)
-def _record(self: FakeDriver, event: int, stream: int) -> None:
-    held = self.objects[stream]
-    recorded = self.objects[event]
-
-    def note() -> None:
-        recorded.time = held.milliseconds
-
-    held.put(note)
-    recorded.stream, recorded.place = held, held.issued
-
-
-@_call("cuEventQuery", PTR)
-def _query(self: FakeDriver, event: int) -> int:
-    held: Event = self.objects[event]
-    assert held.stream is not None
-    if held.stream.done < held.place:
-        held.stream.step()
-        return self.broken or NOT_READY
-    return self.broken
-
-
-@_call("cuEventSynchronize", PTR)
-def _event_synchronize(self: FakeDriver, event: int) -> int:
-    held: Event = self.objects[event]
-    assert held.stream is not None
-    held.stream.reach(held.place)
-    return self.broken
-
-
-@_call("cuEventElapsedTime", PTR, PTR, PTR)
-def _elapsed(self: FakeDriver, out: int, before: int, after: int) -> None:
-    passed = self.objects[after].time - self.objects[before].time
-    ctypes.c_float.from_address(out).value = passed
-
-
-@_call("cuMemAllocAsync", PTR, WORD, PTR)
-def _allocate(self: FakeDriver, out: int, size: int, stream: int) -> int | None:
-    assert size > 0
-    if self.live_bytes + size > self.memory:
-        return OUT_OF_MEMORY
-    address = self.next_address
-    self.next_address += -(-size // 512) * 512 + 512
-    whole = np.full(size + 64, 0xAB, np.uint8)
-    start = -whole.ctypes.data % 64
-    self.blocks[address] = whole[start : start + size]
-    set_word(out, address)
-    return None
-
-
-@_call("cuMemFreeAsync", WORD, PTR)
-def _release(self: FakeDriver, address: int, stream: int) -> None:
-    assert address in self.blocks, "freed twice"
-
-    def free() -> None:
-        self.blocks.pop(address).fill(0xCD)
-
-    self.objects[stream].put(free)
-
-
-@_call("cuMemHostAlloc", PTR, WORD, UINT)
-def _host_allocate(self: FakeDriver, out: int, size: int, flags: int) -> None:
-    block = ctypes.create_string_buffer(size + 64)
-    address = -(-ctypes.addressof(block) // 64) * 64
-    self.pinned[address] = block
-    set_word(out, address)
-
-
-@_call("cuMemFreeHost", PTR)
-def _host_release(self: FakeDriver, block: int) -> None:
-    del self.pinned[block]
-
-
-@_call("cuMemcpyHtoDAsync_v2", WORD, PTR, WORD, PTR)
-def _to_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
-    pinned = any(base <= source < base + len(block) for base, block in self.pinned.items())
-    data = None if pinned else ctypes.string_at(source, size)  # pageable memory is read at once
-
-    def copy() -> None:
-        given = ctypes.string_at(source, size) if data is None else data
-        self.at(target, size)[:] = np.frombuffer(given, np.uint8)
-
-    self.objects[stream].put(copy)
-
-
-@_call("cuMemcpyDtoHAsync_v2", PTR, WORD, WORD, PTR)
-def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
-    def copy() -> None:
-        ctypes.memmove(target, self.at(source, size).tobytes(), size)
-
-    self.objects[stream].put(copy)
-    if not any(base <= target < base + len(block) for base, block in self.pinned.items()):
-        self.objects[stream].reach(self.objects[stream].issued)  # pageable: returns when it is done
-
-
-@_call("cuMemcpyDtoDAsync_v2", WORD, WORD, WORD, PTR)
-def _on_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
-    self.objects[stream].put(self.copier(target, source, size))
-
-
-for _width, _kind in ((1, ctypes.c_ubyte), (2, ctypes.c_ushort), (4, UINT)):
-
-    def _memset(self: FakeDriver, target: int, value: int, count: int, stream: int,
-                width: int = _width) -> None:  # fmt: skip
-        self.objects[stream].put(self.filler(target, value, width, count))
-
-    _call(f"cuMemsetD{8 * _width}Async", WORD, _kind, WORD, PTR)(_memset)
-
-
 @_call("cuModuleGetFunction", PTR, PTR, ctypes.c_char_p)
 def _function(self: FakeDriver, out: int, module: int, name: bytes) -> None:
     set_word(out, self.handle(name.decode()))
@@ -448,7 +280,7 @@ def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
     stream.put(run)
 
 
-CALLS = _CALLS | fake_graphs.CALLS
+CALLS = _CALLS | fake_memory.CALLS | fake_streams.CALLS | fake_graphs.CALLS
 """All that the driver knows."""
 
 
