@@ -8,7 +8,8 @@ where the caller wants them and copies only where it must. Each result becomes
 - a new trailing argument of the result's type.
 
 Destinations are marked `bufferization.writable = true`, all other arguments `false`: bufferisation
-would otherwise write into the caller's arrays. An array of one number that several reductions begin with
+would otherwise write into the caller's arrays. A result whose dimensions are collapsed at the end grows in its
+destination, too, seen with those it had. An array of one number that several reductions begin with
 is one for each: they could not share its buffer. Leaves functions without a body alone.
 
 example: test/passes/linalg/results_to_arguments.mlir
@@ -59,7 +60,8 @@ def _rewrite(func: ir.Operation) -> None:
         _part_from_other_results(value, values)
     direct = [
         _grow_in(destination, value)
-        for value, destination in zip(values, destinations, strict=True)
+        or (result not in updated and values.count(value) == 1 and _grow_in_view(destination, value))
+        for result, (value, destination) in enumerate(zip(values, destinations, strict=True))
     ]
     with ir.InsertionPoint(terminator), func.location:
         # what is updated and also returned elsewhere must be read before it is overwritten
@@ -177,6 +179,32 @@ def _grow_in(destination: ir.Value, value: ir.Value) -> bool:
         user, position = overwritten
         value = user.operands[position]
     return True
+
+
+def _grow_in_view(destination: ir.Value, value: ir.Value) -> bool:
+    """Start what is a result but for its dimensions, which are collapsed at the end, from its destination: as the
+    groups of a convolution are."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "tensor.collapse_shape":
+        return False
+    view = value.owner.operation
+    value = view.operands[0]
+    while (overwritten := _overwritten_operand(value)) is not None and _is_only_overwritten(value):
+        owner, position = overwritten
+        start = owner.operands[position]
+        if not owner.name.startswith("linalg."):
+            return False
+        if not isinstance(start.owner, ir.Block) and start.owner.operation.name == "tensor.empty":
+            shape = list(start.type.shape)
+            with ir.InsertionPoint.at_block_begin(destination.owner), view.location:
+                place = ir.Operation.create(
+                    "tensor.expand_shape", [start.type], [destination],
+                    {"reassociation": view.attributes["reassociation"],
+                     "static_output_shape": ir.DenseI64ArrayAttr.get(shape)},
+                ).result  # fmt: skip
+            owner.operands[position] = place
+            return True
+        value = start
+    return False
 
 
 def _is_only_overwritten(value: ir.Value) -> bool:

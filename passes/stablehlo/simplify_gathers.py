@@ -1,7 +1,8 @@
-"""The rule of `stablehlo-simplify` on gathers of what a gather took along the same dimension.
+"""The rules of `stablehlo-simplify` on gathers: of what a gather took along the same dimension, and of one place.
 
 `x[i][j]` is `x[i[j]]`: the rows of x are copied once, not twice. Indices out of bounds are clamped as before,
-those of j to the ends of i.
+those of j to the ends of i. Where all indices are the same number, as a search begins in the middle, what is there
+is spread: neither the indices nor the copies have a place in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
-from lamina.passes.stablehlo.facts import has_one_use, ints, made_by
+from lamina.passes.stablehlo.facts import has_one_use, ints, made_by, splat_of
 from lamina.passes.stablehlo.indexed_dims import GATHER, IndexedDims
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
@@ -43,6 +44,22 @@ def _of_taken(op: ir.Operation) -> ir.Value | None:
     return copy.result
 
 
+def _of_one_place(op: ir.Operation) -> ir.Value | None:
+    """Whose indices are all the same number -> a slice, spread."""
+    array, indices = op.operands
+    at, dims = splat_of(indices), IndexedDims.of(op)
+    shape, sizes = shape_of(array.type), ints(op, "slice_sizes")
+    if at is None or dims.batch or not array.type.has_static_shape or 0 in shape_of(op.results[0].type):
+        return None
+    first = [
+        min(max(int(at), 0), size - taken) if d in dims.named else 0
+        for d, (size, taken) in enumerate(zip(shape, sizes, strict=True))
+    ]
+    window = hlo.slice(array, first, [start + taken for start, taken in zip(first, sizes, strict=True)])
+    kept = [size for d, size in enumerate(sizes) if d not in dims.single]
+    return hlo.broadcast_in_dim(hlo.reshape(window, kept), shape_of(op.results[0].type), dims.windows)
+
+
 def _taken_along(gather: ir.Operation) -> int | None:
     """The dimension of which a gather takes single elements with all of the others, where the indices are
     vectors of one and the dimensions of the result that they are along stand in its place."""
@@ -59,4 +76,4 @@ def _taken_along(gather: ir.Operation) -> int | None:
     return along
 
 
-RULES: dict[str, tuple[Rule, ...]] = {GATHER: (_of_taken,)}
+RULES: dict[str, tuple[Rule, ...]] = {GATHER: (_of_taken, _of_one_place)}

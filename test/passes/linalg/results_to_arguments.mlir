@@ -179,3 +179,22 @@ func.func @read_by_others(%x: tensor<4xf32> {lamina.inout = 0 : i32}, %y: tensor
   } -> tensor<4xf32>
   return %1, %2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// A sum over groups that become one dimension at the end grows where the result is to be.
+// CHECK-LABEL: func.func @groups
+// CHECK: %[[PARTS:.*]] = tensor.expand_shape %arg1 {{.*}} output_shape [3, 2, 4]
+// CHECK: linalg.fill {{.*}} outs(%[[PARTS]]
+// CHECK-NOT: materialize_in_destination
+// CHECK: return
+func.func @groups(%x: tensor<3x2x4x5xf32>) -> tensor<3x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<3x2x4xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<3x2x4xf32>) -> tensor<3x2x4xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(g, i, j, k) -> (g, i, j, k)>, affine_map<(g, i, j, k) -> (g, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%x : tensor<3x2x4x5xf32>) outs(%fill : tensor<3x2x4xf32>) {
+  ^bb0(%in: f32, %sum: f32):
+    %0 = arith.addf %in, %sum : f32
+    linalg.yield %0 : f32
+  } -> tensor<3x2x4xf32>
+  %result = tensor.collapse_shape %sums [[0], [1, 2]] : tensor<3x2x4xf32> into tensor<3x8xf32>
+  return %result : tensor<3x8xf32>
+}

@@ -1,4 +1,4 @@
-// Rows of taken rows.
+// Rows of taken rows, and the same row often.
 // RUN: %lamina-opt %s --pass-pipeline='stablehlo-simplify{fold=true},stablehlo-dce' | FileCheck %s
 
 // CHECK-LABEL: func.func @rows
@@ -37,4 +37,22 @@ func.func @left_alone(%x: tensor<8x4xf32>, %v: tensor<8xf32>, %i: tensor<6x1xi32
   %4 = "stablehlo.gather"(%v, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<8xf32>, tensor<6x1xi32>) -> tensor<6xf32>
   %5 = "stablehlo.gather"(%4, %j) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<6xf32>, tensor<9x1xi32>) -> tensor<9xf32>
   return %0, %1, %3, %5 : tensor<6x4xf32>, tensor<9x4xf32>, tensor<6x9xf32>, tensor<9xf32>
+}
+
+// One place, where it is clamped to, for each of six, which lie along the second dimension of the result.
+// CHECK-LABEL: func.func @one_place
+// CHECK: %[[COLUMN:.*]] = stablehlo.slice %arg0 [0:8, 1:2]
+// CHECK: stablehlo.broadcast_in_dim %[[COLUMN]], dims = [0, 2] : (tensor<8x1xf32>) -> tensor<8x6x1xf32>
+// CHECK: %[[LAST:.*]] = stablehlo.slice %{{.*}} [6:8, 0:1] : (tensor<8x6xf32>) -> tensor<2x1xf32>
+// CHECK: stablehlo.broadcast_in_dim %[[LAST]], dims = [0, 2] : (tensor<2x1xf32>) -> tensor<2x6x1xf32>
+// CHECK-NOT: gather
+// CHECK: return
+func.func @one_place(%x: tensor<8x4xf32>) -> tensor<2x6xf32> {
+  %i = stablehlo.constant dense<1> : tensor<6x1xi32>
+  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0, 2], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 8, 1>}> : (tensor<8x4xf32>, tensor<6x1xi32>) -> tensor<8x6x1xf32>
+  %j = stablehlo.constant dense<9> : tensor<6x1xi32>
+  %1 = stablehlo.reshape %0 : (tensor<8x6x1xf32>) -> tensor<8x6xf32>
+  %2 = "stablehlo.gather"(%1, %j) <{dimension_numbers = #stablehlo.gather<offset_dims = [0, 2], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 1>}> : (tensor<8x6xf32>, tensor<6x1xi32>) -> tensor<2x6x1xf32>
+  %3 = stablehlo.reshape %2 : (tensor<2x6x1xf32>) -> tensor<2x6xf32>
+  return %3 : tensor<2x6xf32>
 }
