@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,6 +88,28 @@ def _compiled_function(options: JitOptions) -> CompiledFunction:
     wrapped._jit_options = options
     jitted.add(wrapped)
     return wrapped
+
+
+def _reduced(wrapped: Any) -> Any:
+    """How a jitted function is pickled: by its name, as functions are, where it is found there; else
+    as what it is made of."""
+    options: JitOptions | None = getattr(wrapped, "_jit_options", None)
+    if options is None:
+        raise TypeError(f"{wrapped} is a program, which is pickled by no name")
+    found: Any = sys.modules.get(getattr(wrapped, "__module__", None) or "")
+    name = getattr(wrapped, "__qualname__", "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return name if found is wrapped else (_compiled_function, (options,))
+
+
+def _itself(wrapped: Any, memo: Any = None) -> Any:
+    return wrapped
+
+
+copyreg.pickle(CompiledFunction, _reduced)
+for _method in ("__copy__", "__deepcopy__"):  # as functions are
+    setattr(CompiledFunction, _method, _itself)
 
 
 def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
