@@ -275,29 +275,13 @@ class _Blocks:
         reduced = list(itertools.product(*(range(extents[d]) for d in self._reduced)))
         around = [group[-1] for group in outer] + [batch[-1]]
 
-        def operand(access: DenseAccess | None, is_after: bool = False) -> Operand | None:
-            if access is None:
-                return None
-            lane = lane_of[access]
-            term = [
-                sum(access.strides[d] * n for d, n in zip(self._reduced, at, strict=True))
-                for at in (reduced[:1] if is_after else reduced)
-            ]
-            varies = any(term)
-            rows = np.reshape(lane, (vectors, lanes))
-            limits = (0, int(rows.max() + max(term)) + 1)
-            found = {
-                (v, t): window([int(o) for o in row + term[t]], limits)
-                for v, row in enumerate(rows)
-                for t in range(terms if varies else 1)
-            }
-            steps = tuple(access.strides[d] for d in around)
-            return Operand(access.buffer, access.offset, steps, found, varies)
+        def operand(access: DenseAccess, terms: list[tuple[int, ...]]) -> Operand:
+            rows = np.reshape(lane_of[access], (vectors, lanes))
+            return self._operand(access, rows, terms, around)
 
-        inputs = tuple(operand(access) for access in self._inputs)
-        after = tuple(operand(access, True) for access in self._after)
-        output = operand(self._output)
-        assert output is not None
+        inputs = tuple(None if a is None else operand(a, reduced) for a in self._inputs)
+        after = tuple(None if a is None else operand(a, reduced[:1]) for a in self._after)
+        output = operand(self._output, reduced)
         cost = 0.5 * self._operations * vectors * terms
         for found in (*inputs, *after):
             cost += 0.0 if found is None else _cost(found.windows.values())
@@ -308,6 +292,28 @@ class _Blocks:
             outer_extents, batch_extent, members, vectors, lanes, terms, inputs, after, output, cost,
         )  # fmt: skip
         return cost / (vectors * lanes), fields
+
+    def _operand(
+        self,
+        access: DenseAccess,
+        rows: np.ndarray,
+        terms: list[tuple[int, ...]],
+        around: list[int],
+    ) -> Operand:
+        """How an operand is read: `rows` are the places of each vector's lanes, `terms` the positions along
+        what is summed, `around` the dimensions of the loops."""
+        term = [
+            sum(access.strides[d] * n for d, n in zip(self._reduced, at, strict=True)) for at in terms
+        ]
+        varies = any(term)
+        limits = (0, int(rows.max() + max(term)) + 1)
+        found = {
+            (v, t): window([int(o) for o in row + term[t]], limits)
+            for v, row in enumerate(rows)
+            for t in range(len(terms) if varies else 1)
+        }
+        steps = tuple(access.strides[d] for d in around)
+        return Operand(access.buffer, access.offset, steps, found, varies)
 
 
 def _least_cost(rows: np.ndarray) -> float:
