@@ -215,6 +215,7 @@ KERNEL_BUFFERS = (
 
 # linalg on buffers -> loops, parallel ones in task functions, temporaries placed.
 CPU_KERNEL_LOOPS = (
+    "linalg-read-in-step",
     "linalg-scalars-first",
     "linalg-merge-dimensions",
     "linalg-recompute-cheap",
