@@ -59,6 +59,7 @@ STABLEHLO_FUSE = (
     "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-windows",
     "stablehlo-reduce-before-turning",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
@@ -97,6 +98,7 @@ CUDA_PREPARE = tuple(
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:2],  # other types
     "stablehlo-chunk-attention",
+    "stablehlo-reduce-windows",
     "stablehlo-reduce-before-turning",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",

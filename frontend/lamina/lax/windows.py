@@ -196,6 +196,11 @@ def _chosen_batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
 def _sum_transpose(ct: Any, x: Any, *, window_dimensions: Any, window_strides: Any, padding: Any,
                    base_dilation: Any, window_dilation: Any) -> list[Any]:  # fmt: skip
     """Each element of ct goes to its whole window: sums over the mirrored windows of ct."""
+    plain = (1,) * len(ct.shape)
+    if window_strides == window_dimensions and base_dilation == window_dilation == plain and not any(
+        map(any, padding)
+    ):
+        return [_repeated(ct, window_dimensions, x.aval.shape)]
     config = []
     for size, n, window, stride, (low, _), base, wide in zip(
         x.aval.shape, ct.shape, window_dimensions, window_strides, padding, base_dilation,
@@ -205,16 +210,26 @@ def _sum_transpose(ct: Any, x: Any, *, window_dimensions: Any, window_strides: A
         before = reach - low - 1
         after = dilated(size, base) + reach - 1 - spread - before
         config.append((before, after, stride - 1))
-    ones = (1,) * len(config)
     out = reduce_window_sum_p.bind(
         lax.pad(ct, scalar_like(ct, 0), config),
         window_dimensions=window_dimensions,
         window_strides=base_dilation,
         padding=((0, 0),) * len(config),
-        base_dilation=ones,
+        base_dilation=plain,
         window_dilation=window_dilation,
     )
     return [out]
+
+
+def _repeated(ct: Any, window: Sequence[int], shape: Sequence[int]) -> Any:
+    """Each element as often as its window is large, and zeros for what was in no window."""
+    pairs = [size for pair in zip(ct.shape, window, strict=True) for size in pair]
+    whole = [n * size for n, size in zip(ct.shape, window, strict=True)]
+    out = lax.reshape(lax.broadcast_in_dim(ct, pairs, range(0, len(pairs), 2)), whole)
+    if whole == list(shape):
+        return out
+    rest = [(0, size - n, 0) for size, n in zip(shape, whole, strict=True)]
+    return lax.pad(out, scalar_like(ct, 0), rest)
 
 
 def _extremum_jvp(primitive: Callable[[], Primitive], chosen: Callable[[], Primitive]
