@@ -34,6 +34,7 @@ PROGRAMS = {
     )(X, COUNTS, NOTHING),
     "as it is": lambda m: [m.jit(lambda t, x: (x + 1, t))(NOTHING, X) for _ in range(3)],
     "donated": lambda m: m.jit(lambda t, x: (x + 1, t), donate_argnums=0)(NOTHING, X),
+    "zeros like it": lambda m: (m.numpy.zeros_like(NOTHING), m.lax.full_like(NOTHING, 0, shape=(2,))),
     "a constant": lambda m: m.jit(lambda: NOTHING)(),
     "vmap": lambda m: m.vmap(lambda x: chosen(m, x))(np.stack([X, -X])),
     "vmap of jit": lambda m: m.jit(m.vmap(m.jit(lambda x: chosen(m, x))))(np.stack([X, -X])),

@@ -52,6 +52,8 @@ def full_like(
     everywhere."""
     aval = get_aval(x)
     shape = aval.shape if shape is None else shape
+    if dtype is None and aval.dtype == dtypes.float0:
+        return np.zeros(shape, dtypes.float0)  # whose elements are nothing
     if dtype is None and aval.weak_type and isinstance(fill_value, bool | int | float | complex):
         return lax.broadcast_in_dim(scalar_of(aval, fill_value), shape, ())
     return full(shape, fill_value, aval.dtype if dtype is None else dtype)

@@ -226,6 +226,8 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
         return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
     weak = type(a) in _SCALARS[1:] or builtins.bool(getattr(a, "weak_type", False))
+    if have == dtypes.float0:
+        return lax.full_like(a, fill_value, shape=dims)
     if dtypes.is_key(have):
         return placed(lax.full(dims, fill_value, have), device)
     _refuse_complex_number("full_like", fill_value, have)
