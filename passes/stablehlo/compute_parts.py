@@ -9,8 +9,8 @@ The result is cut at the seams of all concatenations and pads that its element-w
 between the cuts is computed from slices and written where it belongs: a loop over vectors, where one
 loop over all would ask for each element which part it is in. Where a pad is between elements, every second
 (third ...) element is a part. A result that overwrites an argument is written into that one, a part of which
-is read just before it. Leaves alone negative pads, and what a value is used for that other ops read at other
-places.
+is read just before it. Leaves alone arrays of very many boxes, negative pads, and what a value is used for
+that other ops read at other places.
 
 example: test/passes/stablehlo/compute_parts.mlir
 """
@@ -28,7 +28,7 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import defining, ints, is_pure, is_unused
 from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.parts_of_values import Box, Parts, Range, range_of, sizes_of
-from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of, joined, moved
+from lamina.passes.stablehlo.seams import MOST_BOXES, Cuts, Seams, cuts_of, joined, moved, parts
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class ComputeParts(Pass):
         terminator = ops[-1]
         updated = updated_arguments(function) if len(terminator.operands) == 1 else {}
         with ir.InsertionPoint(terminator), terminator.location:
-            parts = _Parts(block.arguments[updated[0]] if updated else None)
+            made = _Parts(block.arguments[updated[0]] if updated else None)
             for number, value in enumerate(terminator.operands):
-                whole = parts.whole(value)
+                whole = made.whole(value)
                 if whole != value:
                     terminator.operands[number] = whole
-        if parts.count:
-            self.count("parts", parts.count)
+        if made.count:
+            self.count("parts", made.count)
             for op in reversed(ops[:-1]):
                 if is_unused(op) and is_pure(op):
                     op.erase()
@@ -114,8 +114,9 @@ def _all_cuts(value: ir.Value) -> Cuts:
             continue
         of_op = cuts_of(op)
         inside = of_op if of_op is None or not any(start) else moved(of_op, start)
-        if inside is not None:
-            cuts = joined(cuts, inside)
+        together = cuts if inside is None else joined(cuts, inside)
+        if inside is not None and parts(together) <= MOST_BOXES:
+            cuts = together
             work += [(operand, begin) for operand, begin in _starts(op, start)]
     return cuts
 

@@ -12,6 +12,7 @@ from lamina.passes.stablehlo.facts import ints
 
 _LEAST_ROW = 8  # elements of parts that lie side by side, on average
 _MOST_COLUMNS = 8  # of an array that is put together from columns, each of which is done in vectors
+MOST_BOXES = 128  # that one op is cut into: each is a loop nest, and 3 ** 5 are compiled for half a minute
 
 
 class Seams(NamedTuple):
@@ -27,9 +28,10 @@ Cuts = dict[int, Seams]
 
 
 def cuts_of(op: ir.Operation) -> Cuts | None:
-    """The seams of an op's result; None if it is not put together from boxes, or from boxes whose rows
-    are shorter than what it takes to begin one. What is put together along the last dimension from a few
-    columns, or padded between its elements, has a seam between any two of them (`linalg-compute-columns`)."""
+    """The seams of an op's result; None if it is not put together from boxes, or from very many, or from
+    boxes whose rows are shorter than what it takes to begin one. What is put together along the last
+    dimension from a few columns, or padded between its elements, has a seam between any two of them
+    (`linalg-compute-columns`)."""
     if op.name == "stablehlo.concatenate":
         dim = ir.IntegerAttr(op.attributes["dimension"]).value
         if _is_interleaved(op, dim) and not has_columns(op):
@@ -96,7 +98,7 @@ def _is_of_vectors(op: ir.Operation) -> bool:
     return getattr(op.results[0].type.element_type, "width", 0) >= 8
 
 
-def _within(op: ir.Operation, cuts: Cuts) -> Cuts:
+def _within(op: ir.Operation, cuts: Cuts) -> Cuts | None:
     shape = op.results[0].type.shape
     found = {
         dim: Seams(frozenset(at for at in seams.at if 0 < at < shape[dim]), seams.step)
@@ -105,4 +107,5 @@ def _within(op: ir.Operation, cuts: Cuts) -> Cuts:
     last = len(shape) - 1
     if found.get(last, _NO_SEAMS) != _NO_SEAMS and has_columns(op):
         found[last] = Seams(frozenset(range(1, shape[last])))
-    return {dim: seams for dim, seams in found.items() if seams != _NO_SEAMS}
+    found = {dim: seams for dim, seams in found.items() if seams != _NO_SEAMS}
+    return found if parts(found) <= MOST_BOXES else None

@@ -73,3 +73,17 @@ def test_parts_of_what_a_loop_and_a_product_give():
     got = lamina.jit(run)(x, w)
     np.testing.assert_allclose(got[0], gates[:, 1] * kept[:, 2] + kept[1, :4], rtol=1e-3)
     np.testing.assert_allclose(got[1], slope, rtol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 4, 3, 5), (2, 3, 1, 2, 3, 2)])
+def test_padded_in_many_dimensions(shape):
+    """Which would be hundreds of boxes."""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+    @lamina.jit
+    def run(x):
+        return jnp.sin(jnp.pad(x + 1, 1)), jnp.pad(x[1:], 1, constant_values=2) * 2
+
+    padded, twice = run(x)
+    np.testing.assert_allclose(padded, np.sin(np.pad(x + 1, 1)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(twice, np.pad(x[1:], 1, constant_values=2) * 2)

@@ -160,3 +160,15 @@ func.func @twice(%a: tensor<4x8xf32>, %b: tensor<6x8xf32>, %c: tensor<10x9xf32>)
   %2 = stablehlo.concatenate %1, %c, dim = 1 : (tensor<10x8xf32>, tensor<10x9xf32>) -> tensor<10x17xf32>
   return %2 : tensor<10x17xf32>
 }
+
+// -----
+
+// 3 ** 5 boxes would each be a loop nest.
+// CHECK-LABEL: func.func @padded_in_five_dimensions
+// CHECK: stablehlo.pad
+// CHECK-NOT: tensor.insert_slice
+func.func @padded_in_five_dimensions(%x: tensor<4x5x6x7x8xf32>) -> tensor<6x7x8x9x10xf32> {
+  %z = stablehlo.constant dense<1.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [1, 1, 1, 1, 1], high = [1, 1, 1, 1, 1], interior = [0, 0, 0, 0, 0] : (tensor<4x5x6x7x8xf32>, tensor<f32>) -> tensor<6x7x8x9x10xf32>
+  return %p : tensor<6x7x8x9x10xf32>
+}
