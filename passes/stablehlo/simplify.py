@@ -4,9 +4,9 @@
     %2 = stablehlo.transpose %1, dims = [1, 0]     ->
     %3 = stablehlo.power %2, %two
 
-The rules are in simplify_arithmetic.py, simplify_conversions.py, simplify_shapes.py, simplify_indices.py,
-simplify_positions.py, simplify_products.py, simplify_slices.py, simplify_solves.py, simplify_gathers.py,
-simplify_reshaped.py (which moves reshapes down past element-wise ops and reductions),
+The rules are in simplify_arithmetic.py, simplify_conversions.py, simplify_divisions.py, simplify_shapes.py,
+simplify_indices.py, simplify_positions.py, simplify_products.py, simplify_slices.py, simplify_solves.py,
+simplify_gathers.py, simplify_reshaped.py (which moves reshapes down past element-wise ops and reductions),
 simplify_broadcasts.py (which moves broadcasts so) and simplify_control.py. Float rules are exact for -0,
 infinities and NaN; nothing is reassociated but sums of equal terms, which are products then, and no op
 is computed twice that was computed once.
@@ -27,6 +27,7 @@ from lamina.passes.stablehlo import (
     simplify_broadcasts,
     simplify_control,
     simplify_conversions,
+    simplify_divisions,
     simplify_gathers,
     simplify_indices,
     simplify_positions,
@@ -40,8 +41,8 @@ from lamina.passes.stablehlo.fold import Fold, Folder
 from lamina.passes.stablehlo.rewriting import Rule, rewrite
 
 _FAMILIES = (
-    simplify_arithmetic, simplify_conversions, simplify_shapes, simplify_indices, simplify_positions,
-    simplify_products, simplify_control, simplify_reshaped, simplify_broadcasts, simplify_slices,
+    simplify_arithmetic, simplify_conversions, simplify_divisions, simplify_shapes, simplify_indices,
+    simplify_positions, simplify_products, simplify_control, simplify_reshaped, simplify_broadcasts, simplify_slices,
     simplify_solves, simplify_gathers,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {}
