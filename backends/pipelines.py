@@ -227,6 +227,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-widen-columns",
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
+    "linalg-turn-short-rows{vector-bits=VECTOR_BITS}",
     "linalg-reduce-in-one-walk{vector-bits=VECTOR_BITS}",
     "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",

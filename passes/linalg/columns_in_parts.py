@@ -29,15 +29,14 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.linalg.done_in_parts import has_plain_indices
 from lamina.passes.linalg.factor_copies import copy_elements
+from lamina.passes.linalg.neighbours import erase, neighbours
 from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
-    HARMLESS,
     Generic,
     accesses,
     clone_on,
     is_buffer,
-    is_generic_on_buffers,
     is_temporary,
     make_generic,
     part_of,
@@ -85,7 +84,7 @@ class ColumnsInParts(Pass):
             for_tasks(
                 [work.columns], tasks, grain, lambda at: work.emit(at[0], width), steps=[width]
             )
-        work.erase()
+        erase(member.generic.op for member in work.members)
         self.count("walked in blocks", len(work.members))
 
     def _width(self, work: _Work) -> int:
@@ -226,14 +225,6 @@ class _Work:
         else:
             clone_on(generic.op, [*inputs, *outputs])
 
-    def erase(self) -> None:
-        buffers = {v for member in self.members for v in member.generic.op.operands if is_buffer(v)}
-        for member in self.members:
-            member.generic.op.erase()
-        for buffer in buffers:
-            if is_temporary(buffer) and not list(buffer.uses):
-                buffer.owner.erase()
-
 
 def _emit_on_copies(
     generic: Generic,
@@ -259,7 +250,7 @@ def _emit_on_copies(
 
 def _read(reduction: ir.Operation, rows: int, columns: int) -> _Work | None:
     """The ops around one that reduces columns, if they read arrays often enough."""
-    ops = _neighbours(reduction)
+    ops = neighbours(reduction)
     members = [_member(read_generic(op), rows, columns) for op in ops]
     number = ops.index(reduction)
     first = next((n + 1 for n in range(number, -1, -1) if members[n] is None), 0)
@@ -269,19 +260,6 @@ def _read(reduction: ir.Operation, rows: int, columns: int) -> _Work | None:
         return None
     work.place()
     return work if sum(map(len, work.found)) >= _LEAST_READS else None
-
-
-def _neighbours(op: ir.Operation) -> list[ir.Operation]:
-    """The generics that nothing which touches memory keeps apart from one, and itself."""
-    together: list[ir.Operation] = []
-    for other in (view.operation for view in op.block.operations):
-        if is_generic_on_buffers(other):
-            together.append(other)
-        elif not other.name.startswith(HARMLESS):
-            if op in together:
-                return together
-            together = []
-    return together
 
 
 def _columns_of(generic: Generic, cache_bytes: int) -> tuple[int, int] | None:

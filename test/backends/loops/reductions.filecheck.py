@@ -156,6 +156,34 @@ def softmax_of_copied_columns(x):
     return nn.softmax(x, 0)
 
 
+# Blocks of short rows are turned (`linalg-turn-short-rows`).
+# CHECK-LABEL: TEST: softmax_of_short_rows
+# CHECK-NEXT: kernel rows
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector
+# CHECK: maximum.v
+# CHECK: fma.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[30000,10]")
+def softmax_of_short_rows(x):
+    return nn.softmax(x, 1)
+
+
+# CHECK-LABEL: TEST: log_sum_exp_of_short_rows
+# CHECK-NEXT: kernel rows
+# CHECK-NOT: kernel
+# CHECK-NOT: no vectors:
+# CHECK: full vectors:
+# CHECK: shufflevector
+# CHECK: fma.v
+# CHECK-NOT: no vectors:
+@print_loops("f32[30000,6]")
+def log_sum_exp_of_short_rows(x):
+    return nn.logsumexp(x, 1)
+
+
 # CHECK-LABEL: TEST: log_softmax
 # CHECK-NEXT: kernel rows
 # CHECK-NOT: kernel
