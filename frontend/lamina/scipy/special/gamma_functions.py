@@ -196,27 +196,29 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 # ---- beta --------------------------------------------------------------------------------------
 def _betaln(a: Any, b: Any) -> Any:
-    """By Stirling's series where an argument is large: logarithms of gammas would cancel."""
+    """By Stirling's series where an argument is large: logarithms of gammas would cancel. Each case
+    takes its arguments of the few costly functions, which are computed once for all."""
     small, large = lax.min(a, b), lax.max(a, b)
-    far, few = large >= float(_LARGE), small < float(_LARGE)
-    b1, a1 = where(far, large, float(_LARGE)), where(far & few & (small > 0.0), small, 1.0)
-    rest = stirling_rest(b1) - stirling_rest(b1 + a1)
-    one = lax.lgamma(a1) + rest - a1 * lax.log(b1 + a1) - (b1 - 0.5) * lax.log1p(a1 / b1) + a1
-    a2 = where(far & lax.bitwise_not(few), small, float(_LARGE))
-    ratio = a2 / (a2 + b1)
-    both = 0.5 * (math.log(2 * math.pi) - lax.log(b1)) + (a2 - 0.5) * lax.log(ratio)
-    both = both - b1 * lax.log1p(a2 / b1)
-    both = both + stirling_rest(a2) + stirling_rest(b1) - stirling_rest(a2 + b1)
-    a3, b3 = where(far, 1.0, small), where(far, 1.0, large)
-    neither = lax.lgamma(a3) + lax.lgamma(b3) - lax.lgamma(a3 + b3)
-    result = where(far, where(few, one, both), neither)
+    limit = float(_LARGE)
+    far, few = large >= limit, small < limit
     odd = far & (small <= 0.0)
+    both = far & lax.bitwise_not(few)
+    of_small = lax.lgamma(where(both, 1.0, small))
+    direct = odd | lax.bitwise_not(far)
+    of_rest = lax.lgamma(where(direct, large, 1.0)) - lax.lgamma(where(direct, small + large, 1.0))
     # Of a large b the logarithms of gammas cancel: their difference is -a log b, nearly.
-    grown = large > 1e8
-    b4 = where(odd & grown, large, 1.0)
-    shift = where(grown, -small * lax.log(b4), lax.lgamma(large) - lax.lgamma(small + large))
-    direct = lax.lgamma(small) + shift
-    return where(odd, direct, result)
+    grown = odd & (large > 1e8)
+    a1, b1 = where(far & (small > 0.0), small, 1.0), where(far, large, limit)
+    total = a1 + b1
+    log_large = lax.log(b1)
+    log = lax.log(where(few, total, a1 / total))
+    apart = lax.log1p(a1 / b1)
+    rest = stirling_rest(b1) - stirling_rest(total)
+    one = of_small + rest - a1 * log - (b1 - 0.5) * apart + a1
+    rest = rest + stirling_rest(where(both, small, limit))
+    two = 0.5 * (math.log(2 * math.pi) - log_large) + (a1 - 0.5) * log - b1 * apart + rest
+    of_few = where(direct, of_small + where(grown, -small * log_large, of_rest), one)
+    return where(both, two, of_few)
 
 
 betaln = in_double("betaln", _betaln, 2, [
