@@ -6,9 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import constant_starts, defining, has_one_use, ints
+from lamina.passes.stablehlo.facts import (
+    constant_starts,
+    defining,
+    has_one_use,
+    ints,
+    made_by,
+    splat_of,
+)
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_UPDATES = 64
@@ -157,11 +166,52 @@ def _dynamic_slice(op: ir.Operation) -> ir.Value | None:
 
 
 def _dynamic_update_slice(op: ir.Operation) -> ir.Value | None:
-    """Of everything -> the update; of nothing -> the operand."""
-    operand, update, *_ = op.operands
+    """Of everything -> the update; of nothing, or with what is there -> the operand."""
+    operand, update, *starts = op.operands
     if operand.type == update.type:
         return update
-    return operand if 0 in update.type.shape else None
+    low = constant_starts(starts, operand.type.shape, update.type.shape)
+    return operand if 0 in update.type.shape or _is_there(update, operand, low) else None
+
+
+@needs_operand_of("pad")
+def _add(op: ir.Operation) -> ir.Value | None:
+    """Of an array with zeros in a box, and of zeros around a box, as gradients of updates are -> the array
+    with that box, and zero added to both."""
+    for one, other in (op.operands, list(op.operands)[::-1]):
+        update, pad = made_by(one, "stablehlo.dynamic_update_slice"), made_by(other, "stablehlo.pad")
+        if update is None or pad is None or any(ints(pad, "interior_padding")):
+            continue
+        operand, zeros, *starts = update.operands
+        part, around = pad.operands
+        low = constant_starts(starts, operand.type.shape, zeros.type.shape)
+        if zeros.type != part.type or low != ints(pad, "edge_padding_low"):
+            continue
+        if _is_zero(zeros) and _is_zero(around):
+            if _is_there(part, operand, low):
+                return _plus(operand, around)
+            if has_one_use(operand):
+                return hlo.dynamic_update_slice(_plus(operand, around), _plus(part, around), starts)
+            return _plus(hlo.dynamic_update_slice(operand, part, starts), around)
+    return None
+
+
+def _is_there(part: ir.Value, whole: ir.Value, low: Sequence[int] | None) -> bool:
+    """Whether a value is what lies at a place of an array."""
+    cut = made_by(part, "stablehlo.slice")
+    if cut is None or cut.operands[0] != whole or max(ints(cut, "strides"), default=1) > 1:
+        return False
+    return low == ints(cut, "start_indices")
+
+
+def _plus(value: ir.Value, number: ir.Value) -> ir.Value:
+    return hlo.add(value, hlo.broadcast_in_dim(number, value.type.shape, ()))
+
+
+def _is_zero(value: ir.Value) -> bool:
+    """Whether a value is zero, for floats the positive one."""
+    number = splat_of(value)
+    return number is not None and not number and not np.signbit(np.real(number).astype(np.float64))
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -169,4 +219,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "stablehlo.pad": (_pad,),
     "stablehlo.dynamic_slice": (_dynamic_slice,),
     "stablehlo.dynamic_update_slice": (_dynamic_update_slice,),
+    "stablehlo.add": (_add,),
 }

@@ -6,9 +6,9 @@
 
 `x.at[1:].add(y[1:])` is one kernel then, which writes each element once; as an update it would store what
 is new, copy all of x, and copy what is new over it. Leaves alone donated arguments and what the program
-makes itself and reads no more, which are updated in place, parts smaller than half of the array, and parts in
-the middle of more than two dimensions (of what the program made: one), around which there are too many
-others.
+makes itself and reads no more, which are updated in place, parts smaller than half of the array that are not
+whole rows, and parts in the middle of more than two dimensions (of what the program made: one), around which
+there are too many others.
 
 example: test/passes/stablehlo/update_in_parts.mlir
 """
@@ -23,7 +23,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import constant_starts
+from lamina.passes.stablehlo.facts import constant_starts, made_by
 from lamina.passes.stablehlo.rewriting import replace
 
 _UPDATE = "stablehlo.dynamic_update_slice"
@@ -51,7 +51,7 @@ class UpdateInParts(Pass):
                 pairs = zip(block.arguments, function.attributes["arg_attrs"], strict=True)
                 kept = {a for a, given in pairs if not any(n in given for n in _MAY_BE_OVERWRITTEN)}
             for op in [inner.operation for inner in block.operations]:
-                if op.name == _UPDATE and op.operands[0] in kept:
+                if op.name == _UPDATE and _reshaped(op.operands[0]) in kept:
                     self._look_at(op, _MOST_PARTS)
                 elif op.name == _UPDATE and _is_read_later(op):
                     self._look_at(op, _FEW_PARTS)
@@ -59,7 +59,8 @@ class UpdateInParts(Pass):
     def _look_at(self, op: ir.Operation, most: int) -> None:
         operand, update, *starts = op.operands
         whole, part = shape_of(operand.type), shape_of(update.type)
-        if prod(part) < _LEAST_ELEMENTS or 2 * prod(part) < prod(whole):
+        rows = part[1:] == whole[1:]
+        if prod(part) < _LEAST_ELEMENTS or (not rows and 2 * prod(part) < prod(whole)):
             return
         lows = constant_starts(starts, whole, part)
         if lows is None:
@@ -73,6 +74,13 @@ class UpdateInParts(Pass):
             put_together = _put_together(operand, update, lows)
         replace(op, [put_together])
         self.count("updates")
+
+
+def _reshaped(value: ir.Value) -> ir.Value:
+    """What a value holds the elements of in another shape."""
+    while (op := made_by(value, "stablehlo.reshape")) is not None:
+        value = op.operands[0]
+    return value
 
 
 def _is_read_later(update: ir.Operation) -> bool:

@@ -76,6 +76,8 @@ from lamina.numpy.creation import (
     zeros_like,
 )  # fmt: skip
 from lamina.numpy.cumulative import accumulated_logaddexp as _accumulated_logaddexp
+from lamina.numpy.cumulative import accumulated_maximum as _accumulated_maximum
+from lamina.numpy.cumulative import accumulated_minimum as _accumulated_minimum
 from lamina.numpy.cumulative import (
     cumprod,
     cumsum,
@@ -382,8 +384,8 @@ add = _named(add, identity=0, reduce=sum, accumulate=cumsum, at="add")
 multiply = _named(multiply, identity=1, reduce=prod, accumulate=cumprod, at="multiply")
 subtract = _named(subtract, at="subtract")
 negative = _named(negative, nin=1)
-maximum = _named(maximum, reduce=max, at="max")
-minimum = _named(minimum, reduce=min, at="min")
+maximum = _named(maximum, reduce=max, accumulate=_accumulated_maximum, at="max")
+minimum = _named(minimum, reduce=min, accumulate=_accumulated_minimum, at="min")
 logical_and = _named(logical_and, identity=True, reduce=all)
 logical_or = _named(logical_or, identity=False, reduce=any)
 logical_xor = _named(logical_xor, identity=False)

@@ -57,6 +57,24 @@ def accumulated_logaddexp(
     return lax.cumlogsumexp(convert(x, to), canonical_axis(axis, len(x.shape)))
 
 
+def accumulated_maximum(a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """What maximum.accumulate gives."""
+    return _extremes("maximum", lax.cummax, a, axis, dtype)
+
+
+def accumulated_minimum(a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """What minimum.accumulate gives."""
+    return _extremes("minimum", lax.cummin, a, axis, dtype)
+
+
+def _extremes(
+    name: str, op: Callable[..., Array], a: ArrayLike, axis: int, dtype: DTypeLike | None
+) -> Array:
+    x = asarray(a)
+    to = requested_dtype(dtype, "accumulate", keep=x.dtype)
+    return op(convert(x, to), canonical_axis(axis, len(x.shape)))
+
+
 def _cumulative(
     name: str,
     op: Callable[..., Array],

@@ -73,3 +73,31 @@ func.func @reshaped_slice(%x: tensor<2x8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
   %3 = stablehlo.subtract %1, %2 : tensor<8xf32>
   return %2, %3 : tensor<8xf32>, tensor<8xf32>
 }
+
+// What an update zeroed and a pad put back is an update, as gradients of updates are; with what is there, nothing.
+// Zero is added still: it makes -0 positive.
+// CHECK-LABEL: func.func @put_back
+// CHECK: %[[ZERO:.*]] = stablehlo.constant dense<0.000000e+00>
+// CHECK: %[[SUM:.*]] = stablehlo.add %arg0, %
+// CHECK: %[[PART:.*]] = stablehlo.add %arg1, %
+// CHECK: %[[UPDATED:.*]] = stablehlo.dynamic_update_slice %[[SUM]], %[[PART]]
+// CHECK: %[[SAME:.*]] = stablehlo.add %arg2, %
+// CHECK: %[[OTHER:.*]] = stablehlo.pad %arg1, %{{.*}}, low = [2]
+// CHECK: %[[ELSEWHERE:.*]] = stablehlo.add
+// CHECK: return %[[UPDATED]], %[[SAME]], %[[ELSEWHERE]]
+func.func @put_back(%g: tensor<8xf32>, %u: tensor<3xf32>, %h: tensor<8xf32>, %k: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %at = stablehlo.constant dense<1> : tensor<i32>
+  %zeros = stablehlo.constant dense<0.0> : tensor<3xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dynamic_update_slice %g, %zeros, %at : (tensor<8xf32>, tensor<3xf32>, tensor<i32>) -> tensor<8xf32>
+  %1 = stablehlo.pad %u, %zero, low = [1], high = [4], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<8xf32>
+  %2 = stablehlo.add %0, %1 : tensor<8xf32>
+  %3 = stablehlo.dynamic_update_slice %h, %zeros, %at : (tensor<8xf32>, tensor<3xf32>, tensor<i32>) -> tensor<8xf32>
+  %4 = stablehlo.slice %h [1:4] : (tensor<8xf32>) -> tensor<3xf32>
+  %5 = stablehlo.pad %4, %zero, low = [1], high = [4], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<8xf32>
+  %6 = stablehlo.add %5, %3 : tensor<8xf32>
+  %7 = stablehlo.dynamic_update_slice %k, %zeros, %at : (tensor<8xf32>, tensor<3xf32>, tensor<i32>) -> tensor<8xf32>
+  %8 = stablehlo.pad %u, %zero, low = [2], high = [3], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<8xf32>
+  %9 = stablehlo.add %7, %8 : tensor<8xf32>
+  return %2, %6, %9 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -16,14 +16,14 @@
 // CHECK: stablehlo.dynamic_update_slice %{{.*}}, %arg2
 // CHECK: stablehlo.dynamic_update_slice %arg0, %arg2, %arg5
 // CHECK: return %[[ROWS]], %[[INNER]]
-func.func public @main(%x: tensor<32x128xf32>, %d: tensor<32x128xf32> {tf.aliasing_output = 2 : i32}, %rows: tensor<30x128xf32>, %inner: tensor<30x126xf32>, %small: tensor<8x128xf32>, %i: tensor<i32>) -> (tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>) {
+func.func public @main(%x: tensor<32x128xf32>, %d: tensor<32x128xf32> {tf.aliasing_output = 2 : i32}, %rows: tensor<30x128xf32>, %inner: tensor<30x126xf32>, %small: tensor<8x120xf32>, %i: tensor<i32>) -> (tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
   %far = stablehlo.constant dense<9> : tensor<i32>
   %0 = stablehlo.dynamic_update_slice %x, %rows, %far, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   %1 = stablehlo.dynamic_update_slice %x, %inner, %one, %one : (tensor<32x128xf32>, tensor<30x126xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   %2 = stablehlo.dynamic_update_slice %d, %rows, %one, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
-  %3 = stablehlo.dynamic_update_slice %x, %small, %one, %zero : (tensor<32x128xf32>, tensor<8x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
+  %3 = stablehlo.dynamic_update_slice %x, %small, %one, %zero : (tensor<32x128xf32>, tensor<8x120xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   %made = stablehlo.sine %x : tensor<32x128xf32>
   %4 = stablehlo.dynamic_update_slice %made, %rows, %one, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
   %5 = stablehlo.dynamic_update_slice %x, %rows, %i, %zero : (tensor<32x128xf32>, tensor<30x128xf32>, tensor<i32>, tensor<i32>) -> tensor<32x128xf32>
@@ -55,4 +55,23 @@ func.func public @main(%x: tensor<4096xf32>, %u: tensor<4095xf32>) -> (tensor<40
   %4 = stablehlo.dynamic_update_slice %c, %u, %one : (tensor<4096xf32>, tensor<4095xf32>, tensor<i32>) -> tensor<4096xf32>
   %5 = stablehlo.exponential %c : tensor<4096xf32>
   return %2, %b, %3, %4, %5 : tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>
+}
+
+// -----
+
+// Whole rows, however few, are one copy in three parts, and so is an argument in another shape.
+// CHECK-LABEL: func.func public @main
+// CHECK: %[[BEFORE:.*]] = stablehlo.slice %arg0 [0:9, 0:1024]
+// CHECK: %[[AFTER:.*]] = stablehlo.slice %arg0 [11:64, 0:1024]
+// CHECK: stablehlo.concatenate %[[BEFORE]], %arg1, %[[AFTER]], dim = 0
+// CHECK: %[[FLAT:.*]] = stablehlo.reshape %arg0
+// CHECK: stablehlo.slice %[[FLAT]] [0:9]
+// CHECK-NOT: dynamic_update_slice
+func.func public @main(%x: tensor<64x1024xf32>, %u: tensor<2x1024xf32>, %v: tensor<2048xf32>) -> (tensor<64x1024xf32>, tensor<65536xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %nine = stablehlo.constant dense<9> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %x, %u, %nine, %zero : (tensor<64x1024xf32>, tensor<2x1024xf32>, tensor<i32>, tensor<i32>) -> tensor<64x1024xf32>
+  %flat = stablehlo.reshape %x : (tensor<64x1024xf32>) -> tensor<65536xf32>
+  %1 = stablehlo.dynamic_update_slice %flat, %v, %nine : (tensor<65536xf32>, tensor<2048xf32>, tensor<i32>) -> tensor<65536xf32>
+  return %0, %1 : tensor<64x1024xf32>, tensor<65536xf32>
 }
