@@ -6,8 +6,8 @@
 
 Loops are written over vectors after that. A processor that rounds to bf16 takes its denormals for zero: that
 is what arithmetic makes of them in any case, so that what it made is rounded so, and what was loaded is not
-(see `math-expand-small-floats`). Results that are operands, or integers of 8 bits, are not rounded
-at all: they have no more bits than bf16. Leaves alone vectors, and what `features` does not have.
+(see `math-expand-small-floats`). Results that are operands, remainders, or integers of 8 bits, are not
+rounded at all: they have no more bits than bf16. Leaves alone vectors, and what `features` does not have.
 
 example: test/passes/math/widen_bf16.mlir
 """
@@ -27,7 +27,7 @@ _SAME_BITS = frozenset(
     "arith.negf arith.maximumf arith.minimumf arith.maxnumf arith.minnumf math.absf math.copysign".split()
 )
 """Ops that give one of their operands, but for its sign."""
-_FLUSHING = frozenset("arith.addf arith.subf arith.mulf arith.divf arith.remf".split())
+_FLUSHING = frozenset("arith.addf arith.subf arith.mulf arith.divf".split())
 _MOST_STEPS = 8  # back from a rounding to what made the number
 _LEAST_NORMAL = 2.0**-126
 
@@ -98,7 +98,7 @@ def _has_few_bits(op: ir.Operation) -> bool:
     """Whether bf16 has all bits of an op's result in f32."""
     if op.name in _FROM_INTEGERS:
         return op.operands[0].type.width <= 8
-    return op.name in _SAME_BITS
+    return op.name in _SAME_BITS or op.name == "arith.remf"  # less than one operand, a multiple of the last bit of one
 
 
 def _cut(number: ir.Value) -> ir.Value:

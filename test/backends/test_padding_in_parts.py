@@ -33,8 +33,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "double": ((2, 40, 42, 16), (3, 3, 16, 8), SAME, {"type": "f64"}),
     "integers": ((2, 56, 56, 16), (3, 3, 16, 8), SAME, {"type": "i32"}),
 }  # fmt: skip
-WITH_TEMPORARIES = ["spread", "groups", "integers"]
-"""Two phases' small copies; the result, seen by its groups; an input that vectors are filled from."""
+WITH_TEMPORARIES = ["spread", "integers"]
+"""Two phases' small copies; an input that vectors are filled from."""
 
 
 def made(name: str, after: str = "") -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
