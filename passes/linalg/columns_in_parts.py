@@ -29,7 +29,12 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.linalg.done_in_parts import has_plain_indices
 from lamina.passes.linalg.factor_copies import copy_elements
-from lamina.passes.linalg.neighbours import erase, neighbours
+from lamina.passes.linalg.neighbours import (
+    changed_in_place,
+    erase,
+    is_used_by_none_but,
+    members_around,
+)
 from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
@@ -110,10 +115,8 @@ class _Member:
     @property
     def read(self) -> list[ir.Value]:
         """The arrays it reads, those that it changes in place among them."""
-        generic = self.generic
-        olds = generic.body.arguments[len(generic.inputs) :]
-        changed = [v for v, old in zip(generic.outputs, olds, strict=True) if list(old.uses)]
-        return [v for v in dict.fromkeys((*generic.inputs, *changed)) if v in self.arrays]
+        read = (*self.generic.inputs, *changed_in_place(self.generic))
+        return [value for value in dict.fromkeys(read) if value in self.arrays]
 
     @property
     def written(self) -> list[ir.Value]:
@@ -170,8 +173,7 @@ class _Work:
         later = self.members[number + 1 :]
         if any(value in member.written for member in later):
             return True
-        ops = {member.generic.op for member in self.members}
-        return is_temporary(value) and {use.owner.operation for use in value.uses} <= ops
+        return is_used_by_none_but(value, (member.generic.op for member in self.members))
 
     def _slot(
         self, value: ir.Value, held: dict[ir.Value, int], later: Sequence[_Member]
@@ -250,12 +252,7 @@ def _emit_on_copies(
 
 def _read(reduction: ir.Operation, rows: int, columns: int) -> _Work | None:
     """The ops around one that reduces columns, if they read arrays often enough."""
-    ops = neighbours(reduction)
-    members = [_member(read_generic(op), rows, columns) for op in ops]
-    number = ops.index(reduction)
-    first = next((n + 1 for n in range(number, -1, -1) if members[n] is None), 0)
-    end = next((n for n in range(number, len(members)) if members[n] is None), len(members))
-    work = _Work([m for m in members[first:end] if m is not None], rows, columns)
+    work = _Work(members_around(reduction, lambda generic: _member(generic, rows, columns)), rows, columns)
     if not _keep_apart(work.members):
         return None
     work.place()

@@ -28,7 +28,12 @@ from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.factor_copies import copy_elements
-from lamina.passes.linalg.neighbours import erase, neighbours
+from lamina.passes.linalg.neighbours import (
+    changed_in_place,
+    erase,
+    is_used_by_none_but,
+    members_around,
+)
 from lamina.passes.linalg.parallel import split, total_cost
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.structure import (
@@ -37,7 +42,6 @@ from lamina.passes.linalg.structure import (
     clone_on,
     is_buffer,
     is_dense,
-    is_temporary,
     part_of,
     places_of,
     read_generic,
@@ -105,10 +109,7 @@ class _Member:
     @property
     def read(self) -> list[ir.Value]:
         """What it reads, with what it changes in place."""
-        generic = self.generic
-        olds = generic.body.arguments[len(generic.inputs) :]
-        changed = [v for v, old in zip(generic.outputs, olds, strict=True) if list(old.uses)]
-        return [*filter(is_buffer, generic.inputs), *changed]
+        return [*filter(is_buffer, self.generic.inputs), *changed_in_place(self.generic)]
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,7 @@ class _Work:
 
     def _is_own(self, value: ir.Value) -> bool:
         """Whether only these ops use a buffer."""
-        ops = {member.generic.op for member in self.members}
-        return is_temporary(value) and {use.owner.operation for use in value.uses} <= ops
+        return is_used_by_none_but(value, (member.generic.op for member in self.members))
 
     def emit(self, start: ir.Value | None) -> None:
         """The block that begins there, or all if it is one block."""
@@ -239,14 +239,7 @@ def _shape_of(generic: Generic) -> tuple[int, int] | None:
 
 def _members_around(reduction: ir.Operation, rows: int, columns: int) -> list[_Member]:
     """The ops around one that can be done for some of the rows, with it, that follow each other."""
-    ops = neighbours(reduction)
-    members = [_member(read_generic(op), rows, columns) for op in ops]
-    number = ops.index(reduction)
-    if members[number] is None:
-        return []
-    first = next((n + 1 for n in range(number, -1, -1) if members[n] is None), 0)
-    end = next((n for n in range(number, len(members)) if members[n] is None), len(members))
-    found = [member for member in members[first:end] if member is not None]
+    found = members_around(reduction, lambda generic: _member(generic, rows, columns))
     return found if _keep_apart(found) else []
 
 
