@@ -269,28 +269,32 @@ def _iota(op: ir.Operation) -> Array:
     return np.broadcast_to(along, shape)
 
 
-_REDUCE = {
-    "stablehlo.add": np.add,
-    "stablehlo.multiply": np.multiply,
-    "stablehlo.maximum": np.maximum,
-    "stablehlo.minimum": np.minimum,
-    "stablehlo.and": np.bitwise_and,
-    "stablehlo.or": np.bitwise_or,
+_REDUCE: dict[str, Callable[..., Array]] = {
+    "stablehlo.add": np.add.reduce,
+    "stablehlo.multiply": np.multiply.reduce,
+    "stablehlo.maximum": np.maximum.reduce,
+    "stablehlo.minimum": np.minimum.reduce,
+    "stablehlo.and": np.bitwise_and.reduce,
+    "stablehlo.or": np.bitwise_or.reduce,
+}
+_REDUCE_BOOLEANS: dict[str, Callable[..., Array]] = {
+    "stablehlo.add": np.logical_or.reduce,
+    "stablehlo.multiply": np.logical_and.reduce,
 }
 
 
 def _reduce(op: ir.Operation, x: Array, init: Array) -> Array | None:
     """Only where the order of the operands can't be seen in the result."""
     reducer = reducer_of(op) or ""
-    ufunc = _REDUCE.get(reducer)
-    if ufunc is None or x.dtype.kind == "c":
+    reduce = _REDUCE.get(reducer)
+    if reduce is None or x.dtype.kind == "c":
         return None
     if is_float(x.dtype) and reducer in ("stablehlo.add", "stablehlo.multiply"):
         return None
-    if x.dtype == np.bool_ and reducer in ("stablehlo.add", "stablehlo.multiply"):
-        ufunc = np.logical_or if reducer == "stablehlo.add" else np.logical_and
+    if x.dtype == np.bool_:
+        reduce = _REDUCE_BOOLEANS.get(reducer, reduce)
     axes = tuple(ints(op, "dimensions"))
-    return ufunc.reduce(x, axis=axes, initial=init[()], dtype=x.dtype) if x.size else None
+    return reduce(x, axis=axes, initial=init[()], dtype=x.dtype) if x.size else None
 
 
 def _ufuncs(**functions: Callable[..., Array]) -> dict[str, Evaluate]:
