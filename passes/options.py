@@ -1,8 +1,7 @@
-"""Pass options as text: `{max-ops=64 verbose}` to and from dataclass fields, by their types."""
+"""Pass options as text, `{max-ops=64 verbose}`, to and from their values, by their types."""
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Sequence
@@ -16,8 +15,10 @@ _KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "tex
 
 def make(cls: type[Pass], given: Sequence[tuple[str, str]]) -> Pass:
     """The pass with options set from (name, text) pairs; raises ValueError saying what it takes."""
+    if not given:
+        return cls()
     hints = typing.get_type_hints(cls)
-    fields = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
+    fields = {name.replace("_", "-"): name for name in cls.defaults}
     values = {}
     for name, text in given:
         field = fields.get(name)
@@ -25,7 +26,7 @@ def make(cls: type[Pass], given: Sequence[tuple[str, str]]) -> Pass:
             takes = describe(cls) or "no options"
             raise ValueError(f"{cls.name} has no option {name!r}; it takes {takes}")
         try:
-            values[field.name] = _value(hints[field.name], text)
+            values[field] = _value(hints[field], text)
         except ValueError as error:
             raise ValueError(f"{cls.name}{{{name}={text}}}: {error}") from None
     return cls(**values)
@@ -35,17 +36,17 @@ def describe(cls: type[Pass]) -> str:
     """`max-ops=64 (an integer), ...`: the options with their defaults."""
     hints = typing.get_type_hints(cls)
     return ", ".join(
-        f"{f.name.replace('_', '-')}={_text(f.default)} ({_kind(hints[f.name])})"
-        for f in dataclasses.fields(cls)
+        f"{name.replace('_', '-')}={_text(default)} ({_kind(hints[name])})"
+        for name, default in cls.defaults.items()
     )
 
 
 def to_text(of: Pass) -> str:
     """`name{option=value ...}` with the options that differ from their defaults."""
     given = [
-        f"{f.name.replace('_', '-')}={_text(value)}"
-        for f in dataclasses.fields(of)
-        if (value := getattr(of, f.name)) != f.default
+        f"{name.replace('_', '-')}={_text(value)}"
+        for name, value in of.options.items()
+        if value != of.defaults[name]
     ]
     return of.name + (f"{{{' '.join(given)}}}" if given else "")
 

@@ -27,7 +27,6 @@ example: test/passes/gpu/avoid_calls.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -36,7 +35,6 @@ from lamina.passes.gpu import approximations
 from lamina.passes.math.terms import Term, fma
 
 
-@dataclass(frozen=True)
 class AvoidCalls(Pass):
     """See the module's docstring."""
 

@@ -30,7 +30,6 @@ example: test/passes/gpu/map_to_threads.mlir
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
@@ -59,7 +58,6 @@ _SETUP = ("arith.", "complex.", "index.", "math.", "memref.cast", "memref.collap
           "memref.load")  # fmt: skip
 
 
-@dataclass(frozen=True)
 class MapToThreads(Pass):
     """See the module's docstring. `arch` is the GPU's architecture; `one_block`: all blocks of the
     kernels will be done by one, of 256 threads (`gpu-run-steps`)."""

@@ -24,8 +24,6 @@ example: test/passes/gpu/run_steps.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import LANES
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -34,7 +32,6 @@ from lamina.passes.gpu.steps import STEPS
 from lamina.passes.gpu.thread_steps import LANE_THREADS, LaneSteps, ThreadSteps
 
 
-@dataclass(frozen=True)
 class RunSteps(Pass):
     """See the module's docstring."""
 

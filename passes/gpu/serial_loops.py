@@ -11,7 +11,6 @@ example: test/passes/gpu/serial_loops.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
 from lamina.dialects.vendors import ir
@@ -23,7 +22,6 @@ from lamina.passes.linalg.structure import Generic, is_generic_on_buffers, read_
 from lamina.passes.loops import for_each, index, load, store
 
 
-@dataclass(frozen=True)
 class SerialLoops(Pass):
     """See the module's docstring. `unroll` is how many steps are few."""
 

@@ -10,8 +10,6 @@ example: test/passes/gpu/to_nvvm.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import CompileError, Pass
@@ -22,7 +20,6 @@ BLOCK = "lamina.block"
 _KEPT = ("sym_name", "function_type", TENSOR_MAPS, DYNAMIC_SHARED_BYTES)
 
 
-@dataclass(frozen=True)
 class ToNvvm(Pass):
     """See the module's docstring."""
 

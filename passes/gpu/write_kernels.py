@@ -12,7 +12,6 @@ example: test/passes/gpu/write_kernels.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import ir
@@ -79,7 +78,6 @@ ROUTINES: dict[str, Callable[[Job], None]] = {
 """Custom calls of LAPACK's routines, by name."""
 
 
-@dataclass(frozen=True)
 class WriteKernels(Pass):
     """See the module's docstring. `arch` is the GPU's architecture."""
 

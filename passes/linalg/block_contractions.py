@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -60,7 +60,6 @@ _FEW_REPEATED = 32  # rows of which one may be done twice
 Position = dict[int, ir.Value]
 
 
-@dataclass(frozen=True)
 class BlockContractions(Pass):
     """See the module's docstring."""
 

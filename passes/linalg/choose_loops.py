@@ -20,7 +20,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -52,7 +51,6 @@ _BLOCK_PAST_CACHES = (32, 512)
 """Of a transposing copy: few rows are read on and on, and two or four lines written of each."""
 
 
-@dataclass(frozen=True)
 class ChooseLoops(Pass):
     """See the module's docstring."""
 

@@ -58,7 +58,6 @@ _LEAST_READS = 3  # of arrays, which pay for a copy; those that are reduced twic
 _MOST_APART = 8192  # bytes from row to row: each is on a page of its own, and these are looked up
 
 
-@dataclass(frozen=True)
 class ColumnsInParts(Pass):
     """See the module's docstring."""
 

@@ -44,7 +44,6 @@ _MOST_COLUMNS = 8
 _LEAST_LANES = 4
 
 
-@dataclass(frozen=True)
 class ComputeColumns(Pass):
     """See the module's docstring."""
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.base import Pass
@@ -39,7 +38,6 @@ from lamina.passes.loops import add, for_tasks, index
 _NANOSECONDS = 0.3  # of an instruction on vectors
 
 
-@dataclass(frozen=True)
 class FillLanes(Pass):
     """See the module's docstring."""
 

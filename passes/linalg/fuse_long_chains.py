@@ -15,8 +15,6 @@ example: test/passes/linalg/fuse_long_chains.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import in_block
@@ -24,7 +22,6 @@ from lamina.passes.linalg.structure import make_generic, read_generic
 from lamina.passes.loops import index
 
 
-@dataclass(frozen=True)
 class FuseLongChains(Pass):
     """See the module's docstring."""
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
@@ -80,7 +79,6 @@ _ROW_TASKS, _COLUMN_TASKS = 8, 4
 _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each block of columns
 
 
-@dataclass(frozen=True)
 class GroupProducts(Pass):
     """See the module's docstring."""
 

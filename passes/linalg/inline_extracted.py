@@ -15,8 +15,6 @@ example: test/passes/linalg/inline_extracted.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
@@ -27,7 +25,6 @@ from lamina.passes.loops import extract, index
 _EXTRACT = "tensor.extract"
 
 
-@dataclass(frozen=True)
 class InlineExtracted(Pass):
     """See the module's docstring."""
 

@@ -10,15 +10,12 @@ example: test/passes/linalg/inline_scalar_generics.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.loops import extract, scalar_tensor
 
 
-@dataclass(frozen=True)
 class InlineScalarGenerics(Pass):
     """See the module's docstring."""
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -37,7 +36,6 @@ from lamina.passes.memref.place_temporaries import element_bytes
 _LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
 
 
-@dataclass(frozen=True)
 class LowerToLoops(Pass):
     """See the module's docstring."""
 

@@ -16,7 +16,6 @@ example: test/passes/linalg/merge_column_sums.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -34,7 +33,6 @@ _LEAST_ROWS = 32  # enough for a walk that does several reductions
 _LEAST_COLUMNS = 512  # enough for tasks of some of them each
 
 
-@dataclass(frozen=True)
 class MergeColumnSums(Pass):
     """See the module's docstring."""
 

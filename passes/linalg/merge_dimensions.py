@@ -20,7 +20,6 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -38,7 +37,6 @@ Seam = tuple[ir.Value, int]
 """The place of a tensor in front of one of its dimensions, but the first."""
 
 
-@dataclass(frozen=True)
 class MergeDimensions(Pass):
     """See the module's docstring."""
 

@@ -57,7 +57,6 @@ _LEAST_SHARE = 0.03
 """Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
 
 
-@dataclass(frozen=True)
 class MultiplyPanels(Pass):
     """See the module's docstring."""
 

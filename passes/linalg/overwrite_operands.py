@@ -13,8 +13,6 @@ example: test/passes/linalg/overwrite_operands.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
@@ -23,7 +21,6 @@ from lamina.passes.linalg.reducing import reduced_dimensions
 from lamina.passes.linalg.structure import Generic, generics_together, read_generic
 
 
-@dataclass(frozen=True)
 class OverwriteOperands(Pass):
     """See the module's docstring."""
 

@@ -16,8 +16,6 @@ example: test/passes/linalg/pad_around.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.epilogue import can_be_done_together
@@ -26,7 +24,6 @@ from lamina.passes.linalg.padding import Padding, bytes_of, find_padding
 from lamina.passes.linalg.structure import generics_on_buffers, is_buffer, read_generic
 
 
-@dataclass(frozen=True)
 class PadAround(Pass):
     """See the module's docstring."""
 

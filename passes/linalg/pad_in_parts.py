@@ -59,7 +59,6 @@ _MOST_COPIED = 4.0  # times
 _CHEAP_BYTES = 1 << 17  # of a part, which take twice as long to read as those in the first cache
 
 
-@dataclass(frozen=True)
 class PadInParts(Pass):
     """See the module's docstring."""
 

@@ -14,8 +14,6 @@ example: test/passes/linalg/read_in_step.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
@@ -24,7 +22,6 @@ from lamina.passes.linalg.structure import Generic, generics_together, make_gene
 _EXTRACT = "tensor.extract"
 
 
-@dataclass(frozen=True)
 class ReadInStep(Pass):
     """See the module's docstring."""
 

@@ -10,15 +10,12 @@ example: test/passes/linalg/reassociate_reductions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.reducing import reduced_dimensions
 
 
-@dataclass(frozen=True)
 class ReassociateReductions(Pass):
     """See the module's docstring."""
 

@@ -15,8 +15,6 @@ example: test/passes/linalg/recompute_cheap.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.linalg.structure import Generic, generics_together, places_of, read_generic
@@ -30,7 +28,6 @@ _CHEAP = frozenset(
 )
 
 
-@dataclass(frozen=True)
 class RecomputeCheap(Pass):
     """See the module's docstring."""
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref, vector
 from lamina.passes.base import Pass
@@ -49,7 +48,6 @@ Step = Callable[[ir.Value, int, Sequence[ir.Value]], Sequence[ir.Value]]
 """(column, lanes, carried) -> what is carried to the next vector of a row."""
 
 
-@dataclass(frozen=True)
 class ReduceInOneWalk(Pass):
     """See the module's docstring."""
 

@@ -11,8 +11,6 @@ example: test/passes/linalg/repeat_conversions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
@@ -20,7 +18,6 @@ from lamina.passes.find import find_ops
 _CONVERSIONS = ("arith.extf", "arith.extsi")
 
 
-@dataclass(frozen=True)
 class RepeatConversions(Pass):
     """See the module's docstring."""
 

@@ -18,7 +18,6 @@ example: test/passes/linalg/results_to_arguments.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import INOUT, updated_arguments
 from lamina.dialects.vendors import ir, tensor
@@ -30,7 +29,6 @@ WRITABLE = "bufferization.writable"
 _VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.extract_slice")
 
 
-@dataclass(frozen=True)
 class ResultsToArguments(Pass):
     """See the module's docstring."""
 

@@ -15,8 +15,6 @@ example: test/passes/linalg/scalars_first.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
@@ -24,7 +22,6 @@ _KEPT = "tensor.from_elements"
 _SCALAR = ("arith.", "math.", "complex.", "tensor.extract", _KEPT)
 
 
-@dataclass(frozen=True)
 class ScalarsFirst(Pass):
     """See the module's docstring."""
 

@@ -20,7 +20,7 @@ example: test/passes/linalg/share_loops.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from lamina.dialects.vendors import ir
@@ -44,7 +44,6 @@ from lamina.passes.linalg.structure import (
 _LEAST_ITERATIONS = 4  # of the shared loops, where there is work for tasks
 
 
-@dataclass(frozen=True)
 class ShareLoops(Pass):
     """See the module's docstring."""
 
@@ -57,7 +56,7 @@ class ShareLoops(Pass):
                 self._share(function.regions[0].blocks[0])
         parts = {op.block for op in generics_on_buffers(module) if PART in op.attributes}
         for block in parts:
-            replace(self, parallel_cost=math.inf)._share(block)
+            self.but(parallel_cost=math.inf)._share(block)
 
     def _share(self, block: ir.Block) -> None:
         for number, group in enumerate(self._groups(block)):

@@ -18,7 +18,6 @@ example: test/passes/linalg/split_reductions.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
@@ -43,7 +42,6 @@ _NEUTRAL = {
 _SIGNED = {"arith.maxsi": "least", "arith.minsi": "largest"}
 
 
-@dataclass(frozen=True)
 class SplitReductions(Pass):
     """See the module's docstring."""
 

@@ -14,7 +14,6 @@ example: test/passes/linalg/take_rows_together.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, memref
@@ -37,7 +36,6 @@ _PAGE = 4096
 _LEAST_ROW = 2 * _PAGE  # bytes: four tasks of half a page
 
 
-@dataclass(frozen=True)
 class TakeRowsTogether(Pass):
     """See the module's docstring."""
 

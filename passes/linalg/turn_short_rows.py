@@ -60,7 +60,6 @@ _LEAST_SUMMED = 5
 _CHEAP = {f"math.{name}" for name in ("absf", "ceil", "copysign", "floor", "fma", "rsqrt", "sqrt", "trunc")}
 
 
-@dataclass(frozen=True)
 class TurnShortRows(Pass):
     """See the module's docstring."""
 

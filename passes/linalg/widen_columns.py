@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from lamina.dialects.builders.buffers import reshaped
@@ -44,7 +43,6 @@ _LEAST_WIDE_ROWS = 8
 _MOST_PARTIAL = 1 << 17  # elements of what chunks leave
 
 
-@dataclass(frozen=True)
 class WidenColumns(Pass):
     """See the module's docstring."""
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
@@ -64,7 +63,6 @@ _LANES = 16  # a divisor of all numbers of queries
 _NANOSECONDS = 0.02  # of a score's two products, for each number of the width
 
 
-@dataclass(frozen=True)
 class WriteAttention(Pass):
     """See the module's docstring."""
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -75,7 +75,6 @@ _NANOSECONDS = 0.01  # of a product, for each score and number of the width
 _LEAST_TASKS = 8
 
 
-@dataclass(frozen=True)
 class WriteAttentionGradient(Pass):
     """See the module's docstring."""
 

@@ -12,7 +12,6 @@ example: test/passes/llvm/call_task_runner.mlir
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import ir
@@ -24,7 +23,6 @@ RUNNER = "lamina_parallel_for"
 _of_thread = threading.local()  # both functions by the number of their arguments: see `_functions`
 
 
-@dataclass(frozen=True)
 class CallTaskRunner(Pass):
     """See the module's docstring."""
 

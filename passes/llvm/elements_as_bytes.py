@@ -9,8 +9,6 @@ example: test/passes/llvm/elements_as_bytes.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
@@ -20,7 +18,6 @@ _LOADS = ("llvm.load", "llvm.intr.masked.load")
 _STORES = ("llvm.store", "llvm.intr.masked.store")
 
 
-@dataclass(frozen=True)
 class ElementsAsBytes(Pass):
     """See the module's docstring."""
 

@@ -11,8 +11,6 @@ example: test/passes/llvm/finish_device_kernels.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -22,7 +20,6 @@ from lamina.passes.gpu.to_nvvm import BLOCK
 _OVERFLOW = "intOverflowBehavior"
 
 
-@dataclass(frozen=True)
 class FinishDeviceKernels(Pass):
     """See the module's docstring."""
 

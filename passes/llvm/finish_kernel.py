@@ -10,13 +10,10 @@ example: test/passes/llvm/finish_kernel.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class FinishKernel(Pass):
     """See the module's docstring."""
 

@@ -10,7 +10,6 @@ example: test/passes/llvm/fold.mlir
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir, rewrite
 from lamina.passes.base import Pass
@@ -18,7 +17,6 @@ from lamina.passes.base import Pass
 _of_thread = threading.local()  # no patterns, frozen, for its context
 
 
-@dataclass(frozen=True)
 class Fold(Pass):
     """See the module's docstring."""
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import re
 import struct
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -37,7 +36,6 @@ _PACKED = {
 _FLOAT_WORD = re.compile(r"\b(bf16|f16|f32|f64)\b|(?<=x)(bf16|f16|f32|f64)\b")
 
 
-@dataclass(frozen=True)
 class PortableFloatConstants(Pass):
     """See the module's docstring."""
 

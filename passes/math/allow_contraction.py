@@ -9,14 +9,11 @@ example: test/passes/math/allow_contraction.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 
 
-@dataclass(frozen=True)
 class AllowContraction(Pass):
     """See the module's docstring."""
 

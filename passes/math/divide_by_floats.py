@@ -27,8 +27,6 @@ example: test/passes/math/divide_by_floats.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops, is_inside
@@ -39,7 +37,6 @@ _UNSIGNED = ("arith.divui", "arith.remui")
 _REMAINDERS = ("arith.remsi", "arith.remui")
 
 
-@dataclass(frozen=True)
 class DivideByFloats(Pass):
     """See the module's docstring."""
 

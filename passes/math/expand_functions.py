@@ -13,7 +13,6 @@ example: test/passes/math/expand_functions.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -85,7 +84,6 @@ _IN_512_BITS: dict[str, Formula] = {
 }
 
 
-@dataclass(frozen=True)
 class ExpandFunctions(Pass):
     """See the module's docstring."""
 

@@ -11,8 +11,6 @@ example: test/passes/math/expand_small_floats.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -24,7 +22,6 @@ from lamina.passes.upstream import run_upstream
 _CARRIED = frozenset(("arith.select", "arith.bitcast"))
 
 
-@dataclass(frozen=True)
 class ExpandSmallFloats(Pass):
     """See the module's docstring. `native` names the formats to which the processor rounds f32 itself:
     the same bits, but for those of NaN."""

@@ -8,15 +8,12 @@ example: test/passes/math/saturate_conversions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.math.terms import Term
 
 
-@dataclass(frozen=True)
 class SaturateConversions(Pass):
     """See the module's docstring."""
 

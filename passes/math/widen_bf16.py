@@ -14,8 +14,6 @@ example: test/passes/math/widen_bf16.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -32,7 +30,6 @@ _MOST_STEPS = 8  # back from a rounding to what made the number
 _LEAST_NORMAL = 2.0**-126
 
 
-@dataclass(frozen=True)
 class WidenBf16(Pass):
     """See the module's docstring."""
 

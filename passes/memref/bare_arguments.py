@@ -8,13 +8,10 @@ example: test/passes/memref/bare_arguments.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class BareArguments(Pass):
     """See the module's docstring."""
 

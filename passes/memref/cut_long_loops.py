@@ -19,7 +19,6 @@ example: test/passes/memref/cut_long_loops.mlir
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import ceil
 
@@ -39,7 +38,6 @@ _WHOLE_VECTORS = 64  # elements that are whole vectors, whatever their type
 _DIVISIONS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui")
 
 
-@dataclass(frozen=True)
 class CutLongLoops(Pass):
     """See the module's docstring."""
 

@@ -11,14 +11,11 @@ example: test/passes/memref/drop_results.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class DropResults(Pass):
     """See the module's docstring."""
 

@@ -8,15 +8,12 @@ example: test/passes/memref/expand_copies.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import make_copy
 
 
-@dataclass(frozen=True)
 class ExpandCopies(Pass):
     """See the module's docstring."""
 

@@ -33,7 +33,6 @@ _ANY_ORDER = ("arith.addi", "arith.andi", "arith.maxsi", "arith.maxui", "arith.m
               "arith.minui", "arith.muli", "arith.ori", "arith.xori")  # fmt: skip
 
 
-@dataclass(frozen=True)
 class JoinLoops(Pass):
     """See the module's docstring."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import arith, func, ir, scf
@@ -37,7 +36,6 @@ _RECOMPUTED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
 class OutlineTasks(Pass):
     """See the module's docstring."""
 

@@ -12,7 +12,6 @@ example: test/passes/memref/place_temporaries.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
@@ -21,7 +20,6 @@ from lamina.passes.find import find_ops
 _ALIGNMENT = 64
 
 
-@dataclass(frozen=True)
 class PlaceTemporaries(Pass):
     """See the module's docstring."""
 

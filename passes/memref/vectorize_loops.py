@@ -22,7 +22,6 @@ example: test/passes/memref/vectorize_loops.mlir
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -40,7 +39,6 @@ _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 
 
-@dataclass(frozen=True)
 class VectorizeLoops(Pass):
     """See the module's docstring."""
 

@@ -9,8 +9,6 @@ example: test/passes/stablehlo/bound_indices.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -25,7 +23,6 @@ _FIRST_INDEX = {
 _LARGEST = np.uint64(2**63 - 1)
 
 
-@dataclass(frozen=True)
 class BoundIndices(Pass):
     """See the module's docstring."""
 

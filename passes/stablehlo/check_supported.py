@@ -10,8 +10,6 @@ example: test/passes/stablehlo/check_supported.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
@@ -38,7 +36,6 @@ _REFUSED = {
 _NOT_COMPUTING = frozenset(("builtin.module", "func.func", "func.return", "stablehlo.return"))
 
 
-@dataclass(frozen=True)
 class CheckSupported(Pass):
     """See the module's docstring."""
 

@@ -12,8 +12,6 @@ example: test/passes/stablehlo/choose_forms.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -22,7 +20,6 @@ from lamina.passes.find import find_ops
 _NAME = "lamina.two_forms"
 
 
-@dataclass(frozen=True)
 class ChooseForms(Pass):
     """See the module's docstring."""
 

@@ -16,8 +16,6 @@ example: test/passes/stablehlo/chunk_attention.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -31,7 +29,6 @@ from lamina.passes.stablehlo.facts import CONSTANT, CONTROL, DotNumbers, definin
 _LEAST_ROWS = 16
 
 
-@dataclass(frozen=True)
 class ChunkAttention(Pass):
     """See the module's docstring."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -42,7 +41,6 @@ _Products: TypeAlias = dict[ir.Operation, list[tuple[ir.Operation, ir.Value]]]
 """Of each product the ops that read rows of it, and at which index."""
 
 
-@dataclass(frozen=True)
 class ChunkProducts(Pass):
     """The pass `stablehlo-chunk-products`."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.types import shape_of
@@ -31,7 +30,6 @@ from lamina.passes.stablehlo.parts_of_values import Box, Parts, Range, range_of,
 from lamina.passes.stablehlo.seams import MOST_BOXES, Cuts, Seams, cuts_of, joined, moved, parts
 
 
-@dataclass(frozen=True)
 class ComputeParts(Pass):
     """See the module's docstring."""
 

@@ -15,8 +15,6 @@ example: test/passes/stablehlo/cse.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
@@ -32,7 +30,6 @@ _WITH_BODIES = tuple(
 """Control flow may read what is around it, these may not."""
 
 
-@dataclass(frozen=True)
 class Cse(Pass):
     """The pass `stablehlo-cse`."""
 

@@ -11,8 +11,6 @@ example: test/passes/stablehlo/dce.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
@@ -22,7 +20,6 @@ from lamina.passes.stablehlo.facts import is_droppable, is_unused
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
 
 
-@dataclass(frozen=True)
 class Dce(Pass):
     """The pass `stablehlo-dce`."""
 

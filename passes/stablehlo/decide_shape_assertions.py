@@ -12,7 +12,6 @@ example: test/passes/stablehlo/decide_shape_assertions.mlir
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,7 +25,6 @@ _TARGET = "shape_assertion"
 _WRAPPER = "stablehlo.shape_refinement_operand_wrapper"
 
 
-@dataclass(frozen=True)
 class DecideShapeAssertions(Pass):
     """See the module's docstring."""
 

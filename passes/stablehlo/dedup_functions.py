@@ -12,7 +12,6 @@ example: test/passes/stablehlo/dedup_functions.mlir
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -20,7 +19,6 @@ from lamina.passes.stablehlo.dce_functions import is_private
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 
 
-@dataclass(frozen=True)
 class DedupFunctions(Pass):
     """The pass `stablehlo-dedup-functions`."""
 

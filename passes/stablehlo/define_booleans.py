@@ -9,7 +9,6 @@ example: test/passes/stablehlo/define_booleans.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
@@ -17,7 +16,6 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import rewrite
 
 
-@dataclass(frozen=True)
 class DefineBooleans(Pass):
     """See the module's docstring."""
 

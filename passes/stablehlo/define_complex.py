@@ -13,7 +13,6 @@ example: test/passes/stablehlo/define_complex.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import rewrite
 
 
-@dataclass(frozen=True)
 class DefineComplex(Pass):
     """See the module's docstring."""
 

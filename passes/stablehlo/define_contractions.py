@@ -13,8 +13,6 @@ example: test/passes/stablehlo/define_contractions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -27,7 +25,6 @@ from lamina.passes.find import find_ops
 _WIDE = ("f32", "f64")
 
 
-@dataclass(frozen=True)
 class DefineContractions(Pass):
     """See the module's docstring."""
 

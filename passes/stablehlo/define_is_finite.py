@@ -8,8 +8,6 @@ example: test/passes/stablehlo/define_is_finite.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -18,7 +16,6 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import rewrite
 
 
-@dataclass(frozen=True)
 class DefineIsFinite(Pass):
     """See the module's docstring."""
 

@@ -15,7 +15,6 @@ example: test/passes/stablehlo/define_quantized.mlir
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -42,7 +41,6 @@ _ORDERING = frozenset(("stablehlo.compare", "stablehlo.maximum", "stablehlo.mini
 _CONVERTING = frozenset(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"))
 
 
-@dataclass(frozen=True)
 class DefineQuantized(Pass):
     """See the module's docstring."""
 

@@ -9,8 +9,6 @@ example: test/passes/stablehlo/define_reduce_precision.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -19,7 +17,6 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class DefineReducePrecision(Pass):
     """See the module's docstring."""
 

@@ -13,8 +13,6 @@ example: test/passes/stablehlo/define_reductions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -30,7 +28,6 @@ from lamina.passes.stablehlo.scan_order import Scan
 _IN_F32 = ("stablehlo.add", "stablehlo.multiply", "stablehlo.maximum", "stablehlo.minimum")
 
 
-@dataclass(frozen=True)
 class DefineReductions(Pass):
     """See the module's docstring."""
 

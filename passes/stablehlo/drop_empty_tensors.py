@@ -11,7 +11,6 @@ example: test/passes/stablehlo/drop_empty_tensors.mlir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import replace
 
 
-@dataclass(frozen=True)
 class DropEmptyTensors(Pass):
     """See the module's docstring."""
 

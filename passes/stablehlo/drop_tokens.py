@@ -10,8 +10,6 @@ example: test/passes/stablehlo/drop_tokens.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -22,7 +20,6 @@ _TOKEN = "!stablehlo.token"
 _MAKERS = ("stablehlo.create_token", "stablehlo.after_all")
 
 
-@dataclass(frozen=True)
 class DropTokens(Pass):
     """See the module's docstring."""
 

@@ -12,7 +12,6 @@ example: test/passes/stablehlo/expand_collectives.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,6 @@ _PLACEMENTS = frozenset(
 """Custom calls that say where a value lives, and compute nothing."""
 
 
-@dataclass(frozen=True)
 class ExpandCollectives(Pass):
     """See the module's docstring."""
 

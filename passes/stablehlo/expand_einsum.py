@@ -11,8 +11,6 @@ example: test/passes/stablehlo/expand_einsum.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -24,7 +22,6 @@ from lamina.passes.find import find_ops
 Labels = list[str]
 
 
-@dataclass(frozen=True)
 class ExpandEinsum(Pass):
     """See the module's docstring."""
 

@@ -15,7 +15,6 @@ example: test/passes/stablehlo/expand_fft.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -38,7 +37,6 @@ _LEAST_ROWS = 6  # fewer leave most lanes idle
 _PRIME_OF_FEW = 61  # up to which that is less work than a convolution, which fills them
 
 
-@dataclass(frozen=True)
 class ExpandFft(Pass):
     """See the module's docstring."""
 

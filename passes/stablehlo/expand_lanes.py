@@ -19,7 +19,6 @@ example: test/passes/stablehlo/expand_lanes.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -33,7 +32,6 @@ from lamina.passes.stablehlo.step_form import is_a_lanes
 NAME = "lamina.lanes"
 
 
-@dataclass(frozen=True)
 class ExpandLanes(Pass):
     """See the module's docstring."""
 

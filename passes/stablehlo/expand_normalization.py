@@ -9,7 +9,6 @@ example: test/passes/stablehlo/expand_normalization.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -21,7 +20,6 @@ from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import rewrite
 
 
-@dataclass(frozen=True)
 class ExpandNormalization(Pass):
     """See the module's docstring."""
 

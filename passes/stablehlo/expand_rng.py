@@ -12,8 +12,6 @@ example: test/passes/stablehlo/expand_rng.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
@@ -25,7 +23,6 @@ from lamina.passes.find import find_ops
 _MANTISSA = {4: 23, 8: 52}
 
 
-@dataclass(frozen=True)
 class ExpandRng(Pass):
     """See the module's docstring."""
 

@@ -19,7 +19,6 @@ example: test/passes/stablehlo/find_extremes_first.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,6 @@ _LOGIC: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
 class FindExtremesFirst(Pass):
     """See the module's docstring."""
 

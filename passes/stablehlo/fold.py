@@ -15,7 +15,6 @@ example: test/passes/stablehlo/fold.mlir
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +31,6 @@ _SMALL = 64  # elements that may be stored where only repeated elements were sto
 _TINY = 8  # elements that may be stored where nothing was
 
 
-@dataclass(frozen=True)
 class Fold(Pass):
     """The pass `stablehlo-fold`."""
 

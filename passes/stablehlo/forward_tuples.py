@@ -9,13 +9,10 @@ example: test/passes/stablehlo/forward_tuples.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class ForwardTuples(Pass):
     """See the module's docstring."""
 

@@ -35,8 +35,6 @@ example: test/passes/stablehlo/fuse.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND
 from lamina.dialects.constants import array_of, is_splat
@@ -62,7 +60,6 @@ from lamina.passes.stablehlo.gemm import Doers, doers_of
 from lamina.passes.stablehlo.kernel_functions import Kernels
 
 
-@dataclass(frozen=True)
 class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 

@@ -43,7 +43,6 @@ _ELEMENTS = ("f32", "f64")
 _VIEWS = ("stablehlo.reshape", "stablehlo.dynamic_slice")
 
 
-@dataclass(frozen=True)
 class GatherProducts(Pass):
     """The pass `stablehlo-gather-products`."""
 

@@ -14,8 +14,6 @@ example: test/passes/stablehlo/hoist_invariants.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.facts import COSTLY, TERMINATORS, is_pure, size_of
@@ -30,7 +28,6 @@ _MOST_BYTES = 1 << 24  # of one result: more would be a burden on memory
 _CALLS = frozenset(("stablehlo.custom_call", "func.call"))
 
 
-@dataclass(frozen=True)
 class HoistInvariants(Pass):
     """See the module's docstring."""
 

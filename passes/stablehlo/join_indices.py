@@ -31,7 +31,6 @@ from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 _MOST = 1 << 31  # elements that an i32 tells apart
 
 
-@dataclass(frozen=True)
 class JoinIndices(Pass):
     """The pass `stablehlo-join-indices`."""
 

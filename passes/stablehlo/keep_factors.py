@@ -13,8 +13,6 @@ example: test/passes/stablehlo/keep_factors.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
@@ -22,7 +20,6 @@ from lamina.passes.linalg.contract import contract
 from lamina.passes.stablehlo.facts import DotNumbers, makes_a_factor
 
 
-@dataclass(frozen=True)
 class KeepFactors(Pass):
     """See the module's docstring."""
 

@@ -20,7 +20,6 @@ example: test/passes/stablehlo/keep_products_small.mlir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, is_splat
@@ -48,7 +47,6 @@ _FOLDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
 class KeepProductsSmall(Pass):
     """The pass `stablehlo-keep-products-small`."""
 

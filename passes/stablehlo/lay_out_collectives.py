@@ -16,7 +16,6 @@ example: test/passes/stablehlo/lay_out_collectives.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,7 +29,6 @@ _CHANNEL = 1
 _BUILDERS = {"and": "and_", "or": "or_"}
 
 
-@dataclass(frozen=True)
 class LayOutCollectives(Pass):
     """See the module's docstring."""
 

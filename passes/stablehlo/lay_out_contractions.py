@@ -12,7 +12,7 @@ example: test/passes/stablehlo/lay_out_contractions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import element_name
@@ -25,7 +25,6 @@ from lamina.passes.stablehlo.gemm import ELEMENT_TYPES, Gemm
 _DOT = "stablehlo.dot_general"
 
 
-@dataclass(frozen=True)
 class LayOutContractions(Pass):
     """The pass `stablehlo-lay-out-contractions`."""
 

@@ -18,7 +18,6 @@ example: test/passes/stablehlo/lay_out_convolutions.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
@@ -33,7 +32,6 @@ _CONVOLUTION = "stablehlo.convolution"
 _FEATURE = 1  # of a result's dimensions: batch, feature, space
 
 
-@dataclass(frozen=True)
 class LayOutConvolutions(Pass):
     """The pass `stablehlo-lay-out-convolutions`."""
 

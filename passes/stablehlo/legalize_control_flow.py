@@ -13,14 +13,12 @@ example: test/passes/stablehlo/legalize_control_flow.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import KIND
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
 
-@dataclass(frozen=True)
 class LegalizeControlFlow(Pass):
     """See the module's docstring."""
 

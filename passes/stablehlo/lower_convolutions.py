@@ -39,7 +39,6 @@ _BATCH, _INPUT, _OUTPUT, _GROUP = "batch", "input", "output", "group"
 _Role = str | int
 
 
-@dataclass(frozen=True)
 class LowerConvolutions(Pass):
     """See the module's docstring."""
 

@@ -54,7 +54,6 @@ class _Part:
     least: int  # the smallest size of a part
 
 
-@dataclass(frozen=True)
 class LowerScatter(Pass):
     """See the module's docstring."""
 

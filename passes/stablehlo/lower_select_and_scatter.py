@@ -12,7 +12,6 @@ example: test/passes/stablehlo/lower_select_and_scatter.mlir
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import arith, ir
@@ -30,7 +29,6 @@ from lamina.passes.loops import (
 )
 
 
-@dataclass(frozen=True)
 class LowerSelectAndScatter(Pass):
     """See the module's docstring."""
 

@@ -11,7 +11,6 @@ example: test/passes/stablehlo/lower_solvers.mlir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import flag
@@ -22,7 +21,6 @@ from lamina.passes.linalg.structure import make_copy
 from lamina.passes.loops import extract, for_each, for_range, index, insert, replace_each
 
 
-@dataclass(frozen=True)
 class LowerSolvers(Pass):
     """See the module's docstring."""
 

@@ -12,7 +12,6 @@ example: test/passes/stablehlo/lower_sort.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, tensor
 from lamina.passes.base import Pass
@@ -32,7 +31,6 @@ from lamina.passes.loops import (
 )
 
 
-@dataclass(frozen=True)
 class LowerSort(Pass):
     """See the module's docstring."""
 

@@ -10,15 +10,12 @@ example: test/passes/stablehlo/match_updated_arguments.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import INOUT
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 
 
-@dataclass(frozen=True)
 class MatchUpdatedArguments(Pass):
     """See the module's docstring."""
 

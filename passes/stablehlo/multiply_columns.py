@@ -12,8 +12,6 @@ example: test/passes/stablehlo/multiply_columns.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -25,7 +23,6 @@ _COLUMNS = range(1024, 15, -16)  # whole vectors; all of them are in the first c
 _LEAST_ROWS = 16
 
 
-@dataclass(frozen=True)
 class MultiplyColumns(Pass):
     """See the module's docstring."""
 

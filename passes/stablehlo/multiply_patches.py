@@ -17,7 +17,6 @@ example: test/passes/stablehlo/multiply_patches.mlir
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
@@ -31,7 +30,6 @@ from lamina.passes.stablehlo.facts import size_of
 _CONVOLUTION = "stablehlo.convolution"
 
 
-@dataclass(frozen=True)
 class MultiplyPatches(Pass):
     """The pass `stablehlo-multiply-patches`."""
 

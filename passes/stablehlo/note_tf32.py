@@ -9,8 +9,6 @@ example: test/passes/stablehlo/note_tf32.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
@@ -19,7 +17,6 @@ TF32 = "lamina.tf32"
 _PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
 
 
-@dataclass(frozen=True)
 class NoteTf32(Pass):
     """See the module's docstring."""
 

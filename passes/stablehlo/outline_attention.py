@@ -20,8 +20,6 @@ example: test/passes/stablehlo/outline_attention.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.vendors import ir
@@ -37,7 +35,6 @@ _TYPES = (*NARROW, "f32")
 _MANY_QUERIES = 32
 
 
-@dataclass(frozen=True)
 class OutlineAttention(Pass):
     """See the module's docstring."""
 

@@ -26,7 +26,6 @@ example: test/passes/stablehlo/outline_attention_gradient.mlir
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
@@ -59,7 +58,6 @@ _MOST_SIDES = 64  # ops that would be done again for each score, in each sweep
 _TYPES = ("f32", *NARROW)
 
 
-@dataclass(frozen=True)
 class OutlineAttentionGradient(Pass):
     """See the module's docstring."""
 

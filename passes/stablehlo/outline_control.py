@@ -28,7 +28,6 @@ example: test/passes/stablehlo/outline_control.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from lamina.dialects import stablehlo as hlo
@@ -56,7 +55,6 @@ _MOST_TASKS = 64  # of a loop over lanes: so many that threads end together wher
 _WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
 
 
-@dataclass(frozen=True)
 class OutlineControl(Pass):
     """See the module's docstring."""
 

@@ -35,7 +35,6 @@ _NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve", "stablehlo.chol
 _MOST_NUMBERS = 6144  # for each matrix of the batch: what fits the second cache, lane by lane
 
 
-@dataclass(frozen=True)
 class OutlineSmallMatrices(Pass):
     """See the module's docstring."""
 

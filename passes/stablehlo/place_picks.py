@@ -37,7 +37,6 @@ from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 _LEAST_RATIO = 8  # elements of the rows to one that is picked
 
 
-@dataclass(frozen=True)
 class PlacePicks(Pass):
     """The pass `stablehlo-place-picks`."""
 

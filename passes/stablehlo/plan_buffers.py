@@ -30,8 +30,6 @@ example: test/passes/stablehlo/plan_buffers.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 from lamina.passes.planning.from_mlir import Reader
@@ -39,7 +37,6 @@ from lamina.passes.planning.plan import make_plan
 from lamina.passes.planning.to_mlir import Writer
 
 
-@dataclass(frozen=True)
 class PlanBuffers(Pass):
     """See the module's docstring."""
 

@@ -18,7 +18,6 @@ example: test/passes/stablehlo/raise_views.mlir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
@@ -40,7 +39,6 @@ _LOOKED_AT = frozenset(f"stablehlo.{name}" for name in "reshape slice gather".sp
 _MAX_OPS = 256  # ops above one view that are looked at
 
 
-@dataclass(frozen=True)
 class RaiseViews(Pass):
     """The pass `stablehlo-raise-views`."""
 

@@ -53,7 +53,6 @@ _COST_OF_POWER = 2.2
 Key = tuple[tuple[int, ...], tuple[int, ...], ir.Block]
 
 
-@dataclass(frozen=True)
 class RecomputeProducts(Pass):
     """The pass `stablehlo-recompute-products`."""
 

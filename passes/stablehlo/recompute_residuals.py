@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter
 
@@ -41,7 +40,6 @@ _FREE = frozenset((_VIEW, CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iot
 _AGAIN = CHEAP | {"stablehlo.divide"}
 
 
-@dataclass(frozen=True)
 class RecomputeResiduals(Pass):
     """The pass `stablehlo-recompute-residuals`."""
 

@@ -17,7 +17,6 @@ example: test/passes/stablehlo/reduce_before_turning.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
@@ -36,7 +35,6 @@ _LEAST_LESS = 4
 _LEAST_ROW = 16
 
 
-@dataclass(frozen=True)
 class ReduceBeforeTurning(Pass):
     """The pass `stablehlo-reduce-before-turning`."""
 

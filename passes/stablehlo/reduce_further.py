@@ -13,7 +13,6 @@ example: test/passes/stablehlo/reduce_further.mlir
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +28,6 @@ _EXACT = ("stablehlo.maximum", "stablehlo.minimum", "stablehlo.and", "stablehlo.
 Key = tuple[ir.Value, str, ir.Block]
 
 
-@dataclass(frozen=True)
 class ReduceFurther(Pass):
     """The pass `stablehlo-reduce-further`."""
 

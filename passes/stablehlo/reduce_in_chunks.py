@@ -37,7 +37,6 @@ _MOST_SCALARS = 16  # ops between the first reduction and the shift
 _ADD, _MAX = "stablehlo.add", "stablehlo.maximum"
 
 
-@dataclass(frozen=True)
 class ReduceInChunks(Pass):
     """The pass `stablehlo-reduce-in-chunks`."""
 

@@ -40,7 +40,6 @@ _LEAST_ELEMENTS = 1 << 14  # for less, another kernel takes as long as it saves
 _LEAST_ROW = 16
 
 
-@dataclass(frozen=True)
 class ReduceParts(Pass):
     """The pass `stablehlo-reduce-parts`."""
 

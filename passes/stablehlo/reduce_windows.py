@@ -12,8 +12,6 @@ example: test/passes/stablehlo/reduce_windows.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
@@ -25,7 +23,6 @@ from lamina.passes.stablehlo.rewriting import replace
 _REDUCE_WINDOW = "stablehlo.reduce_window"
 
 
-@dataclass(frozen=True)
 class ReduceWindows(Pass):
     """The pass `stablehlo-reduce-windows`."""
 

@@ -18,8 +18,6 @@ example: test/passes/stablehlo/simplify.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo import (
@@ -51,7 +49,6 @@ for _family in _FAMILIES:
         _RULES[_name] = _RULES.get(_name, ()) + _rules
 
 
-@dataclass(frozen=True)
 class Simplify(Pass):
     """The pass `stablehlo-simplify`."""
 

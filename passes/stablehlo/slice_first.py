@@ -16,8 +16,6 @@ example: test/passes/stablehlo/slice_first.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
@@ -30,7 +28,6 @@ _READ = (_SLICE, "stablehlo.broadcast_in_dim", "stablehlo.reshape")
 """Ops whose result, or what it is made of, is read where it is sliced."""
 
 
-@dataclass(frozen=True)
 class SliceFirst(Pass):
     """The pass `stablehlo-slice-first`."""
 

@@ -17,7 +17,6 @@ example: test/passes/stablehlo/stack_in_place.mlir
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -29,7 +28,6 @@ _NOT_STORED = frozenset((CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota
 _VIEW = "stablehlo.reshape"
 
 
-@dataclass(frozen=True)
 class StackInPlace(Pass):
     """The pass `stablehlo-stack-in-place`."""
 

@@ -17,8 +17,6 @@ example: test/passes/stablehlo/sum_few_products.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -34,7 +32,6 @@ _REDUCE, _PRODUCT = "stablehlo.reduce", "stablehlo.dot_general"
 _TILED_COLUMNS = 8  # of bf16, for which processors have tiles
 
 
-@dataclass(frozen=True)
 class SumFewProducts(Pass):
     """The pass `stablehlo-sum-few-products`."""
 

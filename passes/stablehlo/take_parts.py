@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
@@ -33,7 +32,6 @@ _CONCATENATE, _SLICE, _REVERSE, _BROADCAST = (
 _VIEWS = (_SLICE, _REVERSE, _BROADCAST)
 
 
-@dataclass(frozen=True)
 class TakeParts(Pass):
     """The pass `stablehlo-take-parts`."""
 

@@ -16,7 +16,6 @@ example: test/passes/stablehlo/update_in_parts.mlir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
@@ -35,7 +34,6 @@ _LEAST_ELEMENTS = 1024  # fewer are copied in no time
 _LEAST_ROW = 64  # elements of the last dimension, where that is cut
 
 
-@dataclass(frozen=True)
 class UpdateInParts(Pass):
     """The pass `stablehlo-update-in-parts`."""
 

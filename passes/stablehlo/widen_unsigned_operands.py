@@ -11,8 +11,6 @@ example: test/passes/stablehlo/widen_unsigned_operands.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -20,7 +18,6 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 
 
-@dataclass(frozen=True)
 class WidenUnsignedOperands(Pass):
     """See the module's docstring."""
 

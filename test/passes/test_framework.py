@@ -1,7 +1,6 @@
 """Pipelines as text, options, dumps, failures: the pass framework without any particular pass."""
 
 import pickle
-from dataclasses import dataclass
 from typing import Literal
 
 import pytest
@@ -32,7 +31,6 @@ def module():
         yield parse(TEXT)
 
 
-@dataclass(frozen=True)
 class Optional(Pass):
     """A pass with an option of every kind."""
 
@@ -57,6 +55,21 @@ def test_options_are_read_by_their_types():
                  ("dims", "1,2"), ("limit", "9"), ("label", "x"))  # fmt: skip
     assert found == Optional(7, 1e-3, True, "small", (1, 2), 9, "x")
     assert made(("limit", "none"), ("eager", "false")) == Optional()
+
+
+def test_a_pass_is_made_once():
+    assert (Optional(7).size, Optional(7, label="x").but(size=8)) == (7, Optional(8, label="x"))
+    assert len({Optional(7), Optional(size=7), Optional(), Spoil()}) == 3
+    assert Optional(7) != Spoil() and "size=7" in repr(Optional(7))
+    with pytest.raises(AttributeError, match="made once; size can't be set"):
+        Optional().size = 8
+    for wrong in (lambda: Optional(sise=7), lambda: Optional(7, size=7), lambda: Spoil(7)):
+        with pytest.raises(TypeError, match="it takes (size, rate, eager|no options)"):
+            wrong()
+    with pytest.raises(TypeError, match="option size of Lacking has no default"):
+
+        class Lacking(Pass):
+            size: int
 
 
 @pytest.mark.parametrize(
@@ -138,7 +151,6 @@ def test_timing_reports_passes_and_statistics(module, capsys, monkeypatch):
     assert "jit_f" in shown and "stablehlo-fuse  1 kernels" in shown
 
 
-@dataclass(frozen=True)
 class Spoil(Pass):
     """Leaves an invalid module."""
 
@@ -148,7 +160,6 @@ class Spoil(Pass):
         first.move_after(last)
 
 
-@dataclass(frozen=True)
 class Refuse(Pass):
     """Refuses every program."""
 
@@ -224,7 +235,6 @@ def test_verification_can_be_switched_off(module):
     Pipeline.of(Spoil()).run(module, verify="never")
 
 
-@dataclass(frozen=True)
 class OnlyWithDivision(Pass):
     """Counts how often it runs, on modules that have a division."""
 
@@ -234,7 +244,6 @@ class OnlyWithDivision(Pass):
         runs.append(module)
 
 
-@dataclass(frozen=True)
 class DivideSums(Pass):
     """Makes a division of the one sum."""
 

@@ -1,5 +1,6 @@
 """Every pass is one documented file with a test at the mirrored path."""
 
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ PASSES = registry.all_passes()
 
 def test_there_are_passes():
     assert len(PASSES) >= 10
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_is_no_dataclass(name):
+    """Half a millisecond each, in every process; `Pass` itself reads the options."""
+    assert not is_dataclass(PASSES[name])
 
 
 @pytest.mark.parametrize("name", PASSES)

@@ -3,13 +3,11 @@
 A pass from outside the tree, for the tests of lamina-opt.
 """
 
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
 
 
-@dataclass(frozen=True)
 class SwapOperands(Pass):
     """Does the wrong thing on purpose in three ways."""
 
