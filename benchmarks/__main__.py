@@ -1,6 +1,6 @@
 """Measure lamina beside JAX, torch.compile and numba, where they are installed.
 
-    python -m benchmarks [--only WORD ...] [--quick] [--json FILE] [--chart FILE] [--compare OLD]
+    python -m benchmarks [--family NAME] [--only WORD ...] [--quick] [--json FILE] [--chart FILE]
 
 All in one process, by turns (ours, theirs, ours, theirs): medians, their ratio, and the rate
 against what the machine was measured to do in the same run. Compile times are with empty caches.
@@ -12,18 +12,20 @@ import argparse
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 from typing import Any
 
 os.environ["LAMINA_CACHE"] = "0"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+from benchmarks import first_calls, memory, numerical, peers, report, workloads
 from benchmarks import limits as machine_limits
-from benchmarks import memory, peers, report
 from benchmarks.arguments import chart_file, chosen_rows, earlier_result, output_file, positive
 from benchmarks.measure import Times, interleave
-from benchmarks.suite import Library, Timing, Workload, lamina_library
-from benchmarks.workloads import ALL
+from benchmarks.suite import Library, Timing, Workload, lamina_library, types_of
+
+FAMILIES = {"suite": workloads.ALL, "numerical": numerical.ALL}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
     try:
-        chosen = chosen_rows(ALL, options.only)
+        chosen = chosen_rows(FAMILIES[options.family], options.only)
     except ValueError as error:
         parser.error(str(error))
     if options.list:
@@ -54,7 +56,8 @@ def main(argv: list[str] | None = None) -> int:
     print(report.heading())
     for row in chosen:
         try:
-            result = _measured(row, ours, theirs, options)
+            with types_of(row, ours, theirs):
+                result = _measured(row, ours, theirs, options)
         except Exception as error:  # one workload must not cost the others
             failures.append({"name": row.name, "group": row.group, "error": peers.shortly(error)})
             print(f"{row.name:34s} failed: {failures[-1]['error']}")
@@ -85,9 +88,12 @@ def _report_memory(chosen: list[Workload | Timing], options: argparse.Namespace)
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--family", choices=sorted(FAMILIES), default="suite", help="(default: suite)")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="rows whose name or group has it")
     parser.add_argument("--quick", action="store_true", help="0.3 s a row instead of --seconds")
     parser.add_argument("--seconds", type=positive, default=2.0, help="for each row (default: 2)")
+    parser.add_argument("--processor-time", action="store_true",
+                        help="of all threads, instead of the clock's: where other programs run")
     parser.add_argument("--alone", action="store_true", help="without peers")
     parser.add_argument("--memory", action="store_true", help="temporary bytes instead of times")
     parser.add_argument("--list", action="store_true", help="the rows, without running them")
@@ -114,16 +120,22 @@ def _measured(
         if theirs is not None:
             try:
                 peer_call = _call(row, theirs, inputs)
-                peer_call()
+                found_there = peer_call()
+                if row.numerical:
+                    for result, value in zip(*map(ours.tree.tree_leaves, (found_there, wanted)), strict=True):
+                        peers.check(result, value)
             except Exception as error:
                 peer_call, failed["jax"] = None, peers.shortly(error)
         if not options.alone:
             others, of_others = peers.calls_of(row.others, inputs, wanted)
             failed |= of_others
         seconds = 0.3 if options.quick else options.seconds
-        times = interleave([call, peer_call, *others.values()], seconds)
+        clock = time.process_time if options.processor_time else time.perf_counter
+        times = interleave([call, peer_call, *others.values()], seconds, clock)
         found |= {"flops": row.flops, "bytes": row.bytes, "limit": row.limit, "others": list(others)}
         found |= {name: asdict(t) for name, t in zip(others, times[2:], strict=True) if t}
+        if row.numerical:
+            found["compile"] = first_calls.measure(row, inputs, ours, theirs if peer_call else None)
     if failed:
         found["failed"] = failed
     mine, peer = times[:2]

@@ -30,7 +30,11 @@ class Times:
         return cls(quartiles[1], quartiles[0], quartiles[2], ordered[0], len(ordered))
 
 
-def interleave(calls: Sequence[Callable[[], Any] | None], seconds: float) -> list[Times | None]:
+def interleave(
+    calls: Sequence[Callable[[], Any] | None],
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Times | None]:
     """The times of each call, measured by turns for about so long in all; None for None."""
     samples: list[list[float]] = [[] for _ in calls]
     repeats = [_repeats(call) if call else 0 for call in calls]
@@ -39,10 +43,10 @@ def interleave(calls: Sequence[Callable[[], Any] | None], seconds: float) -> lis
         for call, count, found in zip(calls, repeats, samples, strict=True):
             if call is None:
                 continue
-            start = time.perf_counter()
+            start = clock()
             for _ in range(count):
                 call()
-            found.append((time.perf_counter() - start) / count)
+            found.append((clock() - start) / count)
     return [Times.of(found) if found else None for found in samples]
 
 

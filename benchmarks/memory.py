@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.suite import Library, Timing, Workload
+from benchmarks.suite import Library, Timing, Workload, types_of
 
 Row = dict[str, Any]
 
@@ -24,9 +24,10 @@ def measure_memory(
             continue
         inputs = row.inputs()
         found: Row = {"name": row.name, "group": row.group}
-        for library in (ours, theirs):
-            if library is not None:
-                found[library.name] = _temporary_bytes(row, library, inputs)
+        with types_of(row, ours, theirs):
+            for library in (ours, theirs):
+                if library is not None:
+                    found[library.name] = _temporary_bytes(row, library, inputs)
         rows.append(found)
         print(line(found), flush=True)
     return rows

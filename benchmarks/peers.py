@@ -98,7 +98,7 @@ def calls_of(
             continue
         try:
             call = make(*inputs)
-            _check(call(), wanted)
+            check(call(), wanted)
         except Exception as error:
             failed[name] = shortly(error)
         else:
@@ -106,8 +106,9 @@ def calls_of(
     return found, failed
 
 
-def _check(result: Any, wanted: Any) -> None:
-    mine, theirs = (np.asarray(x, np.float64) for x in (wanted, result))
+def check(result: Any, wanted: Any) -> None:
+    """ValueError where a peer's result is not near ours."""
+    mine, theirs = (np.asarray(x).astype(np.float64) for x in (wanted, result))
     if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=1e-2, atol=1e-2):
         raise ValueError(f"gives other values than lamina (of shape {theirs.shape}, {mine.shape})")
 

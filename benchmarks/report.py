@@ -9,6 +9,7 @@ from typing import Any
 
 Row = dict[str, Any]
 _NOT_RUN_TIMES = ("calls", "compile")
+_COMPILING = {"processor": "compile, processor time", "first_call": "first call"}
 _HEAD = f"{'workload':34s} {'lamina':>11s} {'jax':>11s} {'ratio':>7s} {'bar':>6s} {'rate':>16s}"
 
 
@@ -27,8 +28,18 @@ def line(row: Row, limits: dict[str, float]) -> str:
     text += f"{bar:6.2f}" if bar else "      "
     text += f" {_rate(row, limits):>16s}"
     text += "".join(f"  {name} {_time(row[name]).strip()}" for name in row.get("others", ()))
+    ratios = compiling(row)
+    text += f"  compile {ratios['processor']:.2f}, first call {ratios['first_call']:.2f}" if ratios else ""
     text += verdict(row)
     return text + "".join(f"\n    {name} failed: {why}" for name, why in failed.items())
+
+
+def compiling(row: Row) -> dict[str, float]:
+    """JAX's time by ours of compiling and of the first call, where a row has them."""
+    of = row.get("compile", {})
+    if "jax" not in of:
+        return {}
+    return {what: of["jax"][what] / of["lamina"][what] for what in _COMPILING}
 
 
 def verdict(row: Row) -> str:
@@ -45,12 +56,21 @@ def summary(rows: list[Row]) -> str:
     timed = [r for r in rows if r.get("ratio") and r["bar"] and r["group"] not in _NOT_RUN_TIMES]
     if not timed:
         return "no row with a bar and a peer to compare with"
-    mean = math.exp(sum(math.log(r["ratio"]) for r in timed) / len(timed))
+    mean = _mean([r["ratio"] for r in timed])
     missed = [r["name"] for r in rows if verdict(r) == " !"]
     text = f"geometric mean of {len(timed)} run-time ratios: {mean:.2f}"
     lost = [f"{name} for {r['name']}" for r in rows for name in r.get("failed", ())]
+    compiled = [ratios for ratios in map(compiling, rows) if ratios]
+    for what, said in _COMPILING.items() if compiled else ():
+        found = [ratios[what] for ratios in compiled]
+        text += f"; {said}: {_mean(found):.2f}, least {min(found):.2f}"
     text += f"; peers that failed: {', '.join(lost)}" if lost else ""
     return text + (f"; below their bars: {', '.join(missed)}" if missed else "")
+
+
+def _mean(ratios: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def compare(rows: list[Row], older: Path) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ class Library(SimpleNamespace):
     name: str
 
 
-_TRANSFORMS = ("jit", "grad", "value_and_grad", "vmap", "block_until_ready")
+_TRANSFORMS = ("jit", "grad", "value_and_grad", "vmap", "block_until_ready", "enable_x64")
 
 
 def lamina_library() -> Library:
@@ -51,7 +52,8 @@ class Workload:
     pytree. `flops` and `bytes` are the least that the result takes, for rates. `bar` is the ratio
     (JAX's time by ours) that the project holds itself to. `others` maps the name of another peer
     ("torch", "numba") to what makes a call of it from the inputs. `limit` names the machine's rate
-    (limits.py) that one of flops is held against.
+    (limits.py) that one of flops is held against. In a `numerical` row 64-bit types are kept, values
+    are held against JAX's, and compiling and the first call are timed, too.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Workload:
     bytes: float = 0.0
     others: dict[str, Callable[..., Callable[[], Any]]] = field(default_factory=dict)
     limit: str = "matmul"
+    numerical: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,16 @@ class Timing:
     bar: float | None = None
     most: float | None = None
     """Seconds that ours may take, whatever another library does."""
+
+
+@contextlib.contextmanager
+def types_of(row: Workload | Timing, *libraries: Library | None) -> Iterator[None]:
+    """While a row is measured: 64-bit types are kept where it asks for them."""
+    with contextlib.ExitStack() as stack:
+        for library in libraries:
+            if library is not None and isinstance(row, Workload) and row.numerical:
+                stack.enter_context(library.enable_x64(True))
+        yield
 
 
 def arrays(*shapes: tuple[int, ...], seed: int = 0, dtype: Any = np.float32) -> tuple[Any, ...]:

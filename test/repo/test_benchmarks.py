@@ -32,6 +32,17 @@ def test_a_part_of_the_suite(tmp_path):
     assert "jax" not in json.loads(second.read_text())["rows"][0]
 
 
+def test_numerical_programs_are_compiled_and_checked_beside_jax(tmp_path):
+    file = tmp_path / "a.json"
+    done = run("--family", "numerical", "--quick", "--processor-time", "--only", "knapsack", "--json", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["name"] == "knapsack" and row["ratio"] > 0 and "failed" not in row
+    for library in ("lamina", "jax"):
+        assert row["compile"][library]["processor"] > 0 and row["compile"][library]["first_call"] > 0
+    assert "  compile " in done.stdout and "; first call: " in done.stdout
+
+
 def test_unknown_rows_are_refused_with_those_near():
     done = run("--only", "matmul 64", "softmaxx", "no such row")
     assert done.returncode == 2 and not done.stdout
