@@ -49,6 +49,7 @@ from lamina.config import numpy_rank_promotion as numpy_rank_promotion
 from lamina.config import threefry_partitionable as threefry_partitionable
 from lamina.config import transfer_guard as transfer_guard
 from lamina.control_flow import custom_jvp as custom_jvp
+from lamina.core import Array as Array
 from lamina.core import ensure_compile_time_eval as ensure_compile_time_eval
 from lamina.core.source_info import named_scope as named_scope
 
@@ -69,11 +70,6 @@ from lamina.devices import local_device_count as local_device_count
 from lamina.devices import local_devices as local_devices
 from lamina.devices import process_count as process_count
 from lamina.devices import process_index as process_index
-
-if _TYPE_CHECKING:
-    from lamina.array import Array as Array
-else:  # for isinstance: tracers and keys are among them
-    from lamina.numpy import ndarray as Array  # type: ignore[assignment]
 
 if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint

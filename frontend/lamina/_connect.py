@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from lamina import config, errors, runtime
-from lamina.array import Array, Device
+from lamina.array import ArrayImpl, Device
 from lamina.core import trace
+from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
 from lamina.interpreters.evaluation import EvalTrace
 
 
-def _array_aval(x: Array) -> ShapedArray:
+def _array_aval(x: ArrayImpl) -> ShapedArray:
     aval = x.aval_cache
     if aval is None:
         aval = x.aval_cache = ShapedArray(x.shape, x.dtype, x.weak_type)
@@ -54,7 +55,7 @@ def _sharding_of_type(aval: ShapedArray) -> object:
     return NamedSharding(AbstractMesh((), ()), P(*[None] * aval.ndim))
 
 
-def _gather(array: Array) -> Array:
+def _gather(array: ArrayImpl) -> ArrayImpl:
     from lamina.placement import gather
 
     return gather(array)
@@ -64,10 +65,10 @@ def connect() -> None:
     """Called once, when lamina is imported."""
     from lamina import programs, shape_dtype
     from lamina.key_array import KeyArray
-    from lamina.numpy.array_methods import attach
+    from lamina.numpy.array_methods import attach, attach_compiled
 
     ShapedArray.sharding_rule = staticmethod(_sharding_of_type)
-    trace.register_value_type(Array, _array_aval)
+    trace.register_value_type(ArrayImpl, _array_aval)
     trace.register_type_alone(shape_dtype.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
     trace.set_eval_trace(EvalTrace(programs.compile_primitive, programs.run_jaxpr))
@@ -77,5 +78,5 @@ def connect() -> None:
     runtime.set_gather(_gather)
     attach(Array)
     attach(trace.Tracer)
-    attach(KeyArray)
-    Array.aval = property(_array_aval)  # type: ignore[attr-defined]
+    attach_compiled(ArrayImpl)
+    ArrayImpl.aval = property(_array_aval)  # type: ignore[attr-defined]

@@ -1,8 +1,7 @@
-"""`Array`: an immutable array in memory of the runtime, and its ways to and from NumPy and Python.
+"""`ArrayImpl`: an array in memory of the runtime, and its ways to and from NumPy and Python.
 
 The attributes that need no Python (shape, dtype, block_until_ready, the buffer protocol, ...) come
-from `ArrayBase` in C++. Operators, indexing and methods that compute are attached in
-`lamina/__init__.py`, because they need the layers above this one.
+from `ArrayBase` in C++. Operators, indexing and methods that compute are those of `Array`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from lamina import runtime
 from lamina.core import dtypes
+from lamina.core.array_class import Array
 
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
@@ -75,8 +75,8 @@ class Shard:
     data: Any
 
 
-class Array(runtime.ArrayBase):
-    """An immutable n-dimensional array.
+class ArrayImpl(runtime.ArrayBase, Array):
+    """An immutable n-dimensional array whose elements are in memory of the runtime.
 
     Results of compiled functions are futures: shape and dtype are known at once, anything that
     reads elements waits. `numpy.asarray(x)` shares the memory, read-only, where that is the
@@ -84,7 +84,6 @@ class Array(runtime.ArrayBase):
     """
 
     __slots__ = ()
-    __array_priority__ = 100
 
     # --- NumPy and other libraries ---------------------------------------------------------------
 
@@ -125,16 +124,16 @@ class Array(runtime.ArrayBase):
     def __reduce__(self) -> tuple[Any, ...]:  # on the default device, as JAX's
         return from_numpy, (np.array(self.numpy_view()), self.weak_type)
 
-    def copy(self) -> Array:
+    def copy(self) -> ArrayImpl:
         """An array with equal content in memory of its own."""
         if self.device_number is not None:
             return runtime.place_array(runtime.copy_on_device(self), self.placement)
         return from_numpy(self.numpy_view(), self.weak_type)
 
-    def __copy__(self) -> Array:
+    def __copy__(self) -> ArrayImpl:
         return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+    def __deepcopy__(self, memo: dict[int, Any]) -> ArrayImpl:
         return self.copy()
 
     def tobytes(self, order: str = "C") -> bytes:
@@ -156,7 +155,7 @@ class Array(runtime.ArrayBase):
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Array]:
+    def __iter__(self) -> Iterator[ArrayImpl]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
         view, weak, number = self.numpy_view(), self.weak_type, self.device_number
@@ -296,7 +295,7 @@ class Array(runtime.ArrayBase):
 
     global_shards = addressable_shards
 
-    def addressable_data(self, index: int) -> Array:
+    def addressable_data(self, index: int) -> ArrayImpl:
         """The part on the device of this index."""
         return self.addressable_shards[index].data
 
@@ -309,10 +308,10 @@ class Array(runtime.ArrayBase):
         return self.nbytes
 
 
-runtime.set_array_type(Array)
+runtime.set_array_type(ArrayImpl)
 
 
-def from_numpy(array: np.ndarray, weak_type: bool = False) -> Array:
+def from_numpy(array: np.ndarray, weak_type: bool = False) -> ArrayImpl:
     """A copy of an ndarray of any layout, with its dtype.
 
     Raises:
@@ -322,7 +321,7 @@ def from_numpy(array: np.ndarray, weak_type: bool = False) -> Array:
     return runtime.array_from_numpy(array, weak_type)
 
 
-def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> ArrayImpl:
     """An array on the memory of another library's array, through DLPack.
 
     Shares the memory where that is dense and row-major, unless `copy` is true; a later write by

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import runtime
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.control_flow.tracing import check_outputs
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
@@ -81,7 +81,7 @@ def _array(x: Any, weak_type: bool) -> Any:
     x = instantiate_zero(x)
     if _tangent_aval(x).dtype == dtypes.float0:
         return x
-    if not isinstance(x, (Tracer, Array)):
+    if not isinstance(x, (Tracer, ArrayImpl)):
         x = runtime.to_array(x)
     return convert(x, x.dtype, True) if weak_type and not x.weak_type else x
 

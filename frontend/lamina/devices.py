@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina import config
-from lamina.array import Array, Device
+from lamina.array import ArrayImpl, Device
 from lamina.core import tree
 
 
@@ -150,22 +150,22 @@ def device_put_sharded(shards: Any, devices: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A pytree with each Array as a NumPy array (waits until it is there)."""
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    """A pytree with each ArrayImpl as a NumPy array (waits until it is there)."""
+    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayImpl) else leaf, x)
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Begins the copies to the host of a pytree's arrays on GPUs, so that `device_get` need not wait
     as long. Gives x."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if isinstance(leaf, ArrayImpl):
             leaf.copy_to_host_async()
     return x
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits for every Array in a pytree; gives the pytree. Errors of the computation surface here."""
+    """Waits for every ArrayImpl in a pytree; gives the pytree. Errors of the computation surface here."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if isinstance(leaf, ArrayImpl):
             leaf.block_until_ready()
     return x

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.devices import default_backend
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,9 +23,9 @@ def typeof(x: Any) -> Any:
     return x.aval if isinstance(x, Ref) else get_aval(x)
 
 
-def live_arrays(platform: str | None = None) -> list[Array]:
+def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
     """The arrays that are not deleted, of all programs and threads."""
-    found = [x for x in gc.get_objects() if type(x) is Array and not x.is_deleted()]
+    found = [x for x in gc.get_objects() if type(x) is ArrayImpl and not x.is_deleted()]
     if platform is None:
         return found
     name = "cuda" if platform == "gpu" else platform

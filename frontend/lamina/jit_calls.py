@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from lamina import config, programs, value_checks
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.compiler_options import applied, refuse_nested
 from lamina.control_flow.jit_call import jit_p
 from lamina.core import refs, tree
@@ -49,7 +49,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
 
         entry = functools.partial(timed_call, f"jit({options.name})", entry)
     if (
-        any(isinstance(x, Array) and x.placement is not None and x.device_number is None for x in leaves)
+        any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints
         or options.out_shardings is not None
         or not isinstance(entry, (FastPathEntry, PhysicalEntry))

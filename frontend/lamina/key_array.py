@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lamina.array import Array, from_numpy
+from lamina.array import ArrayImpl, from_numpy
 from lamina.core import dtypes
+from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import physical
 
 
-class KeyArray:
+class KeyArray(Array):
     """An immutable array of keys of one generator, that of its dtype.
 
     words   uint32[..., n]: what random functions compute with.
@@ -22,7 +23,6 @@ class KeyArray:
     """
 
     __slots__ = ("__weakref__", "_packed", "_words", "dtype")
-    __array_priority__ = 100
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
@@ -33,15 +33,16 @@ class KeyArray:
 
     def __init__(
         self,
-        words: Array | None = None,
+        words: ArrayImpl | None = None,
         *,
-        packed: Array | None = None,
+        packed: ArrayImpl | None = None,
         dtype: dtypes.KeyDType = dtypes.KEY,
     ) -> None:
-        self._words, self._packed, self.dtype = words, packed, dtype
+        self._words, self._packed = words, packed
+        self.dtype = dtype  # type: ignore[misc]
 
     @property
-    def words(self) -> Array:
+    def words(self) -> ArrayImpl:
         if self._words is None:
             assert self._packed is not None
             view = self._packed.numpy_view()
@@ -49,7 +50,7 @@ class KeyArray:
         return self._words
 
     @property
-    def packed(self) -> Array:
+    def packed(self) -> ArrayImpl:
         if self._packed is None:
             assert self._words is not None
             view = np.ascontiguousarray(self._words.numpy_view())
@@ -87,7 +88,7 @@ class KeyArray:
 
     # --- Placement: that of the array that holds the keys -------------------------------------------
     @property
-    def _held(self) -> Array:
+    def _held(self) -> ArrayImpl:
         return self.packed if self._words is None else self._words
 
     sharding = property(lambda self: self._held.sharding)

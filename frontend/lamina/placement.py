@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import runtime
-from lamina.array import Array, Device
+from lamina.array import ArrayImpl, Device
 from lamina.core import tree
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
@@ -28,7 +28,7 @@ from lamina.sharding.spec import PartitionSpec
 
 def is_placed(x: Any) -> bool:
     """Whether x is an array that somebody placed."""
-    return isinstance(x, Array) and x.placement is not None
+    return isinstance(x, ArrayImpl) and x.placement is not None
 
 
 def uncommitted(device: Any) -> Sharding | None:
@@ -55,7 +55,7 @@ def device_of(leaves: Sequence[Any]) -> Device | None:
     found: Device | None = None
     for x in leaves:
         array = x._held if type(x) is KeyArray else x
-        if not isinstance(array, Array):
+        if not isinstance(array, ArrayImpl):
             continue
         placement = array.placement
         if placement is not None:
@@ -81,7 +81,7 @@ def gpu_named(device: Device | str | None) -> Device | None:
 def is_pythons(x: Any) -> bool:
     """Whether the fast path leaves calls with this argument to Python: it is placed, and in the
     host's memory."""
-    return isinstance(x, Array) and x.placement is not None and x.device_number is None
+    return isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None
 
 
 def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> None:
@@ -130,7 +130,7 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
     if may_alias is False and array is x:
         array = x.copy()
     placed = array if place is None else put(array, as_sharding(place))
-    if donate and isinstance(x, Array) and placed is not x:
+    if donate and isinstance(x, ArrayImpl) and placed is not x:
         if may_alias is None and not placed.shards:
             placed = runtime.place_array(placed.copy(), placed.placement)
         x.delete()
@@ -144,7 +144,7 @@ def constrain(x: Any, sharding: Sharding) -> Any:
     return sharding_constraint_p.bind(x, sharding=sharding)
 
 
-def put(array: Array, sharding: Sharding) -> Array:
+def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     """The array under a sharding. No content moves before the shards are asked for."""
     on_gpu = sharding.device_list[0].platform == "cuda"
     if isinstance(sharding, NamedSharding):
@@ -166,7 +166,7 @@ def put(array: Array, sharding: Sharding) -> Array:
 
 
 # ---- shards -------------------------------------------------------------------------------------
-def shards_of(array: Array, sharding: Sharding) -> list[Array]:
+def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
     """The parts of an array for each device of a sharding. Parts that are contiguous in memory
     share it."""
     if array.shards is not None and array.placement is not None:
@@ -174,7 +174,7 @@ def shards_of(array: Array, sharding: Sharding) -> list[Array]:
         if mine == sharding or mine.is_equivalent_to(sharding, array.ndim):
             return array.shards
     indices = sharding.indices(array.shape)
-    parts: dict[Any, Array] = {}
+    parts: dict[Any, ArrayImpl] = {}
     out = []
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
@@ -186,7 +186,7 @@ def shards_of(array: Array, sharding: Sharding) -> list[Array]:
     return out
 
 
-def _part(array: Array, index: Index) -> Array:
+def _part(array: ArrayImpl, index: Index) -> ArrayImpl:
     if all(s == slice(None) for s in index):
         return runtime.place_array(array, None) if array.placement is not None else array
     view = array.numpy_view()[index]
@@ -195,7 +195,7 @@ def _part(array: Array, index: Index) -> Array:
     return runtime.array_from_numpy(view, False)
 
 
-def gather(array: Array) -> Array:
+def gather(array: ArrayImpl) -> ArrayImpl:
     """An array with the content of the shards of `array`."""
     sharding, shards = array.placement, array.shards
     assert shards is not None
@@ -213,8 +213,8 @@ def gather(array: Array) -> Array:
 
 
 def from_shards(
-    shape: Sequence[int], sharding: Sharding, shards: Sequence[Array], weak_type: bool = False
-) -> Array:
+    shape: Sequence[int], sharding: Sharding, shards: Sequence[ArrayImpl], weak_type: bool = False
+) -> ArrayImpl:
     """The array of which these are the parts, in the order of the sharding's devices."""
     if isinstance(sharding, SingleDeviceSharding):
         return runtime.place_array(shards[0], sharding)
@@ -263,7 +263,7 @@ def place_results(found: Sharding | None, by_shape: dict[Any, Sharding], out: An
         return out
 
     def one(x: Any) -> Any:
-        if not isinstance(x, Array) or x.committed:
+        if not isinstance(x, ArrayImpl) or x.committed:
             return x
         if isinstance(found, NamedSharding):
             whole = NamedSharding(found.mesh, PartitionSpec())

@@ -22,7 +22,7 @@ from lamina import config
 from lamina.runtime import array_from_numpy
 
 if TYPE_CHECKING:
-    from lamina.array import Array
+    from lamina.array import ArrayImpl
     from lamina.backends.compile import Compilation
     from lamina.backends.target import Target
 
@@ -63,19 +63,19 @@ class LoadedStableHLO:
         self.outputs = tuple(_spec(row) for row in manifest["outputs"])
         self._executable = load(compilation.artifact)
 
-    def __call__(self, *arguments: Any) -> list[Array]:
+    def __call__(self, *arguments: Any) -> list[ArrayImpl]:
         return self._executable(_checked(self.name, arguments, self.inputs))
 
-    def on_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[Array]]:
+    def on_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[ArrayImpl]]:
         """Runs the program on several devices at once, which meet in its collectives:
         arguments[d] are those of device d, and the result has a list for each device."""
-        from lamina.array import Array
+        from lamina.array import ArrayImpl
         from lamina.runtime import Executable, run_on_devices, to_array
 
         if not isinstance(self._executable, Executable):
             raise ValueError(f"{self.name} is for a GPU: only CPU devices run a program together")
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
-        arrays = [[x if isinstance(x, Array) else to_array(x) for x in row] for row in checked]
+        arrays = [[x if isinstance(x, ArrayImpl) else to_array(x) for x in row] for row in checked]
         return run_on_devices(self._executable, arrays)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class DynamicStableHLO:
         self._sized_by_values = False
         self._compiled: dict[Any, LoadedStableHLO] = {}
 
-    def __call__(self, *arguments: Any) -> list[Array]:
+    def __call__(self, *arguments: Any) -> list[ArrayImpl]:
         arrays = _checked(self.name, arguments, self.inputs)
         return self.specialize(*arrays)(*arrays)
 
@@ -322,9 +322,9 @@ def _checked(program: str, arguments: tuple[Any, ...], specs: tuple[ArraySpec, .
 
 def _as_array(program: str, position: int, given: Any, spec: ArraySpec) -> Any:
     """The argument as an array, which must be of the type that the program takes."""
-    from lamina.array import Array
+    from lamina.array import ArrayImpl
 
-    if not isinstance(given, Array):
+    if not isinstance(given, ArrayImpl):
         if isinstance(given, (bool, int, float, complex)):
             given = _scalar(program, position, given, spec)
         given = np.asarray(given)
@@ -334,7 +334,7 @@ def _as_array(program: str, position: int, given: Any, spec: ArraySpec) -> Any:
     if not fits or given.dtype != spec.dtype:
         got = ArraySpec(tuple(given.shape), np.dtype(given.dtype))
         raise TypeError(f"[{program}] argument {position}: {spec} expected, got {got}")
-    return given if isinstance(given, Array) else array_from_numpy(given)
+    return given if isinstance(given, ArrayImpl) else array_from_numpy(given)
 
 
 def _scalar(program: str, position: int, given: Any, spec: ArraySpec) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lamina.array import Array as Array
+from lamina.core.array_class import Array as Array
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lamina import runtime
-from lamina.array import Array, from_dlpack, from_numpy
+from lamina.array import ArrayImpl, from_dlpack, from_numpy
 
 ALL_DTYPES = [
     np.dtype(name)
@@ -167,12 +167,12 @@ def test_sequence_protocol_and_refusals():
         len(scalar)
     with pytest.raises(TypeError, match="0-d"):
         iter(scalar)
-    with pytest.raises(TypeError, match="unhashable type: 'Array'"):
+    with pytest.raises(TypeError, match="unhashable type: 'ArrayImpl'"):
         hash(array)
     with pytest.raises(TypeError, match=r"x\.at\[idx\]\.set\(y\)"):
         array[0] = 1
     with pytest.raises(TypeError, match="no constructor"):
-        Array()
+        ArrayImpl()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_copies_and_pickles():
         from_numpy(np.ones(2, ml_dtypes.bfloat16)),
     ):
         for other in (copy.copy(array), copy.deepcopy(array), pickle.loads(pickle.dumps(array))):
-            assert type(other) is Array and other.dtype == array.dtype
+            assert type(other) is ArrayImpl and other.dtype == array.dtype
             assert other.weak_type == array.weak_type
             assert other.tobytes() == array.tobytes()
             assert other.unsafe_buffer_pointer() != array.unsafe_buffer_pointer()
@@ -210,7 +210,7 @@ def test_deleted_arrays_say_so():
     array.delete()
     array.delete()
     assert array.is_deleted() and array.shape == (3,)
-    uses = (np.asarray, Array.block_until_ready, Array.is_ready, Array.unsafe_buffer_pointer, str)
+    uses = (np.asarray, ArrayImpl.block_until_ready, ArrayImpl.is_ready, ArrayImpl.unsafe_buffer_pointer, str)
     for use in uses[:-1]:
         with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."):
             use(array)

@@ -11,7 +11,7 @@ import pytest
 from llvm_objects import ADD_ONE, artifact
 
 from lamina import runtime
-from lamina.array import Array, from_numpy
+from lamina.array import ArrayImpl, from_numpy
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.executable import load
 
@@ -493,4 +493,4 @@ def test_calls_from_several_threads():
 
 def test_results_are_arrays(add_one):
     f = CompiledFunction(lambda args, kwargs: FastPathEntry(add_one, [0], out_tree=0))
-    assert type(f(1.0)) is Array
+    assert type(f(1.0)) is ArrayImpl

@@ -4,6 +4,7 @@ primitive or transformation."""
 from lamina.core import dtypes as dtypes
 from lamina.core import source_info as source_info
 from lamina.core import tree as tree
+from lamina.core.array_class import Array as Array
 from lamina.core.avals import AbstractValue as AbstractValue
 from lamina.core.avals import ShapedArray as ShapedArray
 from lamina.core.avals import same_type as same_type

@@ -7,10 +7,8 @@ what NumPy does in place is `x.at[index].set(y)`. Files follow the chapters of N
 # ruff: noqa: F401
 import importlib as _importlib
 
-from lamina.array import Array as _Array
 from lamina.array import from_dlpack
-from lamina.core.trace import Tracer as _Tracer
-from lamina.key_array import KeyArray as _KeyArray
+from lamina.core.array_class import Array as ndarray
 from lamina.numpy.arithmetic import (
     abs,
     absolute,
@@ -398,6 +396,7 @@ logaddexp2 = _named(logaddexp2, identity=-inf)
 # Parts and chapters that are loaded when one of their names is first used.
 _MODULES = frozenset({"fft", "linalg"})
 _LAZY = {
+    "array_api": ("__array_api_version__", "__array_namespace_info__"),
     "bit_packing": ("packbits", "unpackbits"),
     "editing": ("compress", "delete", "diag_indices_from", "fill_diagonal", "insert",
                 "mask_indices", "place", "put", "put_along_axis", "resize", "tril_indices_from",
@@ -435,16 +434,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES, *_HOME, *_NUMPYS, "ComplexWarning"})
-
-
-class _ArrayMeta(type):
-    def __instancecheck__(cls, instance: object) -> bool:  # type: ignore[valid-type]
-        return isinstance(instance, (_Array, _Tracer, _KeyArray))
-
-
-class ndarray(metaclass=_ArrayMeta):
-    """The type of arrays for isinstance, tracers included. Arrays are made by functions."""
-
-    def __new__(cls, *args: object, **kwargs: object) -> "ndarray":
-        raise TypeError("lamina.numpy.ndarray() should not be instantiated explicitly. Use "
-                        "lamina.numpy.array, or lamina.numpy.zeros instead.")  # fmt: skip

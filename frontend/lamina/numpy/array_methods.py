@@ -1,5 +1,5 @@
 """Operators and methods of arrays. `attach` puts them on Array and on Tracer, which know nothing of
-the functions that stand above them."""
+the functions that stand above them; `attach_compiled` gives ArrayImpl faster operators."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, is_array_like
 from lamina.numpy import (
     arithmetic,
+    array_api,
     creation,
     cumulative,
     diagonals,
@@ -33,7 +34,7 @@ from lamina.numpy.updating import IndexUpdateHelper
 
 _FOREIGN = (str, bytes, type(None))
 _REFUSED = (list, tuple, set, dict)
-_PLAIN = frozenset((Array, bool, int, float, complex))
+_PLAIN = frozenset((ArrayImpl, bool, int, float, complex))
 
 
 def _accepts(other: Any, symbol: str) -> bool:
@@ -256,12 +257,10 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """lamina.numpy: the array API's functions of such arrays."""
     import lamina.numpy
 
-    if api_version not in (None, *_ARRAY_APIS):
-        raise ValueError(f"array API version {api_version!r} is none of {', '.join(_ARRAY_APIS)}")
+    if api_version not in (None, *array_api.VERSIONS):
+        known = ", ".join(array_api.VERSIONS)
+        raise ValueError(f"array API version {api_version!r} is none of {known}")
     return lamina.numpy
-
-
-_ARRAY_APIS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 def _no_flat(self: Any) -> Any:
@@ -309,10 +308,17 @@ _QUICK = frozenset(
 def attach(cls: type) -> None:
     """Gives a class of arrays the operators, methods and properties of NumPy's arrays."""
     for name, function in _operators().items():
-        setattr(cls, name, _quick(function) if cls is Array and name in _QUICK else function)
+        setattr(cls, name, function)
     for name, function in _METHODS.items():
         setattr(cls, name, function)
     for name, function in _PROPERTIES.items():
         setattr(cls, name, property(function))
     if issubclass(cls, Tracer):
         cls.copy = creation.copy  # type: ignore[attr-defined]
+
+
+def attach_compiled(cls: type) -> None:
+    """Gives a class of arrays that compiled programs take the operators that are one such program."""
+    for name, function in _operators().items():
+        if name in _QUICK:
+            setattr(cls, name, _quick(function))

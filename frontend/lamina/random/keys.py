@@ -18,7 +18,7 @@ import numpy as np
 
 from lamina import config, lax
 from lamina import numpy as jnp
-from lamina.array import Array as ConcreteArray
+from lamina.array import ArrayImpl
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
 from lamina.key_array import KeyArray
@@ -43,7 +43,7 @@ def is_key(x: Any) -> bool:
 
 def _wrapped(words: Any, dtype: dtypes.KeyDType) -> Any:
     words = plain(words)
-    if type(words) is ConcreteArray:
+    if type(words) is ArrayImpl:
         return KeyArray(words, dtype=dtype)
     return random_wrap(words, dtype)
 

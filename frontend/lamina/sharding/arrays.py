@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina import placement, runtime
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.core import tree
 from lamina.sharding.shardings import Index, Sharding
 
@@ -19,9 +19,9 @@ def make_array_from_callback(
     sharding: Sharding,
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
-) -> Array:
+) -> ArrayImpl:
     """The array whose part `index` is data_callback(index), asked for once for each part."""
-    parts: dict[Any, Array] = {}
+    parts: dict[Any, ArrayImpl] = {}
     shards = []
     expected = sharding.shard_shape(shape)
     for index in sharding.indices(shape):
@@ -40,8 +40,8 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: Any = None
-) -> Array:
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[ArrayImpl], *, dtype: Any = None
+) -> ArrayImpl:
     """The array whose parts are these, each on its device of the sharding.
 
     Raises ValueError where there are too few, or a part has another shape or is elsewhere.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamina import placement, runtime
-from lamina.array import Array
+from lamina.array import ArrayImpl
 from lamina.core import tree
 from lamina.sharding.shardings import NamedSharding
 
@@ -44,7 +44,7 @@ class DeviceProgram:
         return tree.unflatten(self.out_tree, outs)
 
 
-def _whole(shards: list[Array], sharding: NamedSharding, weak_type: bool) -> Array:
+def _whole(shards: list[ArrayImpl], sharding: NamedSharding, weak_type: bool) -> ArrayImpl:
     local = shards[0].shape
     shape = tuple(n * sharding.parts(i) for i, n in enumerate(local))
     return placement.from_shards(shape, sharding, shards, weak_type)
