@@ -478,6 +478,9 @@ def test_index_errors():
         (lambda: x[np.ones(4, bool)], IndexError, r"boolean index did not match shape of indexed array "
          r"in index 0: got \(4,\), expected \[5\]"),
         (lambda: jnp.zeros((0, 3))[0], IndexError, "index is out of bounds for axis 0 with size 0"),
+        (lambda: jnp.zeros((0, 3))[jnp.array([0])], TypeError, "axis 0 of size 0"),
+        (lambda: jnp.zeros((0, 3)).at[jnp.array([0, 5])].get(mode="clip"), TypeError, "axis 0 of size 0"),
+        (lambda: jnp.take(jnp.zeros((0, 3)), 0, axis=0), IndexError, "take.* from an empty axis"),
         (lambda: x.at[0].get(mode="foo"), ValueError, "Unknown gather mode"),
         (lambda: x.at[np.array([1, 2])].set(np.ones(3)), ValueError,
          r"input type=float32\[3\] and requested type=float32\[2\]"),
@@ -491,6 +494,12 @@ def test_index_errors():
     for action, kind, text in cases:
         with pytest.raises(kind, match=text):
             action()
+
+
+@pytest.mark.parametrize("mode", [None, "clip", "wrap"])
+def test_take_along_an_empty_axis(mode):
+    x = np.zeros((0, 3), np.float32)
+    check(lambda m: m.np.take_along_axis(x, np.array([[0, 5, -1]]), 0, mode=mode))
 
 
 def test_representation_of_updates():

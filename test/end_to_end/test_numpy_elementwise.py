@@ -1,6 +1,7 @@
 """lamina.numpy's elementwise functions against JAX: values, dtypes, weak types, broadcasting."""
 
 import ml_dtypes
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -269,6 +270,21 @@ def test_gradients_at_the_edges():
         }
 
     check_all(program, np.array([0.0, 1.0, -1.0], np.float32), jit=True, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_sinc_of_integers_is_exact(dtype):
+    with lamina.enable_x64(True):
+        x = jnp.array([0.0, -0.0, 1, -1, 2, -3, 100, 255, 4096, -8192], dtype)
+        got = np.asarray(jnp.sinc(x)).astype(np.complex128)
+        np.testing.assert_array_equal(got, [1, 1, *[0] * 8])
+        assert not np.signbit(got.real).any()
+        near = jnp.array([0.25, -1.5, 2.75, 1.001, 30.5], dtype)
+        want = [float(mpmath.sincpi(float(v.real))) for v in np.asarray(near).astype(np.complex128)]
+        got = np.asarray(jnp.sinc(near)).astype(np.complex128)
+        np.testing.assert_allclose(got, want, rtol=4 * float(jnp.finfo(dtype).eps))
+    assert jnp.sinc(-np.inf) == 0 and np.isnan(jnp.sinc(np.nan))
+    np.testing.assert_array_equal(jnp.sinc(np.arange(3)), [1, 0, 0])
 
 
 # ---- promotion ---------------------------------------------------------------------------------

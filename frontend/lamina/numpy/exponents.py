@@ -234,16 +234,26 @@ def sinc(x: ArrayLike, /) -> Array:
 
 @compiled
 def _sinc(x: Any) -> Array:
+    # sin(pi x) = (-1)^n sin(pi r) where x = n + r: r is exact, and 0 where x is an integer.
+    real = lax.real(x) if dtypes.is_complex(x.dtype) else x
+    n = lax.round(real, lax.RoundingMethod.TO_NEAREST_EVEN)
+    is_infinite = lax.eq(lax.abs(real), literal(real, np.inf))
+    rest = lax.sub(x, lax.convert_element_type(n, x.dtype))
+    rest = pick(is_infinite, literal(x, 0), rest)
+    half = lax.mul(n, literal(n, 0.5))
+    is_odd = lax.ne(half, lax.round(half, lax.RoundingMethod.TO_NEAREST_EVEN))
+    sine = lax.sin(lax.mul(rest, literal(x, np.pi)))
+    sine = pick(is_odd, lax.neg(sine), sine)
     angle = lax.mul(x, literal(x, np.pi))
     # Near 0 the series: equal to the last bit, and its derivatives exist at 0.
     near = lax.lt(lax.abs(angle), np.asarray(1e-2).astype(lax.abs(angle).dtype)[()])
     one = literal(x, 1)
-    safe = pick(near, one, angle)
     t = lax.square(pick(near, angle, literal(x, 0)))
     series = one
     for k in (9, 7, 5, 3):  # 1 - t/6 (1 - t/20 (1 - t/42 (1 - t/72)))
         series = lax.sub(one, lax.mul(lax.mul(t, literal(x, 1 / (k * (k - 1)))), series))
-    return pick(near, series, lax.div(lax.sin(safe), safe))
+    far = lax.add(lax.div(sine, pick(near, one, angle)), literal(x, 0))  # -0 becomes 0
+    return pick(near, series, far)
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:

@@ -246,8 +246,12 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
             f"Indexer must have integer or boolean type, got indexer with type {name} for axis {axis}"
             f"{shown}. Convert it by int() or .astype(int)."
         )
-    if n == 0 and aval.size and (reads or not aval.shape):
+    if n == 0 and not aval.shape:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if n == 0 and aval.size and reads:
+        raise TypeError(
+            f"an array of {aval.size} indices reads axis {axis} of size 0, which has no elements"
+        )
     return Entry("array" if aval.shape else "scalar"), item
 
 

@@ -300,7 +300,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     else:
         at = canonical_axis(axis, len(a.shape))
     if a.shape[at] == 0 and math.prod(indices.shape):
-        raise IndexError("cannot do a non-empty take from an empty axis")
+        raise IndexError("cannot do a non-empty lamina.numpy.take() from an empty axis.")
     if mode == "clip":  # negative indices too
         last = max(a.shape[at] - 1, 0)
         if isinstance(indices, np.ndarray):
@@ -329,7 +329,7 @@ def take_along_axis(
 ) -> Array:
     """arr[..., indices[..., i, ...], ...]: indices along an axis, other axes going together.
 
-    Indices out of bounds are filled as by `take`.
+    Indices out of bounds are filled as by `take`; of an empty axis 0 is read.
     """
     check_arraylike("take_along_axis", arr, indices)
     arr, indices = asarray(arr), asarray(indices)
@@ -364,6 +364,8 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
         indices.shape[i] if i == axis or x.shape[i] == 1 else x.shape[i] for i in range(ndim)
     )
     indices = broadcast_to_shape(indices, sizes)
+    if not x.shape[axis]:
+        return lax.full(sizes, 0, x.dtype)
     x = broadcast_to_shape(x, tuple(x.shape[i] if i == axis else sizes[i] for i in range(ndim)))
     dtype = index_dtype([indices], x.shape)
     if mode == "wrap":
@@ -378,10 +380,5 @@ def _take_along_axis(x: Any, indices: Any, *, axis: int, mode: Any, fill_value: 
     if 0 in indices.shape:
         return lax.full(indices.shape, 0, x.dtype)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), tuple(others), tuple(others))
-    if not x.shape[axis] and indices.size:  # all indices are out of bounds
-        if mode != "fill":
-            raise IndexError(f"take_along_axis: axis {axis} of {x.shape} is empty")
-        x = lax.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), 0, x.dtype)
-        index = lax.full_like(index, 1)
     return lax.gather(x, lax.expand_dims(index, (ndim,)), numbers, single_elements(x.shape, axis),
                       mode=mode, fill_value=fill_value)  # fmt: skip

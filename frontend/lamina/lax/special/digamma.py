@@ -29,7 +29,7 @@ _STEPS = 10
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of lgamma."""
+    """The derivative of lgamma; -inf at 0, NaN at the other poles."""
     return digamma_p.bind(x)
 
 
@@ -55,7 +55,8 @@ def _digamma(x: Any) -> Any:
     cotangent = chebyshev(8.0 * offset * offset - 1.0, _COTANGENT)
     offset = where(left, where(offset == 0.0, math.nan, offset), 1.0)
     mirrored = where(left, cotangent, 0.0)
-    return series - (above * offset + mirrored * below) / (below * offset)
+    found = series - (above * offset + mirrored * below) / (below * offset)
+    return where(x == 0.0, -math.inf, found)
 
 
 # In float64 of any dtype: beside its zeros left of 0 all digits of narrower ones would cancel.
