@@ -69,10 +69,14 @@ class Compilation:
 
 
 def compile_module(
-    module: ir.Module, *, target: Target | None = None, name: str | None = None
+    module: ir.Module,
+    *,
+    target: Target | None = None,
+    name: str | None = None,
+    anew: bool = False,
 ) -> Compilation:
     """Machine code for a module whose public @main takes and gives back arrays, from the store where
-    it is there.
+    it is there; with `anew`, what the store has is replaced.
 
     The module is left as it is. Raises CompileError naming the op that can't be compiled.
     """
@@ -84,35 +88,43 @@ def compile_module(
         module = parse(inline_resources(text))
     if store is not None:
         key = artifact_key(to_bytecode(module, debug_info=False), target, name)
-        found = _stored(store, key)
+        found = None if anew else _stored(store, key)
         if found is not None:
             return Compilation(found, from_cache=True)
     if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
         workers.prepare()
-    artifact = _compiled(working_copy(module), to_bytecode(module), text, target, name, store)
+    work, source = working_copy(module), to_bytecode(module)
+    artifact = _compiled(work, source, text, target, name, store, anew)
     if store is not None:
         store.put(_KIND, key, artifact.to_bytes())
     return Compilation(artifact, from_cache=False)
 
 
 def compile_own_module(
-    module: ir.Module, *, target: Target | None = None, name: str
+    module: ir.Module, *, target: Target | None = None, name: str, anew: bool = False
 ) -> Compilation:
     """The same for a module that is known to be valid and that nobody needs afterwards: it is used
     up, and whether the store has it is for the caller to know, by a name of its own."""
     source = to_bytecode(module)
     make_ready(module)
     target = target or Target.host()
-    artifact = _compiled(module, source, spelled_ops(module), target, name, default_store())
+    ops, store = spelled_ops(module), default_store()
+    artifact = _compiled(module, source, ops, target, name, store, anew)
     return Compilation(artifact, from_cache=False)
 
 
 def _compiled(
-    work: ir.Module, source: bytes, text: str, target: Target, name: str, store: Store | None
+    work: ir.Module,
+    source: bytes,
+    text: str,
+    target: Target,
+    name: str,
+    store: Store | None,
+    anew: bool = False,
 ) -> Artifact:
     """The artifact of a module, which is used up; `source` and `text` are of what it was, `text` as
     `run_optimize` asks for it."""
-    with instrumentation.compiling(name) as watch, Kernels(target, store) as kernels:
+    with instrumentation.compiling(name) as watch, Kernels(target, store, anew=anew) as kernels:
         plan = functools.partial(_planned, watch=watch, target=target, kernels=kernels)
         if watch.dump is None:
             planned = checked_if_it_fails(

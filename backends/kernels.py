@@ -41,8 +41,9 @@ class Kernel:
 class Kernels:
     """The kernels of one program on their way to objects. Inside, workers may have some of them."""
 
-    def __init__(self, target: Target, store: Store | None) -> None:
-        self._target, self._store = target, store
+    def __init__(self, target: Target, store: Store | None, *, anew: bool = False) -> None:
+        """With `anew` those in the store are replaced."""
+        self._target, self._store, self._anew = target, store, anew
         is_watched = instrumentation.current("kernels").wants_every_pass
         self._together = 1 if is_watched else TOGETHER  # what is shown goes kernel by kernel
         self._batch = Batch(target, alone=is_watched)
@@ -115,7 +116,8 @@ class Kernels:
     def _look_up(self, kernels: Iterable[tuple[str, str]]) -> None:
         """See which of these, symbols and texts, the store has, and offer the others to workers."""
         new = {symbol: source for symbol, source in kernels if symbol not in self._objects}
-        self._objects |= {symbol: _stored(self._store, symbol) for symbol in new}
+        store = None if self._anew else self._store
+        self._objects |= {symbol: _stored(store, symbol) for symbol in new}
         self._batch.add({s: source for s, source in new.items() if self._objects[s] is None})
 
 
@@ -128,7 +130,13 @@ def _has_wishes(function: ir.Operation) -> bool:
 
 def _stored(store: Store | None, symbol: str) -> KernelObject | None:
     data = store.get(_KIND, _key(symbol)) if store is not None else None
-    return None if data is None else _from_bytes(data)
+    if data is None:
+        return None
+    try:
+        found = _from_bytes(data)
+    except (ValueError, TypeError, KeyError, RecursionError):  # compiled again, and replaced
+        return None
+    return found if found.symbol == symbol else None
 
 
 def _key(symbol: str) -> str:
@@ -148,4 +156,7 @@ def to_bytes(kernel: KernelObject) -> bytes:
 def _from_bytes(data: bytes) -> KernelObject:
     header, _, code = data.partition(b"\n")
     fields = json.loads(header)
-    return KernelObject(fields["symbol"], code, fields["scratch_bytes"], tuple(fields["imports"]))
+    symbol, size, imports = fields["symbol"], fields["scratch_bytes"], tuple(fields["imports"])
+    if type(size) is not int or size < 0 or not all(isinstance(name, str) for name in imports):
+        raise ValueError("not a kernel's header")
+    return KernelObject(symbol, code, size, imports)

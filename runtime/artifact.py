@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from lamina.runtime.manifest import problem_of
+
 ABI_VERSION = 2
 
 _MAGIC = b"LAMINA\x00\x01"
@@ -26,10 +28,10 @@ class Artifact:
     """A manifest (JSON values only), the object files it talks about, by name, and the StableHLO that
     was compiled, as MLIR bytecode, from which its forms are shown.
 
-    The keys that the loader reads: `abi_version`, `name`, `entry` (symbol), `inputs` and `outputs`
-    (lists of {"dtype", "shape"}; an output may have "alias_of": index of a donated input),
-    `arena_bytes`, `imports` (symbols from outside), `target` (what it runs on), `cost` ({"flops",
-    "bytes accessed", "transcendentals"}).
+    The keys that the loader reads, and `manifest.problem_of` checks: `abi_version`, `name`, `entry`
+    (symbol), `inputs` and `outputs` (lists of {"dtype", "shape"}; an output may have "alias_of":
+    index of a donated input), `arena_bytes`, `imports` (symbols from outside), `target` (what it
+    runs on), `cost` ({"flops", "bytes accessed", "transcendentals"}).
     """
 
     manifest: dict[str, Any]
@@ -57,7 +59,7 @@ class Artifact:
         """Reads what `to_bytes` wrote.
 
         Raises:
-            ArtifactError: the bytes are damaged, cut off, or of another ABI version.
+            ArtifactError: the bytes are damaged, cut off, malformed, or of another ABI version.
         """
         import json
 
@@ -69,20 +71,25 @@ class Artifact:
             raise ArtifactError("not an artifact, or one of another format version")
         if length != len(body) or checksum != _checksum(body):
             raise ArtifactError("the artifact is damaged: its checksum does not match")
-        (head_length,) = _LENGTH.unpack_from(body)
-        offset = _LENGTH.size + head_length
-        head = json.loads(bytes(body[_LENGTH.size : offset]))
+        try:
+            (head_length,) = _LENGTH.unpack_from(body)
+            offset = _LENGTH.size + head_length
+            head = json.loads(bytes(body[_LENGTH.size : offset]))
+            manifest, sizes = head["manifest"], dict(head["objects"])
+            if min(sizes.values(), default=0) < 0 or offset + sum(sizes.values()) > len(body):
+                raise ValueError("objects reach beyond its end")
+        except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ArtifactError(f"the artifact is malformed: {error}") from None
+        abi = manifest.get("abi_version") if isinstance(manifest, dict) else None
+        if abi != ABI_VERSION:
+            raise ArtifactError(f"the artifact is for ABI {abi}, this is {ABI_VERSION}")
+        if (problem := problem_of(manifest)) is not None:
+            raise ArtifactError(f"the artifact is malformed: {problem}")
         objects = {}
-        for name, size in head["objects"].items():
+        for name, size in sizes.items():
             objects[name] = bytes(body[offset : offset + size])
             offset += size
-        source = bytes(body[offset:])
-        manifest = head["manifest"]
-        if manifest.get("abi_version") != ABI_VERSION:
-            raise ArtifactError(
-                f"the artifact is for ABI {manifest.get('abi_version')}, this is {ABI_VERSION}"
-            )
-        return Artifact(manifest, objects, source)
+        return Artifact(manifest, objects, bytes(body[offset:]))
 
 
 def _checksum(data: bytes | memoryview) -> bytes:

@@ -107,7 +107,11 @@ class _Choices:
 
         store = default_store()
         known = store.get(_KIND, self._key(symbol)) if store and wanted == "measure" else None
-        return json.loads(known)["choose"] if known else wanted
+        try:
+            found = json.loads(known)["choose"] if known else wanted
+        except (ValueError, TypeError, KeyError, RecursionError):  # it is measured again
+            return wanted
+        return found if found in ("kernel", "library") else wanted
 
     def keep(self, timings: dict[str, tuple[float, float]]) -> None:
         """Keep what was measured for the next time."""

@@ -206,7 +206,10 @@ def dtype_named(name: str) -> np.dtype:
     except TypeError:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        known = getattr(ml_dtypes, name, None)
+        if known is None:
+            raise LoadError(f"there are no arrays of {name!r}") from None
+        return np.dtype(known)
 
 
 def _import(symbol: str) -> tuple[str, int]:

@@ -4,11 +4,16 @@ One file an entry, `<dir>/<kind>/<2 hex>/<key>`. A file is complete or absent: i
 a temporary name and renamed, so that readers in other processes, a crash or kill -9 never see a
 part of one. What is damaged, foreign or of another format is treated as absent. The store is a
 cache: nothing it meets on the disk is an error to its caller; it warns once and goes on without.
+
+The file `<dir>/bytes` counts the bytes of all entries, so that a write need not look at the others:
+they are listed when the count has passed the bound, and then enough are removed for an eighth of the
+bound to be written before it is passed again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -23,6 +28,9 @@ from pathlib import Path
 _MAGIC = b"LAMSTORE"
 _HEADER = struct.Struct("<8sQ32s")
 _TEMPORARY = ".partial-"
+_COUNT = "bytes"
+_COUNT_DIGITS = 20
+_ROOM = 8  # of the bound, what is made room for at once: one part in so many
 _STALE_SECONDS = 3600.0  # a temporary file this old was left by a process that died
 _KEY = re.compile(r"[A-Za-z0-9_.-]{3,128}")
 
@@ -45,7 +53,6 @@ class Store:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._warned: set[str] = set()
-        self._written = 0
         self._checked = False
         self._usable = True
 
@@ -74,17 +81,21 @@ class Store:
         try:
             for folder in (path.parent.parent, path.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
+            replaced = _size_of(path)
             _write(path, header + data)
         except OSError as error:
             self._warn("write", f"cannot write to {self.directory}: {error}")
             return False
-        self._make_room(len(header) + len(data))
+        if self._count(len(header) + len(data) - replaced) > self.max_bytes:
+            self._make_room()
         return True
 
     def clear(self) -> None:
         """Removes every entry."""
         for path, _, _ in self._entries():
             _remove(path)
+        if self.directory.is_dir():
+            self._count(0, anew=True)
 
     def size(self) -> int:
         """Bytes of all entries."""
@@ -125,15 +136,19 @@ class Store:
     # --- Entries ---------------------------------------------------------------------------------
 
     def _read(self, path: Path) -> bytes:
-        # Not through a link, and only a file of our own: machine code is about to be run from it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # Not through a link, and only a file that nobody else writes: machine code is about to be run
+        # from it. Nor is another end waited for, where it is a pipe.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(path, flags)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if status.st_uid != os.getuid() or not stat.S_ISREG(status.st_mode):
                 raise _BadEntry("it is not a file of this user")
-            content = file.read()
-        if len(content) < _HEADER.size:
-            raise _BadEntry("it is cut off")
+            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise _BadEntry("others could write to it")
+            if not _HEADER.size <= status.st_size <= self.max_bytes:
+                raise _BadEntry("it is cut off, or larger than the store may be")
+            content = file.read(status.st_size)
         magic, length, checksum = _HEADER.unpack_from(content)
         data = content[_HEADER.size :]
         if magic != _MAGIC or length != len(data):
@@ -157,21 +172,36 @@ class Store:
                 found.append((path, status.st_size, status.st_mtime))
         return found
 
-    def _make_room(self, written: int) -> None:
-        """Keeps the directory below its bound; looks at it once per sixteenth of the bound."""
-        with self._lock:
-            first = self._written == 0
-            self._written += written
-            if not first and self._written < self.max_bytes // 16:
-                return
-            self._written = 1
+    def _make_room(self) -> None:
+        """Removes what was used least recently until a part of the bound is free."""
         entries = self._entries()
         total = sum(size for _, size, _ in entries)
-        for path, size, _ in sorted(entries, key=lambda entry: entry[2]):
-            if total <= self.max_bytes:
-                return
-            _remove(path)
-            total -= size
+        if total > self.max_bytes:
+            for path, size, _ in sorted(entries, key=lambda entry: entry[2]):
+                if total <= self.max_bytes - self.max_bytes // _ROOM:
+                    break
+                _remove(path)
+                total -= size
+        self._count(total, anew=True)
+
+    def _count(self, size: int, anew: bool = False) -> int:
+        """The bytes of all entries as they are counted, after adding some, or counting `anew`.
+
+        Where another process counts at this moment this one does not: an entry too few until all are
+        listed again is no harm, and a process that was stopped there would be waited for.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            descriptor = os.open(self.directory / _COUNT, flags, 0o600)
+            with os.fdopen(descriptor, "r+b") as file:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                text = b"0" if anew else file.read(_COUNT_DIGITS).strip()
+                total = max(0, (int(text) if text.isdigit() else 0) + size)
+                file.seek(0)
+                file.write(b"%*d\n" % (_COUNT_DIGITS - 1, total))
+                return total
+        except OSError:
+            return 0
 
     def _warn(self, about: str, message: str) -> None:
         if about in self._warned:
@@ -208,6 +238,13 @@ def _checksum(kind: str, key: str, data: bytes) -> bytes:
     digest = hashlib.blake2b(f"{kind}/{key}\0".encode(), digest_size=32)
     digest.update(data)
     return digest.digest()
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _write(path: Path, content: bytes) -> None:

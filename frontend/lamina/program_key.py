@@ -52,10 +52,13 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
 
 @functools.cache
 def fingerprint() -> str:
-    """Changes with every change of lamina's own files (a source checkout's too)."""
+    """Changes with every change of lamina's own files (a source checkout's too), and with other builds
+    of MLIR and LLVM."""
     import hashlib
 
-    digest = hashlib.blake2b(digest_size=16)
+    from lamina.backends.versions import vendor_builds
+
+    digest = hashlib.blake2b("\n".join(vendor_builds()).encode(), digest_size=16)
     for root in package_folders():
         for folder, names, files in os.walk(root):
             names[:] = sorted(n for n in names if n not in ("__pycache__", "src"))

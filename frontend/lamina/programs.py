@@ -134,7 +134,7 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
     """Compiles a plan, or its module as given, for a target: by default this machine, or the GPU
     that it is loaded on."""
     from lamina.runtime.artifact import Artifact, ArtifactError
-    from lamina.runtime.executable import load
+    from lamina.runtime.executable import LoadError, load
     from lamina.runtime.store import default_store
 
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
@@ -145,17 +145,18 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
     given = module is not None
     store = None if given else default_store()
     key = program_key(plan, target) if store is not None else None
+    anew = False
     if store is not None and key is not None:
         data = store.get("alias", key)
         if data is not None:
             try:
                 artifact = Artifact.from_bytes(data)
-            except ArtifactError:
-                artifact = None
-            if artifact is not None:
+                executable = load(artifact, (), number)
+            except (ArtifactError, LoadError):  # what is stored is no program: it is replaced
+                anew = True
+            else:
                 _log("cache", f"{plan.name}: found in {store.directory}")
                 monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
-                executable = load(artifact, (), number)
                 return Program(plan, executable, _compilation_of(artifact), device)
     from lamina.backends.workers import expect
 
@@ -174,7 +175,7 @@ def build(plan: Plan, module: Any = None, target: Any = None, device: Any = None
             with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
                 module = plan.lower()
         with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
-            compilation = compile_(module, target=target, name=f"jit_{plan.name}")
+            compilation = compile_(module, target=target, name=f"jit_{plan.name}", anew=anew)
     except Exception:
         too_large = beyond_memory(plan.closed)
         if too_large is None:

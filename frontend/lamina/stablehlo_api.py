@@ -145,7 +145,6 @@ class DynamicStableHLO:
     def _compile(
         self, shapes: tuple[tuple[int, ...], ...], values: tuple[tuple[int, int], ...]
     ) -> LoadedStableHLO:
-        from lamina.backends.compile import compile_module
         from lamina.backends.stages import specialized
         from lamina.dialects.context import parse
         from lamina.dialects.types import tensor_type
@@ -155,7 +154,7 @@ class DynamicStableHLO:
         with module.context, ir.Location.unknown():
             types = [tensor_type(s, spec.dtype) for s, spec in zip(shapes, self.inputs)]
         module = specialized(module, types, dict(values))
-        return LoadedStableHLO(compile_module(module, target=self._target, name=self.name))
+        return _loaded(module, self._target, self.name)
 
     def __repr__(self) -> str:
         return f"<{self.name}: ({', '.join(map(str, self.inputs))}) -> ...>"
@@ -182,7 +181,6 @@ def compile_stablehlo(
         CompileError: it can't be compiled, with the operation and its line.
         TargetError: there is no backend for the target.
     """
-    from lamina.backends.compile import compile_module
     from lamina.backends.target import Target
 
     chosen = target if target is None or isinstance(target, Target) else Target.parse(target)
@@ -194,7 +192,20 @@ def compile_stablehlo(
     if any(None in spec.shape for spec in _argument_specs(module)):
         return DynamicStableHLO(module, chosen, name or _name_of(module))
     with with_source(source):
-        return LoadedStableHLO(compile_module(module, target=chosen, name=name))
+        return _loaded(module, chosen, name)
+
+
+def _loaded(module: Any, target: Target | None, name: str | None) -> LoadedStableHLO:
+    from lamina.backends.compile import compile_module
+    from lamina.runtime.executable import LoadError
+
+    compilation = compile_module(module, target=target, name=name)
+    try:
+        return LoadedStableHLO(compilation)
+    except LoadError:
+        if not compilation.from_cache:
+            raise
+    return LoadedStableHLO(compile_module(module, target=target, name=name, anew=True))
 
 
 def _with_settings(module: Any) -> Any:
