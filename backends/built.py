@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from lamina.passes.records import Record
 
-@dataclass(frozen=True)
-class BuiltProgram:
+
+class BuiltProgram(Record):
     """Machine code: the files, which symbol each kernel function became, how much scratch memory
     the kernels share, and what the manifest says that only this backend's runtime reads."""
 

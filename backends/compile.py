@@ -10,13 +10,10 @@ import functools
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from lamina.backends import cost, workers
 from lamina.backends.built import BuiltProgram
-from lamina.backends.cpu.program import build_program as build_for_cpu
-from lamina.backends.cuda.program import build_program as build_for_cuda
 from lamina.backends.kernels import Kernels
 from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.planned import kernels_of, main_of
@@ -41,14 +38,14 @@ from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.pipeline import checked_if_it_fails
+from lamina.passes.records import Record
 from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store
 
 _KIND = "artifact"
 
 
-@dataclass
-class Compilation:
+class Compilation(Record, frozen=False):
     """A compiled program: its artifact, and its form at every stage on demand."""
 
     artifact: Artifact
@@ -132,10 +129,7 @@ def _compiled(
             )
         else:  # nothing is dumped twice
             planned = plan(work, text)
-        if target.kind == "cuda":
-            built = build_for_cuda(planned.module, target)
-        else:
-            built = build_for_cpu(planned.module, target, kernels)
+        built = _built(planned.module, target, kernels)
 
     manifest = {
         "abi_version": ABI_VERSION,
@@ -153,8 +147,18 @@ def _compiled(
     return artifact
 
 
-@dataclass(frozen=True)
-class _Planned:
+def _built(planned: ir.Module, target: Target, kernels: Kernels) -> BuiltProgram:
+    """A planned program's objects, by the backend of its target: the other is not even imported."""
+    if target.kind == "cuda":
+        from lamina.backends.cuda.program import build_program as build_for_cuda
+
+        return build_for_cuda(planned, target)
+    from lamina.backends.cpu.program import build_program as build_for_cpu
+
+    return build_for_cpu(planned, target, kernels)
+
+
+class _Planned(Record):
     """A module in its last form, and what was seen on the way."""
 
     module: ir.Module
@@ -199,8 +203,7 @@ def _name_of(module: ir.Module) -> str:
 # What the manifest says
 
 
-@dataclass(frozen=True)
-class _Signature:
+class _Signature(Record):
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
 

@@ -11,7 +11,6 @@ another in constant steps), else once. A branch counts as its dearest arm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects.attributes import KIND, TRIP_COUNT
@@ -19,6 +18,7 @@ from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.loops import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import DotNumbers
 from lamina.passes.stablehlo.scan_order import Scan
 
@@ -50,8 +50,7 @@ _PARTIAL = _names("dynamic_slice gather slice") | _UPDATES
 """Ops that touch only a part of their first operand."""
 
 
-@dataclass
-class Cost:
+class Cost(Record, frozen=False):
     """Counts that add up."""
 
     flops: float = 0.0

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
+from lamina.passes.records import Record
 
 _KINDS = {
     "loop": "kLoop",
@@ -44,8 +45,7 @@ _CONTROL = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _SHOWN_ELEMENTS = 16
 
 
-@dataclass(frozen=True)
-class HloModule:
+class HloModule(Record):
     """A module in HLO's form, as JAX's `compiler_ir("hlo")` gives one."""
 
     module: ir.Module
@@ -64,8 +64,7 @@ def hlo_text(module: ir.Module, name: str, *, scheduled: bool = True) -> str:
     return _Printer(module, places=scheduled).text(name, scheduled)
 
 
-@dataclass
-class _Computation:
+class _Computation(Record, frozen=False):
     """A computation being written: the names of its values, and its lines."""
 
     names: dict[ir.Value, str] = field(default_factory=dict)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 
 from lamina.backends.cpu.kernel import KernelObject, emit_kernel, lower_kernels
 from lamina.backends.kernel_source import symbol_of, text_without_name
@@ -20,6 +19,7 @@ from lamina.backends.workers import Batch
 from lamina.dialects.attributes import MAY_ALIAS
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
+from lamina.passes.records import Record
 from lamina.runtime.store import Store
 
 _KIND = "kernel"
@@ -29,8 +29,7 @@ _AHEAD = 2
 """Kernels that wait for LLVM or are in its hands while others are lowered; more would be a worker's."""
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Record):
     """A kernel function, the symbol of its code and the text that decides it."""
 
     function: ir.Operation

@@ -13,17 +13,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lamina.backends.prefetch import with_prefetches
+from lamina.passes.records import Record
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Record):
     """What LLVM needs to know of the machine it generates code for."""
 
     triple: str
@@ -31,8 +31,7 @@ class Machine:
     features: str
 
 
-@dataclass(frozen=True)
-class CodegenOptions:
+class CodegenOptions(Record):
     """How hard LLVM tries: the `level` of code generation, and the `passes` before, those of a level or
     these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory ahead
     of time. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
@@ -60,8 +59,7 @@ OF_FUNCTIONS = replace(OF_VECTORS, passes=(*_INLINED, "new_gvn", *_VECTOR_PASSES
 """The same where functions may share work, as sine and cosine of the same operand do."""
 
 
-@dataclass(frozen=True)
-class MachineCode:
+class MachineCode(Record):
     """The object file, and the texts of the optimised module and of its assembly when they were
     asked for."""
 

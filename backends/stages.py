@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from lamina.backends.cost import Counter, note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import compile_kernel
-from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
 from lamina.backends.effort import note_little_work
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
@@ -247,6 +246,8 @@ class Stages:
 
 
 def _cuda_kernels(planned: ir.Module, target: Target, stage: str) -> str:
+    from lamina.backends.cuda.kernel import compile_kernel as compile_cuda_kernel
+
     parts: dict[str, str] = {}
     with instrumentation.off():
         for name, kernel in kernels_of(planned).items():

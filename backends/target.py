@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from lamina.passes.records import Record
 from lamina.runtime.processor import LEVELS, processor_features
 
 CUDA_ARCHITECTURES = (
@@ -22,8 +23,7 @@ class TargetError(ValueError):
     """The text names no target that this build can compile for."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Record):
     """A kind of device and what its code generator may assume: `Target("cuda", "sm_90a")`,
     `Target.host()`, or `Target.parse("cpu:x86-64-v3")` for code that runs on other machines, too.
 

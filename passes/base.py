@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 
 _counts: ContextVar[Counter[str] | None] = ContextVar("lamina_pass_counts", default=None)
 
@@ -52,7 +53,9 @@ class Pass:
         raise AttributeError(f"{self} is made once; {name} can't be set")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and (type(other), other.options) == (type(self), self.options)
+        if not isinstance(other, Pass) or type(other) is not type(self):
+            return NotImplemented
+        return self.options == other.options
 
     def __hash__(self) -> int:
         return hash((type(self), *self.options.values()))
@@ -92,8 +95,7 @@ def name_of_module(module: str) -> str:
     return "-".join(module.removeprefix("lamina.passes.").split(".")).replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Record):
     """One place in a user's source file."""
 
     file: str

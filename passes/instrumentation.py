@@ -20,18 +20,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, TextIO
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import _counts
+from lamina.passes.records import Record
 
 Which = Literal["changed", "all"]
 
 
-@dataclass
-class Dump:
+class Dump(Record, frozen=False):
     """A folder of numbered files: what one compilation handed from stage to stage."""
 
     folder: Path
@@ -50,8 +50,7 @@ class Dump:
         return path
 
 
-@dataclass
-class Record:
+class PassRun(Record, frozen=False):
     """One pass that ran."""
 
     name: str
@@ -60,8 +59,7 @@ class Record:
     changed: bool | None = None
 
 
-@dataclass
-class Instrumentation:
+class Instrumentation(Record, frozen=False):
     """What to watch in one compilation, and what was seen."""
 
     dump: Dump | None = None
@@ -71,7 +69,7 @@ class Instrumentation:
     stream: TextIO | None = None
     debug_info: bool = False
     clock: Callable[[], float] = time.perf_counter
-    records: list[Record] = field(default_factory=list)
+    runs: list[PassRun] = field(default_factory=list)
 
     @property
     def wants_every_pass(self) -> bool:
@@ -103,7 +101,7 @@ class Instrumentation:
             _counts.reset(token)
         after = self._text(module) if self.dump_passes or self.print_after else ""
         changed = after != before if wants_change else None
-        self.records.append(Record(name, seconds, counts, changed))
+        self.runs.append(PassRun(name, seconds, counts, changed))
         if self.dump and self.dump_passes and (self.dump_passes == "all" or changed):
             self.dump.write(f"after_{file_name(name)}.mlir", after)
         if self.print_after and (self.print_after == "all" or changed):
@@ -123,9 +121,9 @@ class Instrumentation:
 
     def report(self) -> str:
         """The table of passes: time, share, statistics."""
-        total = sum(r.seconds for r in self.records) or 1e-9
-        lines = [f"{total * 1e3:9.3f} ms  in {len(self.records)} passes"]
-        for r in self.records:
+        total = sum(r.seconds for r in self.runs) or 1e-9
+        lines = [f"{total * 1e3:9.3f} ms  in {len(self.runs)} passes"]
+        for r in self.runs:
             counts = ", ".join(f"{n} {what}" for what, n in r.counts.items())
             share = f"{100 * r.seconds / total:5.1f}%"
             lines.append(f"{r.seconds * 1e3:9.3f} ms {share}  {r.name}  {counts}".rstrip())

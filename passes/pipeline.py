@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.upstream import run_upstream
 
 Stage = Pass | str
@@ -60,8 +60,7 @@ def _unchecked_is_wanted() -> bool:
     return os.environ.get("LAMINA_VERIFY", "0") in ("", "0")
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Record):
     """Passes in order: instances of ours, text for upstream's. Equal pipelines print equally."""
 
     stages: tuple[Stage, ...]

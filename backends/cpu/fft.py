@@ -18,7 +18,6 @@ The last lanes of a block that is not full do the same as the last one that has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -41,6 +40,7 @@ from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
@@ -53,8 +53,7 @@ _TASK_POINTS = 8192  # the least work worth a task of its own
 _CACHED_LANE = 2048  # longer transforms in lanes leave the first caches
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(Record):
     """Where number `i` of lane `l` of outer position `o` lies, counted in complex numbers."""
 
     outer: int
@@ -62,8 +61,7 @@ class _Layout:
     lane: int
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(Record):
     """Transforms of one length: for `outer` positions, `lanes` each."""
 
     length: int
@@ -183,8 +181,7 @@ def _kernel(
     return "\n".join(parts) + "\n", total * in_scratch
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(Record):
     """`void @name(ptr ctx, i64 low, i64 high)`: the blocks [low, high) of a step, from the array at
     ctx[0] to that at ctx[1]."""
 

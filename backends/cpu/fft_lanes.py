@@ -10,7 +10,6 @@ imaginary parts alternate. Source: Van Loan, section 1.7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -19,13 +18,13 @@ from lamina.backends.cpu import fft_butterflies as butterflies
 from lamina.backends.cpu.fft_butterflies import Complex
 from lamina.backends.cpu.fft_primes import prime_scratch, prime_table, prime_transform
 from lamina.backends.cpu.llvm_text import Integer, Text, byte_string
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.fourier import SMALL_PRIME, prime_factors
 
 _RADICES = (13, 11, 7, 9, 5, 3, 8, 4, 2)
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(Record):
     """What transforms compute with: the element type and how many of them a vector holds."""
 
     element: str
@@ -47,8 +46,7 @@ class Numbers:
         return np.dtype(np.float32 if self.element == "float" else np.float64)
 
 
-@dataclass(frozen=True)
-class LaneTransform:
+class LaneTransform(Record):
     """A function `void @name(ptr source, i64 apart, ptr target, i64 apart, ptr a, ptr b, ptr turn)`.
 
     Transforms rows at `source`, `apart` bytes from one to the next, or, without `reads`, the rows

@@ -12,8 +12,6 @@ is in one, were it NaN, leaves the others as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.backends.cpu.fft_butterflies import Complex, add, multiply, subtract
@@ -35,12 +33,12 @@ from lamina.backends.cpu.fft_rows import (
 )
 from lamina.backends.cpu.llvm_text import Text
 from lamina.backends.cpu.tasks_text import unpack
+from lamina.passes.records import Record
 
 _ZERO = "zeroinitializer"
 
 
-@dataclass(frozen=True)
-class RealTask:
+class RealTask(Record):
     """`void @name(ptr ctx, i64 low, i64 high)`: blocks [low, high) of `rows` transforms of `length`
     real numbers each, from the array at ctx[0] to that at ctx[1]."""
 

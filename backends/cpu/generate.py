@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Generator
-from dataclasses import dataclass
 
 from lamina.backends.cpu.in_step import in_step
 from lamina.backends.lowering import check_translatable, pipeline_steps, steps_to_linalg
@@ -20,10 +19,10 @@ from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
 from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Generated:
+class Generated(Record):
     """LLVM IR of functions that take their buffers and then scratch memory, of which each needs
     so many bytes. `of_vectors` says that LLVM's vectoriser would look for loops in vain, `in_order`
     that its instructions are in an order to keep."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generating
@@ -36,13 +36,13 @@ from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.pipeline import checked_if_it_fails
+from lamina.passes.records import Record
 
 _CONVOLUTION = "stablehlo.convolution"
 _CONTRACTIONS = ("stablehlo.dot_general", _CONVOLUTION)
 
 
-@dataclass(frozen=True)
-class KernelObject:
+class KernelObject(Record):
     """A compiled kernel. `imports` are the runtime symbols it calls; `texts` holds the stages that
     were asked for."""
 
@@ -65,8 +65,7 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     return emit_kernel(lowered, target, keep_texts)
 
 
-@dataclass(frozen=True)
-class LoweredKernel:
+class LoweredKernel(Record):
     """A kernel in LLVM IR: MLIR has done its part, LLVM has not."""
 
     symbol: str

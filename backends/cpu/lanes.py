@@ -8,16 +8,16 @@ loops, and where lanes differ in the row they want, gathers and scatters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.backends.cpu.llvm_text import Integer, Text
+from lamina.passes.records import Record
 
 Number = tuple[str, ...]
 """A vector for each part: one of real numbers, two of complex ones."""
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(Record):
     """Numbers on the stack: number (i, j) is row_step * i + column_step * j rows of vectors behind
     the first, and conjugated where that is said."""
 

@@ -10,7 +10,6 @@ other kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from lamina.backends.cpu.collectives import collective_kernel
@@ -24,6 +23,7 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
@@ -35,8 +35,7 @@ _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _TASK_FLOPS = 200_000  # the least work worth a task of its own
 
 
-@dataclass(frozen=True)
-class _Element:
+class _Element(Record):
     """How a BLAS routine takes an element type."""
 
     letter: str
@@ -209,8 +208,7 @@ def _addresses(product: Gemm, element: _Element) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
-class _Pointers:
+class _Pointers(Record):
     """The addresses of an op's operands and results in its kernel; null for a result that nobody
     reads."""
 

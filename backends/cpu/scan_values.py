@@ -7,11 +7,10 @@ Source of the carried error: Knuth, The Art of Computer Programming, volume 2, 4
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.backends.cpu.llvm_text import Text
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.scan_order import Scan, identity
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
@@ -19,8 +18,7 @@ _LLVM = {**FLOATS, "i1": "i8"}
 _FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8}
 
 
-@dataclass(frozen=True)
-class Types:
+class Types(Record):
     """Element types: in memory, inside a vector, and of what is carried from vector to vector."""
 
     memory: str
@@ -88,8 +86,7 @@ def finite_or_none(t: Text, error: str, lanes: int) -> str:
     return t.emit(f"select {vector_of('i1', lanes)} {undefined}, {of} {none}, {of} {error}")
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(Record):
     """What came before, and in sums of f64 the error of it."""
 
     value: str

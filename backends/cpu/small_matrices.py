@@ -7,7 +7,6 @@ back. Lanes of the last block that have no matrix do the last one again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from lamina.backends.cpu import lane_factorisations as lanes_of
@@ -17,6 +16,7 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.small_matrices import SmallMatrices
@@ -31,8 +31,7 @@ def small_matrices_kernel(function: ir.Operation, symbol: str, vector_bits: int)
     return _Kernel(function, symbol, vector_bits).text(), 0
 
 
-@dataclass
-class _Array:
+class _Array(Record, frozen=False):
     """What lanes hold of a value: a matrix, or a buffer of integers; and elements for each lane."""
 
     elements: int

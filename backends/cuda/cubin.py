@@ -7,8 +7,9 @@ import functools
 import importlib.util
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from lamina.passes.records import Record
 
 _PTX = 2  # nvJitLinkInputType
 _INSTALL = "pip install 'lamina[cuda]'"
@@ -18,8 +19,7 @@ class CudaUnavailable(RuntimeError):
     """Something that CUDA needs is not on this machine; the text says what, and what to do."""
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Record):
     """What one thread or block of a kernel takes, as the assembler says."""
 
     registers: int
@@ -31,8 +31,7 @@ class Resources:
     """Whether products of warpgroups can't overlap: for want of registers, or for a call."""
 
 
-@dataclass(frozen=True)
-class Cubin:
+class Cubin(Record):
     """Machine code for one GPU architecture, with what each kernel in it takes."""
 
     code: bytes

@@ -8,7 +8,7 @@ input's buffer holds, then scratch memory.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from lamina.backends.cuda.control import lower_control
@@ -45,6 +45,7 @@ from lamina.passes.find import find_ops
 from lamina.passes.gpu.product_library import plain
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
+from lamina.passes.records import Record
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False, in_order=True)  # ptxas orders anew
 _HINT = "compile this function for 'cpu'"
@@ -60,8 +61,7 @@ _WITHOUT_LOWERING = (
 _MAP_TYPES = {"i8": 0, "f8E4M3FN": 0, "f8E5M2": 0, "f16": 6, "bf16": 9, "tf32": 11}
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Record):
     """One GPU kernel and the blocks and threads it is launched with."""
 
     name: str
@@ -84,8 +84,7 @@ class Launch:
         return found
 
 
-@dataclass(frozen=True)
-class CudaKernel:
+class CudaKernel(Record):
     """A compiled kernel; `texts` holds the stages linalg, gpu, llvm and ptx."""
 
     symbol: str

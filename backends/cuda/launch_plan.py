@@ -24,7 +24,7 @@ can be a call of cuBLASLt instead: which it is, is decided when the program is l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
 _ALIGNMENT = 256
@@ -43,8 +44,7 @@ Step = dict[str, Any]
 Place = list[Any]  # [space, number or offset]
 
 
-@dataclass
-class LaunchPlan:
+class LaunchPlan(Record, frozen=False):
     """The steps of a program, and the bytes of its constants."""
 
     steps: list[Step] = field(default_factory=list)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.dialects.vendors import math as math_
@@ -19,6 +18,7 @@ from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalar_ops import element_at
 from lamina.passes.gpu.thread_numbers import block, of_lane, synchronize, thread
 from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight, tile_bounds
+from lamina.passes.records import Record
 from lamina.passes.scalars import (
     Array,
     Scalar,
@@ -39,8 +39,7 @@ _LANES, _ROWS = 16, 4  # threads that share queries, and how many of those
 _PADDING = 4  # elements between rows, so that those of 16 keys lie in different banks
 
 
-@dataclass(frozen=True)
-class _Tile:
+class _Tile(Record):
     queries: int
     keys: int
     width: int

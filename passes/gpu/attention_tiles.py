@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.job import Job
@@ -16,6 +15,7 @@ from lamina.passes.gpu.product_operand import Bounds, Operand
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 
 _STATIC = 48 << 10  # bytes that every GPU grants without being asked
@@ -25,8 +25,7 @@ MOST_SHARED = 99 << 10  # the least that any GPU from sm_80 on grants a block th
 Tile = AsyncCopies | RegisterCopies
 
 
-@dataclass(frozen=True)
-class Tiles:
+class Tiles(Record):
     """Queries of a block and keys of a step, and the widths of q and k, and of v, in shared memory."""
 
     queries: int
@@ -81,8 +80,7 @@ def arena_of(kernel: Kernel, size: int) -> Arena:
     return Arena(kernel, size, dynamic=size > _STATIC)
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(Record):
     """Makes tiles of a block's operands, at the block's place in the batch. `extents` are those of
     the scores; the number behind their dimensions' stands for a width."""
 

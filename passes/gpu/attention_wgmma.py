@@ -15,7 +15,6 @@ as the assembler that we have would then give no thread more than 168 registers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.attention_scores import Rows, Running, Scores
@@ -53,6 +52,7 @@ from lamina.passes.gpu.wgmma import (
     wait_for_products,
 )
 from lamina.passes.loops import index
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 
@@ -65,8 +65,7 @@ _BARRIERS = 2  # rows of shared memory
 _REGISTERS_FOR = 128  # columns of v beside scores of as many keys; of more, beside half as many
 
 
-@dataclass(frozen=True)
-class Tiles:
+class Tiles(Record):
     """Queries of a block and keys of a step; boxes of q's and k's columns, and of v's; steps of k and
     of v that shared memory holds."""
 
@@ -99,8 +98,7 @@ class Tiles:
         return self.queries // 64 * WARPGROUP
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(Record):
     """An operand as boxes are copied from it: the scores' dimension, or `rank` for its columns, of each
     of its own, the innermost first; and the map."""
 
@@ -108,8 +106,7 @@ class _Source:
     map: TensorMap
 
 
-@dataclass(frozen=True)
-class WgmmaAttention:
+class WgmmaAttention(Record):
     """How an attention is done so."""
 
     job: Job

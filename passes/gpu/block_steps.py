@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import ARENA_BYTES, DYNAMIC_SHARED_BYTES, SCRATCH_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import arith, ir
@@ -22,6 +21,7 @@ from lamina.passes.gpu.threads import (
 from lamina.passes.linalg.structure import root_buffer
 from lamina.passes.loops import for_range, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 BLOCK_THREADS = 256
 _SHARED_BYTES = 46 << 10
@@ -30,8 +30,7 @@ _STORES = ("memref.store", "vector.store", "memref.atomic_rmw")
 _IDS = ("gpu.thread_id", "gpu.block_id", "memref.get_global")
 
 
-@dataclass(frozen=True)
-class _Touch:
+class _Touch(Record):
     """Bytes of the arena or of an argument that a step reads or writes."""
 
     space: object
@@ -50,8 +49,7 @@ class _Touch:
 _Since = frozenset[_Touch]
 
 
-@dataclass(frozen=True)
-class _Callee:
+class _Callee(Record):
     """The kernels of a step, none where the first thread does it: the arguments they write, whether
     they use scratch memory, and where each of their shared buffers lies behind the arena."""
 

@@ -4,7 +4,6 @@ for each matrix."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import flag
 from lamina.passes.gpu.jacobi import (
@@ -30,6 +29,7 @@ from lamina.passes.gpu.matrices import (
     threads_for,
 )
 from lamina.passes.gpu.thread_numbers import block, synchronize
+from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, choose, constant, loop, select, split, when
 
 
@@ -72,8 +72,7 @@ def write_eigh(job: Job) -> None:
     job.launch(matrices, threads, emit)
 
 
-@dataclass(frozen=True)
-class _Hermitian:
+class _Hermitian(Record):
     """A matrix of which one triangle is given."""
 
     given: Matrix
@@ -89,8 +88,7 @@ class _Hermitian:
         return choose(i.equals(j), complex_number(found.real, element), found)
 
 
-@dataclass(frozen=True)
-class _Rotated:
+class _Rotated(Record):
     """One matrix on its way to a diagonal one: `a`, and the product `v` of what was done; of each pair
     of a round the rotation, `c` and `s`."""
 

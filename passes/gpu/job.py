@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from lamina.passes.copies import copied
 from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch, TensorMap
 from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.loops import cast, extract, scalar_tensor
+from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, constant, loop
 
 _THREADS = 256
@@ -172,8 +172,7 @@ class Job:
         return array if array.type == wanted else Array(reshaped(array.buffer, wanted))
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(Record):
     """An array that kernels read."""
 
     name: str

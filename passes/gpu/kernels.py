@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, SCRATCH_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import ir
@@ -13,6 +12,7 @@ from lamina.passes.copies import copied
 from lamina.passes.gpu.threads import SHARED_SPACE
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
@@ -22,16 +22,14 @@ _MOST_BLOCKS = 2**31 - 1
 Emit = Callable[["Kernel"], None]
 
 
-@dataclass(frozen=True)
-class Scratch:
+class Scratch(Record):
     """A part of a function's scratch memory."""
 
     offset: int
     type: ir.MemRefType
 
 
-@dataclass(frozen=True)
-class TensorMap:
+class TensorMap(Record):
     """A tensor of which the GPU copies boxes to shared memory, rows of 128 bytes in swizzled order.
     Dimensions are listed from the innermost out, strides in bytes without the innermost."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import (
@@ -22,14 +22,14 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
+from lamina.passes.records import Record
 
 LEAST_EXTENT = 8
 """Of m and n: smaller products are reductions like others."""
 _SUMS = {"arith.mulf": "arith.addf", "arith.muli": "arith.addi", "complex.mul": "complex.add"}
 
 
-@dataclass(frozen=True)
-class Factor:
+class Factor(Record):
     """One side of a product: an input of the generic, and the ops of its body that are done on that
     input alone before it is multiplied."""
 
@@ -51,16 +51,14 @@ class Factor:
         return dimension in (_index_of(self.map.results[place]) or ())
 
 
-@dataclass(frozen=True)
-class Follower:
+class Follower(Record):
     """An element-wise generic after the product, and its dimensions by the product's."""
 
     generic: Generic
     dimensions: Mapping[int, int]
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Record):
     """A generic that is a product. `a`'s rows and `b`'s are the result's rows and columns."""
 
     generic: Generic
@@ -185,8 +183,7 @@ def _is_private(buffer: ir.Value, inside: set[ir.Operation]) -> bool:
 
 
 # ---- the body ------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Body:
+class _Body(Record):
     multiply: ir.Operation
     add: ir.Operation
     sides: tuple[tuple[tuple[ir.Operation, ...], ir.Value], ...]

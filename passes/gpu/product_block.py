@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.kernels import Kernel, Kernels, TensorMap
@@ -16,6 +15,7 @@ from lamina.passes.gpu.product_tiling import Tiling
 from lamina.passes.gpu.threads import SHARED_SPACE, below, gpu_id, positions, strided, when, zero_of
 from lamina.passes.loops import index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 TILING = "lamina.tiling"
 _ADDING_THREADS = 256
@@ -42,8 +42,7 @@ class Arena:
         ).result
 
 
-@dataclass
-class Block:
+class Block(Record, frozen=False):
     """One block's share: a tile of the result at a place of the batch, and a part of k."""
 
     kernel: Kernel

@@ -9,7 +9,6 @@ done on an element first; f32 is rounded to tf32 on the way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.kernels import Kernels, TensorMap
@@ -18,6 +17,7 @@ from lamina.passes.gpu.product_operand import padded_source, plus
 from lamina.passes.gpu.wgmma import MOST_DIMENSIONS, ROW_BYTES, copy_box, further
 from lamina.passes.linalg.structure import has_constant, root_buffer
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 BLOCK_ROWS = 64
 """Of a box of elements that are contiguous along the factor's rows."""
@@ -25,8 +25,7 @@ _VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref
           "memref.reinterpret_cast")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Axis:
+class _Axis(Record):
     """One of a tensor: dimensions of the product that lie in memory as one."""
 
     dimensions: tuple[int, ...]
@@ -34,8 +33,7 @@ class _Axis:
     stride: int
 
 
-@dataclass(frozen=True)
-class Boxes:
+class Boxes(Record):
     """A factor's tensor. Axes are listed from the contiguous one out."""
 
     factor: Factor

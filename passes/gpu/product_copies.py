@@ -4,7 +4,6 @@ registers; and in what order they are there."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.gpu.padding import place_in_source
@@ -21,14 +20,14 @@ from lamina.passes.gpu.threads import gpu_id, strided, when, zero_of
 from lamina.passes.linalg.padding import Padding
 from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _AT_ONCE = 32  # copies, or elements in registers, of a thread
 _TOGETHER = 8  # elements in registers where there are many others
 _CHUNK = 16  # bytes that keep together in shared memory
 
 
-@dataclass(frozen=True)
-class TileShape:
+class TileShape(Record):
     """A tile of `edge` rows by `depth` in shared memory: by rows, or transposed, by depth."""
 
     edge: int

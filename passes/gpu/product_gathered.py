@@ -8,7 +8,6 @@ is contiguous along its rows is turned four rows at a time, and f32 is rounded t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.gpu.fragments import nearest_tf32
@@ -20,6 +19,7 @@ from lamina.passes.gpu.product_operand import Operand, modulo, over, padded_sour
 from lamina.passes.gpu.threads import WARP, zero_of
 from lamina.passes.gpu.wgmma import ROW_BYTES, WARPGROUP
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _CHUNK = 16  # bytes that are copied at once
 _CHUNKS = ROW_BYTES // _CHUNK
@@ -27,8 +27,7 @@ _TURNED = 4  # rows that a thread turns at once
 _TURNED_ROWS, _TURNED_CHUNKS = 32, 4  # by a warp
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(Record):
     """A factor whose elements threads copy."""
 
     factor: Factor

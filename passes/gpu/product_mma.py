@@ -10,8 +10,6 @@ that the eight chunks that `ldmatrix` reads at once lie in different banks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir, vector
 from lamina.passes.gpu.fragments import Groups, fragment, multiply_add, part, rounded
 from lamina.passes.gpu.kernels import Kernels
@@ -23,14 +21,14 @@ from lamina.passes.gpu.product_tiling import Tiling, Unit, generation
 from lamina.passes.gpu.threads import WARP, barrier, below, gpu_id, strided, zero_of
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _THREADS = 128
 _RATES = {80: 1024, 86: 512, 90: 1280}
 """Products of 16-bit floats in a cycle of a multiprocessor, by `mma.sync`."""
 
 
-@dataclass(frozen=True)
-class TensorCore:
+class TensorCore(Record):
     """What a tensor core is given: `element` of each factor, and the body's ops that come before."""
 
     unit: Unit

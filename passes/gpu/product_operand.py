@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.copies import copied
@@ -13,6 +12,7 @@ from lamina.passes.gpu.threads import below, positions, zero_of
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.padding import Padding, find_padding
 from lamina.passes.loops import index, load
+from lamina.passes.records import Record
 
 
 def plus(a: ir.Value, b: ir.Value | int) -> ir.Value:
@@ -39,8 +39,7 @@ def modulo(a: ir.Value, b: int) -> ir.Value:
     return index(0) if b == 1 else arith.RemUIOp(a, index(b)).result
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Record):
     """Where a factor's elements end, and whether tiles reach beyond that."""
 
     rows: int

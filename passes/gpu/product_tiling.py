@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from lamina.passes.records import Record
 
 _MULTIPROCESSORS = {75: 40, 80: 108, 86: 84, 87: 16, 89: 128, 90: 132, 100: 148, 103: 148,
                     120: 170, 121: 48}  # fmt: skip
@@ -27,8 +28,7 @@ _MOST_STAGES = 6
 MOST_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Record):
     """What multiplies: threads by themselves, or a tensor core by warps (`kind` is what it reads)."""
 
     kind: str
@@ -49,8 +49,7 @@ class Unit:
         return self.kind.startswith("wgmma")
 
 
-@dataclass(frozen=True)
-class Tiling:
+class Tiling(Record):
     """Rows, columns and depth of a block's tile, how many depths it holds at once, and parts of k."""
 
     unit: Unit

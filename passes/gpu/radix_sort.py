@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.block_scan import over_block
@@ -21,6 +20,7 @@ from lamina.passes.gpu.kernels import Kernel, Scratch
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
 from lamina.passes.gpu.threads import WARP
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 from lamina.passes.scalars import (
     Array,
     Scalar,
@@ -59,8 +59,7 @@ def is_faster(
     return mine < merging
 
 
-@dataclass(frozen=True)
-class _Pass:
+class _Pass(Record):
     """Eight bits of a key."""
 
     key: Key

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.passes.gpu.attention_tiles import MOST_SHARED, padded, whole
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.score_region import Operand, Product, ScoreRegion, Sink
 
 _SIZES = ((64, 64, 2), (64, 32, 2), (64, 32, 1), (64, 16, 2), (64, 16, 1), (32, 16, 1))
@@ -17,8 +17,7 @@ _COLUMNS = 128
 """Of sums that registers have room for beside the scores."""
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Record):
     """Some columns of what a sink adds up, a multiple of 16 but for the last ones."""
 
     sink: Sink
@@ -45,8 +44,7 @@ class Share:
         return found
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """What a kernel computes: scores by products, with `lead` as the dimensions of a block's own
     rows and `moving` as the other side's; and its tiles."""
 

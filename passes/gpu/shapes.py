@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.reducer import Reducer
@@ -14,12 +13,12 @@ from lamina.passes.linalg.structure import (
     root_buffer,
     stride_along,
 )
+from lamina.passes.records import Record
 
 VECTOR_BYTES = 16
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Record):
     """Generics of one kernel. `depth` leading loops are those over blocks; None for a generic alone
     that no row scheme fits."""
 

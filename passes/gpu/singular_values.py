@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import flag
 from lamina.passes.gpu.jacobi import (
@@ -36,6 +35,7 @@ from lamina.passes.gpu.matrices import (
     threads_for,
 )
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
+from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, choose, constant, fold, index, loop, split, when
 
 
@@ -118,8 +118,7 @@ class _Adjoint(Matrix):
         super().__setitem__((j, i), value.conjugate())
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(Record):
     """One matrix on its way to orthogonal columns: `w`, and the product `v` of what was done; of each
     pair of a round the `angle` that it lacked, of each column at last its `length`."""
 

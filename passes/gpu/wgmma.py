@@ -10,11 +10,11 @@ from 8 rows to the next (and from block to block).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.product_block import Arena
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
+from lamina.passes.records import Record
 
 ROW_BYTES = 128
 ATOM = 8 * ROW_BYTES  # eight rows, after which the swizzle repeats
@@ -51,8 +51,7 @@ def _pointer(address: ir.Value) -> ir.Value:
 
 
 # ---- barriers ------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Barriers:
+class Barriers(Record):
     """Some barriers of 8 bytes in shared memory, from `offset` on, one for each stage of something; a
     phase of each is complete when so many have arrived, and all bytes that were announced."""
 

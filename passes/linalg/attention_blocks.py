@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import arith, ir, memref
@@ -25,14 +24,14 @@ from lamina.passes.linalg.register_blocks import (
     store_vector,
 )
 from lamina.passes.loops import for_steps, if_else, index, load, store
+from lamina.passes.records import Record
 
 Position = dict[int, ir.Value]
 Range = tuple[int, int]
 """A dimension and its extent."""
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(Record):
     """Writes products around scores of so many dimensions, with vectors of so many f32."""
 
     rank: int

@@ -8,7 +8,6 @@ some queries.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from lamina.dialects.vendors import ir
@@ -25,12 +24,12 @@ from lamina.passes.linalg.attention_blocks import (
 from lamina.passes.linalg.attention_mask import Mask
 from lamina.passes.linalg.register_blocks import Factor, load_vector
 from lamina.passes.loops import index, store
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.score_region import Operand, Product, ScoreRegion, Sink
 from lamina.passes.stablehlo.score_sweeps import Sweeps
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Record):
     """What all blocks have in common."""
 
     region: ScoreRegion
@@ -65,8 +64,7 @@ class Layout:
         return self.region.extents[self.query] % self.queries != 0
 
 
-@dataclass(frozen=True)
-class Queries:
+class Queries(Record):
     """A block of queries: where its first is, the last one there is, and how many it has. Rows behind
     the last are like it."""
 

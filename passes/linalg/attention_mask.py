@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.scalars import Scalar, choose, constant, index, repeat_while, smaller, true
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
@@ -26,8 +26,7 @@ Bounds = tuple[Scalar, Scalar]
 """The least and the greatest an integer can be; or whether a boolean must, and may be true."""
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(Record):
     """What hides scores: `visible` or, if not `when`, its negation."""
 
     visible: ir.Value

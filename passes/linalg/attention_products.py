@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from lamina.dialects.vendors import arith, ir
@@ -22,11 +21,11 @@ from lamina.passes.linalg.attention_blocks import (
 )
 from lamina.passes.linalg.register_blocks import Factor, load_vector, repeat, store_vector
 from lamina.passes.loops import index, load, store
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention_shape import AttentionShape
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Record):
     """What is multiplied: q, k and v as they lie in memory, so many queries by at most so many keys at
     a time. Several parts of so many queries each meet the same keys one after the other."""
 

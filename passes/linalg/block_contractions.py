@@ -94,7 +94,7 @@ class _Emitter:
     def __init__(self, contraction: Contraction, options: BlockContractions) -> None:
         self._contraction = contraction
         self._is_in_task = PART in contraction.generic.op.attributes
-        self._options = replace(options, parallel_cost=math.inf) if self._is_in_task else options
+        self._options = options.but(parallel_cost=math.inf) if self._is_in_task else options
         self._extents = contraction.generic.extents
         self._tiling = choose_tiling(contraction, options.vector_bits)
         self._outer, self._inner = self._split_reduced()

@@ -22,7 +22,7 @@ example: test/passes/linalg/columns_in_parts.mlir
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.base import Pass
@@ -51,6 +51,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.loops import for_tasks
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _BLOCKS = (256, 128)  # bytes of a row: lines that processors fetch ahead
 _LEAST_BLOCKS = 8
@@ -103,8 +104,7 @@ class ColumnsInParts(Pass):
         return 0
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(Record):
     """An op, its dimension along the columns, and its operands that are whole arrays."""
 
     generic: Generic
@@ -122,8 +122,7 @@ class _Member:
         return [value for value in self.generic.outputs if value in self.arrays]
 
 
-@dataclass
-class _Work:
+class _Work(Record, frozen=False):
     """Ops that are done block by block. What they read or write is in the slots of a block's
     temporaries for some of them, else in views of their buffers."""
 

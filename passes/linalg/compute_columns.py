@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.base import Pass
@@ -39,6 +38,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors, on_vectors
 from lamina.passes.loops import for_tasks, index
+from lamina.passes.records import Record
 
 _MOST_COLUMNS = 8
 _LEAST_LANES = 4
@@ -65,8 +65,7 @@ class ComputeColumns(Pass):
                     self.count("arrays of columns", len(columns.dealt))
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(Record):
     """An op by what its operands reach, along dimensions that are the same for all members."""
 
     generic: Generic
@@ -74,8 +73,7 @@ class _Member:
     output: DenseAccess
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(Record):
     members: tuple[_Member, ...]
     outer: tuple[int, ...]
     rows: int

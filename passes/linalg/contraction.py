@@ -8,11 +8,11 @@ walked around the blocks. Factors of narrower floats are widened before.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
+from lamina.passes.records import Record
 
 _BITS_OF = {"f32": 32, "f64": 64}
 _BODIES = (("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi"))
@@ -27,8 +27,7 @@ _LEAST_COLUMNS = 8
 _MANY_ROWS = 8
 
 
-@dataclass(frozen=True)
-class Contraction:
+class Contraction(Record):
     """A generic's factors and the roles of its dimensions."""
 
     generic: Generic
@@ -61,8 +60,7 @@ class Contraction:
         return ir.MemRefType(self.c.buffer.type).element_type
 
 
-@dataclass(frozen=True)
-class Tiling:
+class Tiling(Record):
     """The most rows of a block, and the widths of its vectors: of the blocks in the middle, and of
     the one at the end of the columns (empty if nothing is left)."""
 

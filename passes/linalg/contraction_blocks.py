@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.contraction import Contraction, Tiling
@@ -20,6 +19,7 @@ from lamina.passes.linalg.register_blocks import (
 )
 from lamina.passes.linalg.structure import stride_along
 from lamina.passes.loops import for_steps, index
+from lamina.passes.records import Record
 
 NANOSECONDS = 0.012  # of a multiplication and addition
 DEPTH = 288  # terms of the sums at a time, where those are too many
@@ -39,16 +39,14 @@ def steps_ahead(contraction: Contraction, b: Factor, dimension: int) -> int:
     return _AHEAD if step * contraction.element_bytes >= _NEAR_ROWS else 0
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Record):
     """The terms of the sums that are being added, and whether they are the first."""
 
     terms: tuple[ir.Value, ir.Value]
     is_first: ir.Value
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(Record):
     """A contraction's result while it grows."""
 
     c: Factor

@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.structure import has_constant, is_buffer, is_linear, root_buffer
 from lamina.passes.loops import add, index
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class DenseAccess:
+class DenseAccess(Record):
     """A dense buffer, and the distance of elements along each dimension of the op."""
 
     buffer: ir.Value

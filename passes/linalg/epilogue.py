@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
@@ -19,10 +18,10 @@ from lamina.passes.linalg.structure import (
     read_generic,
     root_buffer,
 )
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Epilogue:
+class Epilogue(Record):
     """A generic that reads a contraction's result element by element, and nobody else does."""
 
     generic: Generic

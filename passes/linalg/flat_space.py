@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from lamina.passes.linalg.structure import (
     strides_of,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors
+from lamina.passes.records import Record
 
 _FAR = 32  # elements of an operand for each of the result that shuffles may reach over
 _LONG_ROWS = 64  # elements, which loops over rows do as well
@@ -33,8 +33,7 @@ _SHUFFLE, _LOAD = 1.0, 0.5  # of a processor's steps, of which an operation take
 _MOST_COST = 6.0  # steps of an element of a sum, where it takes as many to do it one by one
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Record):
     """A buffer as a block sees it: where it begins, how far it is to the next block along each loop
     around blocks, and the window of each vector and term of a sum."""
 
@@ -49,8 +48,7 @@ class Operand:
         return id(self)
 
 
-@dataclass(frozen=True)
-class FlatSpace:
+class FlatSpace(Record):
     """How an op is done in blocks of `members` along one dimension, inside loops over `outer`."""
 
     generic: Generic

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from lamina.dialects.vendors import arith, ir
@@ -24,14 +23,14 @@ from lamina.passes.linalg.group_units import (
     store_some,
 )
 from lamina.passes.loops import for_range, for_steps, index
+from lamina.passes.records import Record
 
 _State = TypeVar("_State")
 Place = tuple[Position, int, int]
 """A position, and which of its dimensions are the rows' and the columns'."""
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(Record):
     """The blocks of a task that begins at a row and a column, has so many of them at most, of all there
     are, and of which kinds."""
 
@@ -78,8 +77,7 @@ class Blocks:
         for_steps(first, arith.MinSIOp(end, index(high)).result, step, body)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Record):
     """Terms of the sums, which begin with one: the second factor's panels of them."""
 
     panels: Panels
@@ -93,8 +91,7 @@ class Part:
         return rows.address(at, row, term)
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Record):
     """Where the sums of a block are stored: the buffer, bytes from row to row, the first's place."""
 
     buffer: ir.Value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.group_units import TILE_BYTES, Vectors, pointer
@@ -16,13 +15,13 @@ from lamina.passes.linalg.narrow_products import NarrowFactor, NarrowProduct
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import has_constant, make_generic, stride_along, subview
 from lamina.passes.loops import index
+from lamina.passes.records import Record
 
 Position = Mapping[int, ir.Value]
 _SIGN = 128
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Record):
     """A factor by its strides in bytes: along the dimensions around, along the rows (or columns),
     and along the sum, all of whose dimensions are one here."""
 

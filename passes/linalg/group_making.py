@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.linalg.epilogue import can_be_done_together
 from lamina.passes.linalg.group_factors import Position, Rows
@@ -12,12 +10,12 @@ from lamina.passes.linalg.narrow_products import NarrowProduct
 from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.structure import places_of, stride_along
 from lamina.passes.loops import index
+from lamina.passes.records import Record
 
 _MADE_BYTES = 1 << 16  # of rows that a task makes
 
 
-@dataclass(frozen=True)
-class Making:
+class Making(Record):
     """What makes the second factor of a product, or of a turned one the first."""
 
     product: NarrowProduct

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.linalg.group_factors import Position, Rows, offset
@@ -26,6 +25,7 @@ from lamina.passes.linalg.group_units import (
 )
 from lamina.passes.linalg.interleaving import turned
 from lamina.passes.loops import for_range, for_steps, index
+from lamina.passes.records import Record
 
 _PANELS = 8  # written at a time
 _LINE_BYTES = 64
@@ -33,8 +33,7 @@ _AHEAD = 8  # rows that are fetched ahead: with rows a page long, more would sha
 _NEAR_ROWS = 1 << 10  # bytes from a row to the next
 
 
-@dataclass(frozen=True)
-class Panels:
+class Panels(Record):
     """The second factor, packed: panels of `lanes` columns, each of `groups` vectors, at so many
     bytes for each position around, from a column on; and, where signs are flipped, what sums begin
     with."""

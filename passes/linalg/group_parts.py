@@ -9,11 +9,11 @@ many pages, each of which has to be found for every line.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.passes.linalg.group_factors import Rows
 from lamina.passes.linalg.group_units import TILE_BYTES
 from lamina.passes.linalg.narrow_products import NarrowProduct
+from lamina.passes.records import Record
 
 _OWN_TASKS = 8
 _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each block of columns
@@ -23,8 +23,7 @@ _ROW_BYTES = 256  # of a part's rows
 _SUM_BYTES = 1 << 16
 
 
-@dataclass(frozen=True)
-class Own:
+class Own(Record):
     """So many columns, and so many terms of their sums at a time."""
 
     columns: int

@@ -9,11 +9,11 @@ addition (`vpdpwssd`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.register_blocks import repeat
 from lamina.passes.loops import index
+from lamina.passes.records import Record
 
 TILE_ROWS = 16
 TILE_BYTES = 64  # of a row
@@ -27,8 +27,7 @@ Kind = tuple[int, int, int, tuple[int, ...]]
 """Blocks from one row (or column) up to another, in steps, and the parts of each."""
 
 
-@dataclass(frozen=True)
-class Vectors:
+class Vectors(Record):
     """How vectors of groups are multiplied. `flip` says that a's numbers have their sign bit
     flipped to suit the instruction, and by which multiple of b's sums that has to be mended."""
 
@@ -149,8 +148,7 @@ def _stride(bytes_: int) -> ir.Value:
     return arith.ConstantOp(ir.IntegerType.get_signless(64), bytes_).result
 
 
-@dataclass(frozen=True)
-class Tiles:
+class Tiles(Record):
     """Blocks of up to two by two tiles of sums, of so many rows and columns each."""
 
     rows: tuple[int, ...]

@@ -9,12 +9,12 @@ vectors of a row are shifted back to end where it ends, and done twice in part: 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.linalg.structure import Generic, stride_along
 from lamina.passes.loops import add, for_steps, index
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _REGISTER_BYTES = 64
 _LEAST_LANES = 4
@@ -25,8 +25,7 @@ Indices = Callable[[ir.AffineMap], list[ir.Value]]
 """The indices of a map at the current position."""
 
 
-@dataclass(frozen=True)
-class Interleaving:
+class Interleaving(Record):
     """How a copy deals: `rows` of the dimension `short`, vectors of `lanes` elements along `long`."""
 
     long: int

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.loops import add, index, load
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record):
     """How a vector comes about: one load's lanes as they are, or those that `steps` pick, each from
     what is there so far and the next load. `starts` are counted from where a block begins."""
 
@@ -85,8 +85,7 @@ def _steps(
     return tuple(steps)
 
 
-@dataclass
-class Windows:
+class Windows(Record, frozen=False):
     """Windows of one buffer, whose loads are shared, at the ambient place. `base` is where the block
     begins in the flat buffer."""
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from lamina.dialects.vendors import arith, ir, memref
@@ -50,6 +50,7 @@ from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
 from lamina.passes.linalg.structure import part_of, places_of, read_generic, sole_fill, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
+from lamina.passes.records import Record
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
 _TURNED_BYTES, _TURNED_ROWS = 1 << 17, (16, 192)
@@ -75,8 +76,7 @@ class MultiplyPanels(Pass):
                 self.count("products")
 
 
-@dataclass(frozen=True)
-class _Product:
+class _Product(Record):
     """A contraction whose factors are made in panels, and all that is done with it."""
 
     contraction: Contraction

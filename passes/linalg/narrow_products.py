@@ -7,7 +7,6 @@ the product is one of what that holds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.copies import copied
@@ -24,6 +23,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     root_buffer,
 )
+from lamina.passes.records import Record
 
 _LEAST_PRODUCTS = 32_768
 _LEAST_COLUMNS, _LEAST_DEPTH = 8, 16
@@ -31,8 +31,7 @@ _LEAST_ROWS = {"i8": 3, "bf16": 8}  # fewer bf16 are done as fast in f32
 _NARROW = {"i32": "i8", "f32": "bf16"}
 
 
-@dataclass(frozen=True)
-class NarrowFactor:
+class NarrowFactor(Record):
     """A factor as it lies in memory, whether its numbers have a sign, and the op that wrote a
     widened copy, if there is one."""
 
@@ -41,8 +40,7 @@ class NarrowFactor:
     widening: ir.Operation | None
 
 
-@dataclass(frozen=True)
-class NarrowProduct:
+class NarrowProduct(Record):
     """A contraction of two dimensions, and others around them, with its factors as they lie in
     memory."""
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
@@ -52,6 +51,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.loops import for_tasks, index
+from lamina.passes.records import Record
 
 _LEAST_PARTS = 8
 _BLOCK_ROWS = 14  # of the blocks that a contraction is done in
@@ -120,8 +120,7 @@ class PadInParts(Pass):
         work.erase()
 
 
-@dataclass(frozen=True)
-class _Axis:
+class _Axis(Record):
     """A dimension of the padded buffer: the reader's dimension that goes along it in steps (-1: none
     that may be cut), and how many elements a step sees."""
 
@@ -134,8 +133,7 @@ class _Axis:
         return self.step * (tile - 1) + self.window
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(Record):
     """A padded copy, its reader and the ops that go with that."""
 
     padded: ir.Value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lamina.dialects.vendors import arith, ir
@@ -12,10 +11,10 @@ from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import clone_on, subview
 from lamina.passes.loops import for_steps, index
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class PaddedWindow:
+class PaddedWindow(Record):
     """`buffer` is a part of a padded buffer of shape `whole`; where it begins in that, and its
     sizes. It begins at a constant where it has all that is read."""
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.structure import (
@@ -18,10 +17,10 @@ from lamina.passes.linalg.structure import (
     root_buffer,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Padding:
+class Padding(Record):
     """`source` lies in the padded buffer from `starts` on, `steps` apart; elsewhere is `value`.
 
     `ops` made the padded buffer and are not needed where nobody else reads it.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lamina.passes.linalg.contraction import Contraction
 from lamina.passes.linalg.contraction_blocks import DEPTH
 from lamina.passes.linalg.prologue import Copied, Prologue
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import coefficient
+from lamina.passes.records import Record
 
 _PANEL_BYTES = 1 << 16  # of what a task makes at a time
 _TILE_BYTES = 1 << 17  # of sums that it keeps beside
@@ -20,8 +20,7 @@ _LEAST_DEPTH = 32
 _LEAST_VECTORS = 2  # of columns
 
 
-@dataclass(frozen=True)
-class Panels:
+class Panels(Record):
     """What a task does of a product, and in which parts."""
 
     made: tuple[Factor, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.linalg.done_in_parts import can_be_done_in_parts
@@ -20,12 +20,12 @@ from lamina.passes.linalg.structure import (
     places_of,
     read_generic,
 )
+from lamina.passes.records import Record
 
 _COPIED_NANOSECONDS = 0.1
 
 
-@dataclass(frozen=True)
-class Prologue:
+class Prologue(Record):
     """A generic that makes a contraction's factor element by element, for nobody else."""
 
     generic: Generic
@@ -100,8 +100,7 @@ def _permuted(map_: ir.AffineMap, order: Sequence[int]) -> ir.AffineMap:
     return ir.AffineMap.get(map_.n_dims, 0, [results[k] for k in order])
 
 
-@dataclass(frozen=True)
-class Copied:
+class Copied(Record):
     """A factor that is copied from where its rows are far from each other."""
 
     factor: Factor

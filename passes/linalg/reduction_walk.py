@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.split_reductions import combiner_of
@@ -17,10 +17,10 @@ from lamina.passes.linalg.structure import (
     stride_along,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Record):
     """An op on elements of two dimensions, rows by columns, that vectors have."""
 
     generic: Generic
@@ -69,7 +69,6 @@ class Member:
         return self.axes[1] not in named or stride_along(value, map_, self.axes[1]) == 1
 
 
-@dataclass(frozen=True)
 class Reduction(Member):
     """One along rows or down columns."""
 
@@ -99,8 +98,7 @@ class Reduction(Member):
         return self.result.type.element_type
 
 
-@dataclass
-class Walk:
+class Walk(Record, frozen=False):
     """Reductions of the same rows and columns, and the ops that make what only they read."""
 
     reductions: list[Reduction]

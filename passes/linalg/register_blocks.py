@@ -11,17 +11,17 @@ dimension (a seventh of the time it takes for a product).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.dense_access import flat, place_in
 from lamina.passes.linalg.structure import is_dense, is_linear, strides_of
 from lamina.passes.loops import add, for_range, index, load
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Factor:
+class Factor(Record):
     """A buffer and how the contraction's dimensions index it; what is dense may be known as one `row`,
     too."""
 
@@ -46,8 +46,7 @@ class Factor:
         return PlaceInRow(self.row, strides, at)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Record):
     """Where an element is, by an index of each dimension of its buffer."""
 
     factor: Factor
@@ -69,8 +68,7 @@ class Place:
         return self.factor.at(position)
 
 
-@dataclass(frozen=True)
-class PlaceInRow:
+class PlaceInRow(Record):
     """Where an element is in a row: an addition from those near it, whatever the number of dimensions."""
 
     buffer: ir.Value
@@ -88,8 +86,7 @@ class PlaceInRow:
         return [add(self.at, index(distance)) if distance else self.at]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Record):
     """The dimensions that a block runs over, its rows, the widths of its vectors, and how many steps
     of the innermost sum ahead the second factor is fetched (0: not)."""
 

@@ -20,7 +20,7 @@ example: test/passes/linalg/share_loops.mlir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from lamina.dialects.vendors import ir
@@ -40,6 +40,7 @@ from lamina.passes.linalg.structure import (
     root_buffer,
     sole_fill,
 )
+from lamina.passes.records import Record
 
 _LEAST_ITERATIONS = 4  # of the shared loops, where there is work for tasks
 
@@ -94,8 +95,7 @@ class ShareLoops(Pass):
             write_shared(member.generic.op, number, group.loops)
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(Record):
     generic: Generic
     nest: LoopNest
 
@@ -146,8 +146,7 @@ def _shareable(member: _Member) -> int:
     return count
 
 
-@dataclass
-class _Group:
+class _Group(Record, frozen=False):
     """Members in order and how many loops they share."""
 
     members: list[_Member]

@@ -22,7 +22,6 @@ example: test/passes/linalg/turn_short_rows.mlir
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
@@ -49,6 +48,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.loops import for_tasks, index
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 
 _MOST_COLUMNS = 96  # where functions of sums are all there is to gain
 _MOST_TURNED_BACK = 48
@@ -96,8 +96,7 @@ class TurnShortRows(Pass):
         erase(member.generic.op for member in work.members)
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(Record):
     """An op, its dimension from row to row, and its operands that are whole arrays, or numbers of rows."""
 
     generic: Generic
@@ -111,8 +110,7 @@ class _Member:
         return [*filter(is_buffer, self.generic.inputs), *changed_in_place(self.generic)]
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(Record):
     """Ops that are done block by block, of `height` rows each: all arrays lie turned in temporaries of a
     block, and so do numbers of rows that nothing else needs."""
 

@@ -7,17 +7,16 @@ with variants for vectors, which jump over their work where no lane is far away.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir
 from lamina.passes.math.terms import Lane, Term
 from lamina.passes.math.variants import define, variants_of
+from lamina.passes.records import Record
 
 Formula = Callable[[Term], Term]
 
 
-@dataclass(frozen=True)
-class NearAndFar:
+class NearAndFar(Record):
     """A function of one f32: `near` where |x| < `limit`, `far` everywhere; the same bits near."""
 
     near: Formula

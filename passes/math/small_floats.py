@@ -6,19 +6,18 @@ or up where there is no mantissa. A NaN becomes -0 in a format that has none, as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from lamina.passes.math.terms import Term
+from lamina.passes.records import Record
 
 _NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class SmallFormat:
+class SmallFormat(Record):
     """A format's layout: sign bit (if any), exponent, mantissa; and what its last codes mean.
 
     `largest`, `infinity` and `nan` are codes without the sign bit; None where the format has no

@@ -9,12 +9,12 @@ explicit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 
 Kind = Literal["float", "int", "bool"]
 Operand: TypeAlias = "Term | float | int"
@@ -23,8 +23,7 @@ _ORDERED = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "uno": 14, "!=": 13}
 _SIGNED = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5, "u<": 6}
 
 
-@dataclass(frozen=True)
-class Lane:
+class Lane(Record):
     """A float width and the vector shape around it (none for scalars), with its companion types."""
 
     width: int
@@ -78,8 +77,7 @@ class Lane:
         return Term(op.result, self, kind)
 
 
-@dataclass(frozen=True, eq=False)
-class Term:
+class Term(Record, eq=False):
     """A value being computed with; see the module's docstring for what operators mean."""
 
     value: ir.Value

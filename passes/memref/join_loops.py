@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lamina.dialects.vendors import ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import root_buffer
+from lamina.passes.records import Record
 
 _MOST_OPS = 48
 _MATH = ("math.absf", "math.copysign", "math.fma", "math.rsqrt", "math.sqrt")
@@ -59,8 +59,7 @@ class JoinLoops(Pass):
             loop, between = following, []
 
 
-@dataclass(frozen=True)
-class _Access:
+class _Access(Record):
     """A load or store: where `at` says the loop's variable stands among the indices, if at all."""
 
     buffer: ir.Value
@@ -69,8 +68,7 @@ class _Access:
     at: int | None
 
 
-@dataclass(frozen=True)
-class _Loop:
+class _Loop(Record):
     op: ir.Operation
     body: tuple[ir.Operation, ...]  # but for the yield
     accesses: tuple[_Access, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from lamina.dialects.attributes import NATIVE
@@ -12,6 +11,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.find import is_inside
 from lamina.passes.linalg.structure import is_buffer
 from lamina.passes.loops import constant_of
+from lamina.passes.records import Record
 
 Kind = Literal["linear", "vector", "carried"]
 """What a value of a loop's body is: the loop's variable plus what stays the same, one of the elements
@@ -41,8 +41,7 @@ class Step:
         return self.operands[1:] if self.name == "memref.store" else self.operands
 
 
-@dataclass(frozen=True)
-class PlainLoop:
+class PlainLoop(Record):
     """A loop that can be written over vectors."""
 
     op: ir.Operation

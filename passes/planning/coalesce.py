@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from lamina.passes.planning.liveness import Handover, Interval, Liveness, intersection, merge
 from lamina.passes.planning.program import Call, Program
+from lamina.passes.records import Record
 
 # Overwriting an operand means one more variant of a kernel that is called elsewhere, too: below this
 # many bytes the memory it saves is not worth it.
@@ -26,8 +27,7 @@ _WORTH_ALIASING_ONCE = 1 << 12
 Place = tuple[Literal["argument", "result", "constant"], int]
 
 
-@dataclass
-class Group:
+class Group(Record, frozen=False):
     """Values in one buffer. `place` says where it is when not in the arena."""
 
     bytes: int
@@ -36,8 +36,7 @@ class Group:
     read_only: bool = False
 
 
-@dataclass
-class Sharing:
+class Sharing(Record, frozen=False):
     """The groups; `find` gives the group of a value. `alias_of` maps results to the donated
     arguments whose buffers they take over."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects import constants
 from lamina.dialects.attributes import ALONE_NS, INOUT, MAY_ALIAS, integer_of
@@ -10,14 +10,14 @@ from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import TERMINATORS, is_pure
 
 # A splat constant above this size is filled into the buffer that needs it; below, it is data.
 _FILL_ABOVE = 4096
 
 
-@dataclass(frozen=True)
-class _Signature:
+class _Signature(Record):
     """What a kernel says of its arguments: the result that is, or the ones that may be, the same;
     whether it does more than to compute its results, and how long it takes if it uses one core."""
 
@@ -41,8 +41,7 @@ def _signature(kernel: ir.Operation) -> _Signature:
     return signature
 
 
-@dataclass
-class Reader:
+class Reader(Record, frozen=False):
     """From MLIR to the planner's model; `types` and `constants` keep what the model leaves out."""
 
     functions: dict[str, ir.Operation]

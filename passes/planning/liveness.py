@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from lamina.passes.planning.program import (
@@ -29,6 +29,7 @@ from lamina.passes.planning.program import (
     While,
     teams_of,
 )
+from lamina.passes.records import Record
 
 Interval = tuple[int, int]
 
@@ -41,8 +42,7 @@ class Handover(NamedTuple):
     point: int
 
 
-@dataclass
-class Liveness:
+class Liveness(Record, frozen=False):
     """`root` maps a value to the value that owns its content (views and loop carries are one value
     with what they view or carry); the other tables are keyed by root."""
 
@@ -62,8 +62,7 @@ def analyse(program: Program) -> Liveness:
     return _Analysis(program).run()
 
 
-@dataclass(eq=False)
-class _Scope:
+class _Scope(Record, frozen=False, eq=False):
     """A block being read: what encloses it, and where the loop it belongs to ends, if any."""
 
     parent: _Scope | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lamina.passes.planning.advance import advance_last_readers
@@ -23,6 +22,7 @@ from lamina.passes.planning.program import (
     teams_of,
 )
 from lamina.passes.planning.together import form_teams
+from lamina.passes.records import Record
 
 
 class Slot(NamedTuple):
@@ -34,16 +34,14 @@ class Slot(NamedTuple):
     offset: int = 0
 
 
-@dataclass
-class CallStep:
+class CallStep(Record, frozen=False):
     """Call the kernel; `in_place` maps the operands it overwrites to the results they become."""
 
     call: Call
     in_place: dict[int, int]
 
 
-@dataclass
-class CopyStep:
+class CopyStep(Record, frozen=False):
     """Copy the bytes of `value` from one buffer to another; from the program's data where `source`
     is None. Buffers are named as values are: `Plan.slot` places both."""
 
@@ -52,8 +50,7 @@ class CopyStep:
     target: int
 
 
-@dataclass
-class WhileStep:
+class WhileStep(Record, frozen=False):
     """Run `cond`, leave if its predicate is false, run `body`, and again."""
 
     op: While
@@ -61,8 +58,7 @@ class WhileStep:
     body: list[Step]
 
 
-@dataclass
-class BranchStep:
+class BranchStep(Record, frozen=False):
     """Run one of `blocks`."""
 
     op: Branch
@@ -72,8 +68,7 @@ class BranchStep:
 Step = CallStep | CopyStep | WhileStep | BranchStep
 
 
-@dataclass
-class Plan:
+class Plan(Record, frozen=False):
     """`alias_of` maps results to the donated arguments whose buffers they are; `unused_donations`
     lists donated arguments that no result took over."""
 

@@ -6,12 +6,13 @@ Values are small integers, in SSA form: defined once, by an argument, an operati
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from lamina.passes.records import Record
 
-@dataclass(eq=False)
-class Call:
+
+class Call(Record, frozen=False, eq=False):
     """A call of a kernel. `inout` maps an operand's position to the result that must share its
     buffer, `may_alias` to the results of which one may. One that `has_effect` keeps its place among
     others. `alone_ns` is about how long one takes that uses one core only, where that is known. Calls in
@@ -29,8 +30,7 @@ class Call:
     tag: Any = None
 
 
-@dataclass(eq=False)
-class View:
+class View(Record, frozen=False, eq=False):
     """The same bytes under another type (a reshape)."""
 
     operand: int
@@ -46,8 +46,7 @@ class View:
         return [self.result]
 
 
-@dataclass(eq=False)
-class Constant:
+class Constant(Record, frozen=False, eq=False):
     """A constant. With `fill` it is written into ordinary storage where it is defined; without,
     it is read-only data of the program."""
 
@@ -64,8 +63,7 @@ class Constant:
         return [self.result]
 
 
-@dataclass(eq=False)
-class Block:
+class Block(Record, frozen=False, eq=False):
     """Operations in order; `yields` are the values handed to the enclosing operation."""
 
     arguments: list[int] = field(default_factory=list)
@@ -73,8 +71,7 @@ class Block:
     yields: list[int] = field(default_factory=list)
 
 
-@dataclass(eq=False)
-class While:
+class While(Record, frozen=False, eq=False):
     """While `cond` yields true (one boolean), replace the carry by what `body` yields. Both blocks
     take the carry; the results are its last value."""
 
@@ -85,8 +82,7 @@ class While:
     tag: Any = None
 
 
-@dataclass(eq=False)
-class Branch:
+class Branch(Record, frozen=False, eq=False):
     """Run one of `blocks`, chosen by the value `selector`; the results are what it yields."""
 
     selector: int
@@ -102,8 +98,7 @@ class Branch:
 Op = Call | View | Constant | While | Branch
 
 
-@dataclass(eq=False)
-class Program:
+class Program(Record, frozen=False, eq=False):
     """`body.arguments` are the arguments and `body.yields` the results. `bytes` holds each value's
     size. `donated` maps the position of an argument that may be overwritten to the results that
     could take its buffer over, best first; `promised` to the result that must."""

@@ -11,7 +11,7 @@ reader of what it overwrites; a kernel that would overwrite what another of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.passes.planning.order import blocks_with_carries, overwritten
 from lamina.passes.planning.program import (
@@ -24,6 +24,7 @@ from lamina.passes.planning.program import (
     While,
     values_read,
 )
+from lamina.passes.records import Record
 
 LEAST_NS = 20_000
 """Of a kernel that is worth another thread."""
@@ -44,8 +45,7 @@ def _is_long(op: Op) -> bool:
     return isinstance(op, Call) and op.alone_ns >= LEAST_NS and not op.has_effect
 
 
-@dataclass
-class _Touched:
+class _Touched(Record, frozen=False):
     """What ops make, read and overwrite, views as what they view."""
 
     made: set[int] = field(default_factory=set)

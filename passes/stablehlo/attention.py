@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     DotNumbers,
@@ -20,8 +19,7 @@ from lamina.passes.stablehlo.facts import (
 _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"
 
 
-@dataclass(frozen=True)
-class Attention:
+class Attention(Record):
     """`values` is the product with v; the scores of one query are along `keys_dim` of `scores`, whose
     elements come from those of `product`, q k^T, by `ops`, each element by itself."""
 

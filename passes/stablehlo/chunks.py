@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CHEAP, computes_elements, defining, splat_of
 
 _LENGTHS = range(8192, 511, -16)  # of a chunk: whole vectors, read again from the first cache or the second
@@ -24,8 +24,7 @@ _REDUCERS: dict[str, tuple[Callable[..., ir.Value], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Chunks:
+class Chunks(Record):
     """An array in the shape in which its last dimensions are a chunk."""
 
     view: ir.Value

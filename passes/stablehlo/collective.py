@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -11,6 +10,7 @@ from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import reducer_of
 
 # In the order of the runtime's CollectiveKind.
@@ -32,8 +32,7 @@ _ELEMENTS = (
 ).split()
 
 
-@dataclass(frozen=True)
-class Collective:
+class Collective(Record):
     """A collective on dense memory, as the runtime takes it (see runtime/src/collective.h)."""
 
     kind: int

@@ -3,15 +3,13 @@ window goes over each dimension of space."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record):
     """How the kernel goes over one dimension of space."""
 
     stride: int
@@ -24,8 +22,7 @@ class Window:
     reversed: bool
 
 
-@dataclass(frozen=True)
-class ConvolutionNumbers:
+class ConvolutionNumbers(Record):
     """The dimensions of the operands and the result, in this order: batch and feature of the input,
     output and input feature of the kernel, batch and feature of the result; then those of space."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.records import Record
 
 _Block = ir.Block
 
@@ -164,8 +164,7 @@ def splat_of(value: ir.Value) -> np.generic | None:
     return None if constant is None else splat_element(constant)
 
 
-@dataclass(frozen=True)
-class DotNumbers:
+class DotNumbers(Record):
     """The dimensions of a dot_general."""
 
     lhs_batch: tuple[int, ...]

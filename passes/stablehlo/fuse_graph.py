@@ -8,9 +8,10 @@ the few groups whose heights would have to grow, up to a bound.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.fuse_ops import Seen
 from lamina.passes.stablehlo.seams import Cuts, joined
 
@@ -45,8 +46,7 @@ Places = dict[Place, Need]
 """Where in a group an op is needed."""
 
 
-@dataclass(eq=False)
-class Group:
+class Group(Record, frozen=False, eq=False):
     """Ops that become one kernel, or one op that stays in @main."""
 
     number: int

@@ -20,7 +20,7 @@ example: test/passes/stablehlo/gather_products.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
@@ -28,6 +28,7 @@ from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     DotNumbers,
     defining,
@@ -119,8 +120,7 @@ class GatherProducts(Pass):
         return _Sum(number, add, dot, slices, index)
 
 
-@dataclass(frozen=True)
-class _Sum:
+class _Sum(Record):
     """One carried sum: its number, the ops that add to it, and for each factor what it is a slice
     of, or None where it has to be kept, at `index`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Literal, TypeAlias, cast, get_args
@@ -11,13 +11,13 @@ from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, has_one_use
 
 ELEMENT_TYPES = frozenset(("f32", "f64", "complex<f32>", "complex<f64>"))
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(Record):
     """One operand's part: rows to columns as BLAS sees them, in row-major memory."""
 
     transposed: bool
@@ -28,8 +28,7 @@ class Matrix:
     """Elements from one matrix to the next, for each batch dimension."""
 
 
-@dataclass(frozen=True)
-class Gemm:
+class Gemm(Record):
     """`C[b, m, n] = sum over k of op(A)[b, m, k] op(B)[b, k, n]`, with C dense."""
 
     batch: tuple[int, ...]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.records import Record
 
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 _NUMBERS = {GATHER: "dimension_numbers", SCATTER: "scatter_dimension_numbers"}
 
 
-@dataclass(frozen=True)
-class IndexedDims:
+class IndexedDims(Record):
     """`windows` are dimensions of a gather's result or a scatter's updates; of the array, `single` are
     those of which a window has one element, `batch` those that `batch_of_indices` go along with, and
     `named` those that the numbers of an index are of, which lie along `vector` of the indices."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import ints, is_unused, made_by
 from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 
@@ -48,8 +49,7 @@ class JoinIndices(Pass):
                 self.count(op.name.removeprefix("stablehlo.") + "s")
 
 
-@dataclass(frozen=True)
-class _Joined:
+class _Joined(Record):
     """A gather or scatter, the indices that it puts together, and the dimensions they are of, which
     become the one that is the first now."""
 

@@ -7,11 +7,11 @@ are where the matrices are large enough for a call to pay.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 
 LETTERS = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z", "i32": "i"}
 """How LAPACK's names tell element types."""
@@ -27,8 +27,7 @@ LARGE = 16
 _IN_PLACE = {"getrf": (0, 0), "potrf": (0, 0), "trsm": (1, 0)}
 
 
-@dataclass(frozen=True)
-class Lapack:
+class Lapack(Record):
     """A routine applied to each matrix of a batch."""
 
     routine: str
@@ -86,8 +85,7 @@ def _routine_of_solver(op: ir.Operation) -> str | None:
     return "potrf" if op.name == "stablehlo.cholesky" else "trsm"
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(Record):
     """What sizes are read from."""
 
     op: ir.Operation
@@ -116,8 +114,7 @@ def _trsm_sizes(call: _Call) -> list[int]:
     return [*call.matrix(1), *flags]
 
 
-@dataclass(frozen=True)
-class _Routine:
+class _Routine(Record):
     rank: int
     """Dimensions of one matrix of the first operand."""
     sizes: Callable[[_Call], list[int]]

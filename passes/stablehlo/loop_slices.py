@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import defining, has_one_use, ints, made_by, splat_of
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(Record):
     """`array[index]`, where `index` runs over all positions of the array's first dimension."""
 
     array: ir.Value
     index: ir.Value
 
 
-@dataclass(frozen=True)
-class CountedLoop:
+class CountedLoop(Record):
     """A `while` whose counter, the first or another argument of its body, runs from 0 by ones."""
 
     op: ir.Operation

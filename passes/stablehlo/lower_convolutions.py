@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
@@ -31,6 +30,7 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.contract import contract
 from lamina.passes.linalg.structure import make_copy, make_generic
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.convolution_numbers import ConvolutionNumbers, Window, is_product
 from lamina.passes.stablehlo.facts import makes_a_factor
 
@@ -62,8 +62,7 @@ def _can_be_lowered(op: ir.Operation, numbers: ConvolutionNumbers) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Phase:
+class _Phase(Record):
     """The results of one dimension of space that the same elements of the kernel make: every
     `step`th from `first` on, `results` of them, from every `step`th element of the kernel from
     `taken` on, `elements` of those. The input is padded by `low` elements, or cut by -low."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lamina.dialects.attributes import INOUT, flag
 from lamina.dialects.vendors import arith, ir, scf, stablehlo_ext, tensor
@@ -34,6 +33,7 @@ from lamina.passes.loops import (
     replace_each,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.scatter_copies import ScatterCopies, combined, with_signed_elements
 
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
@@ -44,8 +44,7 @@ _WINDOW_OF_PART = 64  # elements: less than that takes as long as to look, and t
 _SPARE = 64  # elements that updates of other parts are pretended to be done on
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Record):
     """Positions of one dimension, from `low` on, that a task has to itself."""
 
     dimension: int

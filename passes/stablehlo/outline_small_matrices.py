@@ -19,13 +19,14 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, LIBRARY, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
+from lamina.passes.records import Record
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import is_pure, is_unused
 from lamina.passes.stablehlo.kernel_functions import Kernels
@@ -57,8 +58,7 @@ class OutlineSmallMatrices(Pass):
                     _Block(block).outline(kernels)
 
 
-@dataclass(eq=False)
-class _Group:
+class _Group(Record, frozen=False, eq=False):
     """Ops that become one kernel, by their positions in the block."""
 
     number: int

@@ -16,14 +16,13 @@ example: test/passes/stablehlo/place_picks.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
@@ -113,8 +112,7 @@ class PlacePicks(Pass):
         return members
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(Record):
     """Rows of which one element each is read or written: those along `dimension`.
 
     Of the other dimensions, `picked_dims` says which of the picked elements' each is.

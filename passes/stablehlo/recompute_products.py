@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import is_splat
@@ -29,6 +29,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied, remade
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,
@@ -123,8 +124,7 @@ class RecomputeProducts(Pass):
         return sum(any(use.owner.operation in inside for use in op.results[0].uses) for op in shared)
 
 
-@dataclass(eq=False)
-class _Class:
+class _Class(Record, frozen=False, eq=False):
     """Reductions of one space over the same dimensions, and what makes their operands."""
 
     reductions: list[ir.Operation] = field(default_factory=list)

@@ -19,7 +19,6 @@ example: test/passes/stablehlo/reduce_in_chunks.mlir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -29,6 +28,7 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.chunks import Chunks, whole
 from lamina.passes.stablehlo.facts import defining, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.rewriting import erase
@@ -68,8 +68,7 @@ class ReduceInChunks(Pass):
             erase(first)
 
 
-@dataclass(frozen=True)
-class _Shifted:
+class _Shifted(Record):
     """A sum over all of `exp(x - shift)`, or of its square, where the shift comes from a first reduction."""
 
     x: ir.Value

@@ -17,7 +17,6 @@ example: test/passes/stablehlo/reduce_parts.mlir
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
@@ -25,6 +24,7 @@ from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import ints, made_by, reducer_of
 from lamina.passes.stablehlo.fuse_ops import REARRANGEMENTS, is_elementwise
 from lamina.passes.stablehlo.parts_of_values import Box, Parts
@@ -63,8 +63,7 @@ class ReduceParts(Pass):
             self.count("reductions")
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(Record):
     """A box, which is cut into others along a dimension unless it is one part."""
 
     box: Box

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, defining, is_droppable, is_unused
 
 Rule = Callable[[ir.Operation], "ir.Value | Sequence[ir.Value] | None"]
@@ -174,8 +175,7 @@ def _constants_of(
         return None
 
 
-@dataclass(frozen=True)
-class _RulesOfName:
+class _RulesOfName(Record):
     """The rules for ops of one name, with the names one of which must make an operand, if any."""
 
     rules: tuple[tuple[Rule, frozenset[str] | None], ...]

@@ -12,13 +12,13 @@ whose first result is not read, is the recurrence h[i] = a[i] h[i - 1] + b[i].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
 
 _COMBINERS = ("add", "multiply", "maximum", "minimum")
@@ -28,8 +28,7 @@ _LEAST_LENGTH = 32  # below, a window reduction is as good
 RECURRENCE = "recurrence"
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(Record):
     """A scan of rows: element j of row (o, i) lies at (o * length + j) * inner + i.
 
     `combiner` is the StableHLO op's short name, or RECURRENCE, whose rows are pairs of two operands'

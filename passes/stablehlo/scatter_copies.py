@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from lamina.passes.loops import (
     parallel_loop,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import reducer_of, splat_of
 from lamina.passes.stablehlo.scan_order import identity
 
@@ -48,8 +48,7 @@ _MOST_BYTES = 1 << 17  # of all tasks' copies: memory that only they need
 _LEAST_RATIO = 4  # updates to elements of all copies
 
 
-@dataclass(frozen=True)
-class ScatterCopies:
+class ScatterCopies(Record):
     """A scatter of single elements by a combiner that may take updates in any order."""
 
     op: ir.Operation
@@ -137,8 +136,7 @@ class ScatterCopies:
         return if_else(fits, write, lambda: [own], [own.type])
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(Record):
     """The copies of one task: all elements at a place of the first dimension."""
 
     shape: Sequence[int]

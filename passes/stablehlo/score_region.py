@@ -9,9 +9,10 @@ last standing for a width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,
@@ -31,8 +32,7 @@ _INITIAL = {"stablehlo.add": 0.0, "stablehlo.maximum": -float("inf")}
 Dims = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Record):
     """A small operand of a product, and the numbers of its dimensions."""
 
     value: ir.Value
@@ -44,8 +44,7 @@ class Operand:
         return self.value.type.shape[self.dims.index(max(self.dims))]
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Record):
     """A product that makes scores, of an operand with the rows and one with the keys."""
 
     op: ir.Operation
@@ -53,8 +52,7 @@ class Product:
     keys: Operand
 
 
-@dataclass(frozen=True)
-class Sink:
+class Sink(Record):
     """A product of scores and a small operand: a sum over keys, or over all rows."""
 
     op: ir.Operation
@@ -67,8 +65,7 @@ class Sink:
     """Of the result."""
 
 
-@dataclass
-class ScoreRegion:
+class ScoreRegion(Record, frozen=False):
     """Scores and what is made of them until they are used up. `ops` are on scores or on rows, in
     the order of their block; `sides` are ops that do not depend on scores but are as cheap."""
 

@@ -8,17 +8,17 @@ again from these, and so are products that cost less than to keep them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import COSTLY, defining
 from lamina.passes.stablehlo.score_region import Product, ScoreRegion
 
 _KEPT = COSTLY - {"stablehlo.divide", "stablehlo.sqrt", "stablehlo.rsqrt"}
 
 
-@dataclass
-class Sweep:
+class Sweep(Record, frozen=False):
     """What one sweep over the keys does, in this order, and for each row after it."""
 
     products: list[Product] = field(default_factory=list)
@@ -29,8 +29,7 @@ class Sweep:
     """What is made of rows' reductions, and read by later sweeps."""
 
 
-@dataclass
-class Sweeps:
+class Sweeps(Record, frozen=False):
     """All, the last of which feeds the sinks. `places` says which of `arrays` arrays of all keys
     holds a product or a kept value; a product read in its own sweep only has none."""
 

@@ -7,12 +7,13 @@ ops between them: rows taken in the order of a permutation, and the permutation 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from lamina.dialects.attributes import LIBRARY
 from lamina.dialects.constants import is_splat
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, defining, made_by
 from lamina.passes.stablehlo.lapack import TARGET
 
@@ -28,8 +29,7 @@ _ELEMENTS = ("f32", "f64", "complex<f32>", "complex<f64>")
 _ROUTINES = frozenset(("getrf", "geqrf", "orgqr"))
 
 
-@dataclass(frozen=True)
-class SmallMatrices:
+class SmallMatrices(Record):
     """An op on small matrices: `getrf`, `potrf`, `trsm`, `geqrf`, `orgqr`, `rows` (of matrices, in
     the order of permutations) or `inverse` (of permutations)."""
 

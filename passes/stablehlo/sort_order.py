@@ -9,11 +9,12 @@ order of its numbers as it stands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
 
 UNSIGNED, SIGNED, FLOAT, TOTAL_ORDER = range(4)
@@ -27,8 +28,7 @@ _LEAST_LENGTH = 32  # of a row: shorter ones cost less to sort than to hand over
 _LEAST_OF_MANY, _MANY = 4, 256  # but for so many rows, which are sorted together
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Record):
     """An operand that is sorted by, the kind of its order, and its direction."""
 
     operand: int
@@ -36,8 +36,7 @@ class Key:
     descending: bool = False
 
 
-@dataclass(frozen=True)
-class SortOrder:
+class SortOrder(Record):
     """A sort of rows: element j of row (o, i) lies at (o * length + j) * inner + i."""
 
     outer: int
@@ -78,8 +77,7 @@ class SortOrder:
         )
 
 
-@dataclass(frozen=True)
-class TopK:
+class TopK(Record):
     """The greatest `count` elements of each dense row, the greatest first, and their places."""
 
     rows: int
@@ -123,8 +121,7 @@ _Found = list[tuple[Key, int]]
 """Keys, each with the number of the comparator's argument that stands on the left."""
 
 
-@dataclass(frozen=True)
-class _Comparator:
+class _Comparator(Record):
     places: dict[ir.Value, int]
 
     def less(self, value: ir.Value) -> _Found | None:

@@ -6,11 +6,11 @@ Nanoseconds on one core of code that runs in the caches; only their order of mag
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import log2
 
 from lamina.dialects.attributes import TRIP_COUNT, integer_of
 from lamina.dialects.vendors import ir
+from lamina.passes.records import Record
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
@@ -30,8 +30,7 @@ _PRODUCT = 0.05  # one multiplication of a contraction
 _UNKNOWN_TRIPS = 16  # steps of a loop inside a step that doesn't say how many
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record):
     """How many ops a step has, inner loops' included, and how many nanoseconds it takes."""
 
     ops: int

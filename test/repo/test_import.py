@@ -42,6 +42,19 @@ print(start - begin, time.thread_time() - start)
     assert own_time <= 0.1 * max(1.0, numpy_time / 0.08), pairs
 
 
+FIRST_JIT = """
+import sys, lamina, lamina.numpy as jnp
+before = set(sys.modules)
+print(lamina.jit(lambda x: jnp.sin(x) + 1)(0.0))
+new = set(sys.modules) - before
+"""
+
+
+def test_a_first_jit_for_the_cpu_loads_nothing_of_cuda(tmp_path):
+    code = FIRST_JIT + 'print([name for name in new if "cuda" in name or ".gpu" in name])'
+    assert run(code, os.environ | {"LAMINA_CACHE_DIR": str(tmp_path)}).splitlines() == ["1.0", "[]"]
+
+
 def test_using_arrays_loads_no_compiler():
     code = """
 import sys, numpy as np

@@ -5,15 +5,13 @@ exp in f32 has the coefficients of XLA's CPU compiler (those of Cephes), and nea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lamina.passes.math.terms import Term, fma, polynomial
+from lamina.passes.records import Record
 
 _LOG2_E = 1.4426950408889634
 
 
-@dataclass(frozen=True)
-class _Format:
+class _Format(Record):
     """What the formulas need to know about a float width."""
 
     mantissa: int

@@ -7,14 +7,13 @@ made with them (normal, gumbel, categorical) have the bits that jax.random gives
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lamina.passes.math.limits import limits_in_512
 from lamina.passes.math.terms import Term, fma, polynomial
+from lamina.passes.records import Record
 
 
-@dataclass(frozen=True)
-class _Format:
+class _Format(Record):
     mantissa: int
     smallest_normal: float
     root_half: int  # the bits of sqrt(1/2)
