@@ -10,8 +10,9 @@ import math
 from collections import defaultdict
 
 from lamina.backends.cost import Counter, trip_count
-from lamina.dialects.attributes import KIND
+from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import ir
+from lamina.passes.find import find_ops
 
 WORK = "lamina.work"
 """The attribute; where it says "little", a kernel is compiled fast."""
@@ -27,6 +28,7 @@ def note_little_work(fused: ir.Module, counter: Counter) -> None:
     is not known how often it runs is taken to run forever."""
     times: dict[str, float] = defaultdict(float)
     _count_calls(counter.functions["main"].regions[0].blocks[0], 1.0, times)
+    _count_calls_of_scalars(counter, times)
     for name, count in times.items():
         function = counter.functions[name]
         attributes = function.attributes
@@ -36,6 +38,15 @@ def note_little_work(fused: ir.Module, counter: Counter) -> None:
         work = cost.flops + _TRANSCENDENTAL * cost.transcendentals + cost.bytes_accessed / _WORD
         if count * work <= _LITTLE:
             attributes[WORK] = ir.StringAttr.get("little", fused.context)
+
+
+def _count_calls_of_scalars(counter: Counter, times: dict[str, float]) -> None:
+    """Add what kernels of scalars call."""
+    for name, count in list(times.items()):
+        function = counter.functions[name]
+        if string_of(function, KIND) == "scalar":
+            for call in find_ops(function, "func.call"):
+                times[call.attributes["callee"].value] += count
 
 
 def _count_calls(block: ir.Block, times: float, found: dict[str, float]) -> None:

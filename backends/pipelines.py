@@ -85,7 +85,7 @@ STABLEHLO_FUSE = (
     "stablehlo-chunk-products",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
-    "stablehlo-fuse",
+    "stablehlo-fuse{scalar-calls=true}",
 )
 
 # The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,

@@ -18,6 +18,9 @@ from lamina.dialects.vendors import ir
 
 ENTRY_SYMBOL = "lamina_entry"
 
+_PARAMETERS = "ptr %arguments, ptr %results, ptr %arena"
+_LONGEST = 1024
+"""Lines of a function, after which it ends at the next step."""
 _FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results are not there
 
 
@@ -37,26 +40,73 @@ def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
     return found | ({"lamina_parallel_for"} if team > 1 else set())
 
 
+class _EntryText(ProgramText):
+    """The steps of a program in functions of bounded length: LLVM takes more than twice the time for a
+    function of twice the length."""
+
+    def __init__(
+        self, planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: int
+    ) -> None:
+        super().__init__(planned, symbols, scratch_bytes)
+        self._arguments = self.main.attributes[ARGUMENTS].value
+        self._planned_bytes = self.main.attributes[ARENA_BYTES].value
+        self._depth = 0
+        self._functions: list[str] = []
+        self._calls: list[str] = []
+
+    def text(self) -> str:
+        """The module with the entry."""
+        buffers = len(self.main.regions[0].blocks[0].arguments) - 1
+        self.places.append(self._scratch())
+        self.steps([f"%p{number}" for number in range(buffers)], "%scratch", "%arena")
+        if self._functions:
+            self._cut()
+            for name in self._calls:
+                self.lines.append(f"  call void @{name}({_PARAMETERS})")
+                if self.may_fail:
+                    self._leave_if_failed()
+        self._functions.append(self._function(ENTRY_SYMBOL, ""))
+        return "\n".join([*self.header, *self._functions])
+
+    def _scratch(self) -> str:
+        return f"  %scratch = getelementptr i8, ptr %arena, i64 {self._planned_bytes}"
+
+    def _block(self, block: ir.Block) -> None:
+        self._depth += 1
+        super()._block(block)
+        self._depth -= 1
+
+    def _base(self, pointer: str) -> str:
+        number = int(pointer.removeprefix("%p"))
+        array, index = "arguments", number
+        if number >= self._arguments:
+            array, index = "results", number - self._arguments
+        self.places += (
+            f"  %place{number} = getelementptr ptr, ptr %{array}, i64 {index}",
+            f"  {pointer} = load ptr, ptr %place{number}",
+        )
+        return pointer
+
+    def _between_steps(self) -> None:
+        if len(self.lines) >= _LONGEST and self._depth == 1 and not self.scalars:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Make what is written so far a function of its own."""
+        name = f"{ENTRY_SYMBOL}_{len(self._functions)}"
+        self._functions.append(self._function(name, "internal "))
+        self._calls.append(name)
+        self.places = [self._scratch()]
+        self.lines.clear()
+        self.addresses.clear()
+
+    def _function(self, name: str, linkage: str) -> str:
+        failed = _FAILED if self.may_fail else ""
+        head = f"define {linkage}void @{name}({_PARAMETERS}) nounwind {{"
+        return f"{head}\n{self._written()}\n  ret void\n{failed}}}\n"
+
+
 def entry_text(planned: ir.Module, symbols: Mapping[str, str], scratch_bytes: int) -> str:
     """The entry function of a planned module as LLVM text; `symbols` maps its kernels to theirs.
     Where calls run at the same time, no kernel needs more than `scratch_bytes`."""
-    program = ProgramText(planned, symbols, scratch_bytes)
-    count = program.main.attributes[ARGUMENTS].value
-    buffers = len(program.main.regions[0].blocks[0].arguments) - 1
-    pointers, loads = [], []
-    for number in range(buffers):
-        array, index = ("arguments", number) if number < count else ("results", number - count)
-        pointers.append(f"%p{number}")
-        loads += [
-            f"  %place{number} = getelementptr ptr, ptr %{array}, i64 {index}",
-            f"  %p{number} = load ptr, ptr %place{number}",
-        ]
-    planned_bytes = program.main.attributes[ARENA_BYTES].value
-    loads.append(f"  %scratch = getelementptr i8, ptr %arena, i64 {planned_bytes}")
-    steps = program.steps(pointers, "%scratch", "%arena")
-    head, body = "\n".join(loads), "\n".join(program.header)
-    return (
-        f"{body}\n"
-        f"define void @{ENTRY_SYMBOL}(ptr %arguments, ptr %results, ptr %arena) nounwind {{\n"
-        f"{head}\n{steps}\n  ret void\n{_FAILED if program.may_fail else ''}}}\n"
-    )
+    return _EntryText(planned, symbols, scratch_bytes).text()

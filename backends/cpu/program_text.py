@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina.backends.cpu.scalar_text import ScalarText
+from lamina.backends.cpu.scalar_text import CALL_PLACES, DECLARATIONS, ScalarText
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
 from lamina.dialects.attributes import LIBRARY, string_of
@@ -47,6 +47,7 @@ class ProgramText:
         self.header = [
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            *DECLARATIONS,
         ]
         self.declared: set[str] = set()
         self.callees: dict[str, str] = {}
@@ -60,6 +61,7 @@ class ProgramText:
         self.lent: dict[ir.Value, str] = {}
         """Of views that are not of the arena, the buffer they view."""
         self.scalars: dict[ir.Value, tuple[str, str]] = {}
+        """Types and names of elements that were loaded for what follows to decide by."""
         self.global_of: dict[ir.Value, str] = {}
         self.stack_sizes: dict[int, int] = {}
         self.places: list[str] = []
@@ -74,11 +76,15 @@ class ProgramText:
         self.pointers.update(zip(block.arguments, pointers))
         self.scratch, self.arena, self.stack = scratch, arena, stack
         self._block(block)
+        return self._written()
+
+    def _written(self) -> str:
+        """The lines so far, behind the places on the stack that they use."""
         allocas = [
             f"  %stack{offset} = alloca [{size} x i8], align 64"
             for offset, size in self.stack_sizes.items()
         ]
-        return "\n".join([*allocas, *self.places, *self.lines])
+        return "\n".join([*allocas, *dict.fromkeys(self.places), *self.lines])
 
     def _name(self) -> str:
         self.names += 1
@@ -109,6 +115,8 @@ class ProgramText:
             if team and team_of(op) != team_of(team[0]):
                 self._team(team)
                 team = []
+            if not team:
+                self._between_steps()
             match name:
                 case "func.call":
                     if team_of(op):
@@ -138,7 +146,7 @@ class ProgramText:
                 case "arith.constant":
                     self.offsets[op.results[0]] = op.attributes["value"].value
                 case "arith.index_cast":
-                    self.scalars[op.results[0]] = self.scalars[op.operands[0]]
+                    self.scalars[op.results[0]] = self.scalars.pop(op.operands[0])
                 case "scf.while":
                     self._while(op)
                 case "scf.if":
@@ -149,6 +157,9 @@ class ProgramText:
                     pass
                 case _:
                     raise NotImplementedError(f"{name} in a planned program")
+
+    def _between_steps(self) -> None:
+        """What is done where all steps so far are written."""
 
     def _view(self, op: ir.Operation) -> None:
         offset = self.offsets[op.results[0]] = self.offsets[op.operands[1]]
@@ -170,35 +181,45 @@ class ProgramText:
         offset = self.offsets.get(value)
         if offset is None:
             name = self.global_of.get(value)
-            return self.pointers[value] if name is None else self._global(name)
+            return self._base(self.pointers[value]) if name is None else self._global(name)
         base = self.lent.get(value)
-        if base is None:
+        if base is not None:
+            base = self._base(base)
+        else:
             if offset < self.stack:
                 return f"%stack{offset}"
             base, offset = self.arena, offset - self.stack
         return self._line(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
+    def _base(self, pointer: str) -> str:
+        """The pointer of an argument's or result's buffer, where it is used."""
+        return pointer
+
     def _call(self, op: ir.Operation) -> None:
-        callee = op.attributes["callee"].value
         given = [self._pointer(value) for value in op.operands]
-        symbol = self.callees.get(callee)
-        if symbol is None:
-            if is_scalar(self.kernels.get(callee)):
-                ScalarText(self.kernels[callee], self._line, self.lines.append).write(given)
-                return
-            symbol = self._declared(op)
-        given.append(self.scratch)
-        self.lines.append(_call_text(symbol, given))
+        callee = op.attributes["callee"].value
+        if callee not in self.callees and is_scalar(self.kernels.get(callee)):
+            kernel = self.kernels[callee]
+            ScalarText(kernel, self._line, self.lines.append, self._call_from_scalar).write(given)
+        else:
+            self._write_call(callee, given)
+
+    def _call_from_scalar(self, op: ir.Operation, given: list[str]) -> None:
+        self.places += CALL_PLACES
+        self._write_call(op.attributes["callee"].value, given)
+
+    def _write_call(self, callee: str, given: list[str]) -> None:
+        symbol = self.callees.get(callee) or self._declared(callee, len(given))
+        self.lines.append(_call_text(symbol, [*given, self.scratch]))
         if callee in self.may_fail:
             self._leave_if_failed()
 
-    def _declared(self, call: ir.Operation) -> str:
-        """The function that a call is one of."""
-        callee = call.attributes["callee"].value
+    def _declared(self, callee: str, buffers: int) -> str:
+        """The function of a kernel with so many buffers."""
         symbol = self.callees[callee] = self.symbols[callee]
         if symbol not in self.declared:
             self.declared.add(symbol)
-            pointers = ", ".join(["ptr"] * (len(call.operands) + 1))
+            pointers = ", ".join(["ptr"] * (buffers + 1))
             self.header.append(f"declare void @{symbol}({pointers})")
         return symbol
 
@@ -212,7 +233,8 @@ class ProgramText:
             given += [self._pointer(value) for value in call.operands]
             scratch = f"getelementptr i8, ptr {self.scratch}, i64 {number * self.scratch_bytes}"
             given.append(self._line(scratch))
-            cases.append((self._declared(call), range(first, len(given))))
+            symbol = self._declared(call.attributes["callee"].value, len(call.operands))
+            cases.append((symbol, range(first, len(given))))
         name = f"team{team_of(calls[0])}"
         array, *stores = pack(given, f"%{name}")
         self.places.append(array)
@@ -311,7 +333,7 @@ class ProgramText:
         condition = op.regions[0].blocks[0]
         self._block(condition)
         leave = condition.operations[len(condition.operations) - 1]
-        kind, predicate = self.scalars[leave.operands[0]]
+        kind, predicate = self.scalars.pop(leave.operands[0])
         self.lines.append(f"  br {kind} {predicate}, label %{body}, label %{after}")
         self._begin(body)
         self._block(op.regions[1].blocks[0])
@@ -319,13 +341,13 @@ class ProgramText:
         self._begin(after)
 
     def _if(self, op: ir.Operation) -> None:
-        kind, predicate = self.scalars[op.operands[0]]
+        kind, predicate = self.scalars.pop(op.operands[0])
         labels = [self._label() for _ in range(3)]
         self.lines.append(f"  br {kind} {predicate}, label %{labels[0]}, label %{labels[1]}")
         self._branches(op, labels)
 
     def _switch(self, op: ir.Operation) -> None:
-        kind, index = self.scalars[op.operands[0]]
+        kind, index = self.scalars.pop(op.operands[0])
         labels = [self._label() for _ in range(len(op.regions) + 1)]
         cases = " ".join(
             f"{kind} {case}, label %{label}"

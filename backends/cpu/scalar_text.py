@@ -21,19 +21,26 @@ _ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul"}
 _COMPARE_INTEGERS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
 _COMPARE_FLOATS = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 _FLOATS = {"f32": "float", "f64": "double"}
+_SHORT = {"float": "f32", "double": "f64"}
+
+DECLARATIONS = tuple(f"declare {of} @llvm.sqrt.{name}({of})" for of, name in _SHORT.items())
+"""Of what scalar work calls."""
+CALL_PLACES = tuple(f"  %scalar{number} = alloca i64" for number in range(4))
+"""Where operands and results of calls in scalar kernels are, in the order of operands and then results."""
 
 
 class ScalarText:
     """Writes one scalar kernel; `line` appends an instruction and names its result, `append` a
-    line."""
+    line, `call` a call of another kernel on buffers."""
 
     def __init__(
         self,
         kernel: ir.Operation,
         line: Callable[[str], str],
         append: Callable[[str], None],
+        call: Callable[[ir.Operation, list[str]], None],
     ) -> None:
-        self._kernel, self._line, self._append = kernel, line, append
+        self._kernel, self._line, self._append, self._call = kernel, line, append, call
         self._names: dict[ir.Value, str] = {}
 
     def write(self, buffers: list[str]) -> None:
@@ -49,8 +56,18 @@ class ScalarText:
                 for number, value in enumerate(op.operands):
                     place = buffers[updated[number]] if number in updated else next(fresh)
                     self._store(value, place)
+            elif op.name == "func.call":
+                self._write_call(op)
             else:
                 self._names[op.results[0]] = self._op(op)
+
+    def _write_call(self, op: ir.Operation) -> None:
+        places = [f"%scalar{number}" for number in range(len(op.operands) + len(op.results))]
+        for value, place in zip(op.operands, places):
+            self._store(value, place)
+        self._call(op, places)
+        for value, place in zip(op.results, places[len(op.operands) :]):
+            self._names[value] = self._load(value.type, place)
 
     def _load(self, of: ir.Type, buffer: str) -> str:
         if kind_of(of) == "boolean":
@@ -79,6 +96,10 @@ class ScalarText:
         if name == "negate":
             form = "fneg {} {}" if kind == "float" else "sub {} 0, {}"
             return self._line(form.format(type_, given[0]))
+        if name == "sqrt":
+            return self._line(f"call {type_} @llvm.sqrt.{_SHORT[type_]}({type_} {given[0]})")
+        if name == "divide":
+            return self._line(f"fdiv {type_} {given[0]}, {given[1]}")
         if name in _ARITHMETIC:
             word = _ARITHMETIC[name]
             if kind == "float":  # as in every kernel, a product may be fused with a sum

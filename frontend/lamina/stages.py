@@ -176,7 +176,7 @@ class Lowered:
             from lamina.placement import gpu_named
 
             device = gpu_named(self._traced.device)
-            return Compiled(build(self._plan, device=device), self._traced)
+            return Compiled(build(self._plan, device=device, lowered=self._module), self._traced)
         from lamina.backends.target import Target
 
         target = target if target is None or isinstance(target, Target) else Target.parse(target)

@@ -9,13 +9,16 @@ from lamina.dialects.attributes import (
     ARENA_BYTES,
     ARGUMENTS,
     INOUT,
+    KIND,
     MAY_ALIAS,
     OWN_BYTES,
     TEAM,
     UNUSED_DONATIONS,
+    string_of,
 )
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import ir
+from lamina.passes.find import find_ops
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.plan import (
     BranchStep,
@@ -289,6 +292,7 @@ class Writer:
             if extra:
                 variants[name] = self.functions[kernel].clone()
                 _set_inout(variants[name], dict(extra))
+        self._use_what_scalars_call()
         for name in self.used:
             made = variants.get(name) or self.functions.pop(name)
             if name not in variants:
@@ -298,6 +302,14 @@ class Writer:
             block.append(made)
         for unused in self.functions.values():
             unused.erase()
+
+
+    def _use_what_scalars_call(self) -> None:
+        for kernel, _ in list(self.used.values()):
+            if string_of(self.functions[kernel], KIND) == "scalar":
+                for call in find_ops(self.functions[kernel], "func.call"):
+                    callee = call.attributes["callee"].value
+                    self.used.setdefault(callee, (callee, ()))
 
 
 def _set_inout(kernel: ir.Operation, pairs: dict[int, int]) -> None:

@@ -11,7 +11,7 @@ function with a kind and a reason:
 
 | kind | content |
 |---|---|
-| scalar | a few element-wise ops on scalars, done by whoever calls it |
+| scalar | element-wise ops on scalars, done by whoever calls it; calls of functions that many scalars take |
 | loop | element-wise and index-moving ops, all results of one shape |
 | input | reductions over one domain with what makes their operands and follows their results |
 | rows | reductions over one domain, and loops over it that read their results along the way |
@@ -56,6 +56,7 @@ from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Outliner
 from lamina.passes.stablehlo.fuse_refusals import Limits
 from lamina.passes.stablehlo.fuse_rows import join_rows
+from lamina.passes.stablehlo.fuse_scalars import Callees, calls_pay
 from lamina.passes.stablehlo.gemm import Doers, doers_of
 from lamina.passes.stablehlo.kernel_functions import Kernels
 
@@ -77,6 +78,11 @@ class Fuse(Pass):
     max_chain: int = 192
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
+    max_scalars: int = 256
+    """Of a kernel of scalars: whoever calls it does a few hundred instructions one after the other, and code
+    that runs once gains nothing by more."""
+    scalar_calls: bool = False
+    """Whether kernels of scalars may call others, of one function each (fuse_scalars.py)."""
     matrix_products: Doers = "auto"
     parts: bool = True
     """Whether what makes and what follows a concatenation or a pad is one kernel with it, and what makes
@@ -97,17 +103,23 @@ class Fuse(Pass):
             if op.name == "func.func" and len(op.regions[0].blocks):
                 if KIND in op.attributes:
                     continue  # a kernel already
-                self._block(op.regions[0].blocks[0], kernels, _find_effects(op), products)
+                callees = Callees(kernels) if self.scalar_calls and calls_pay(op) else None
+                self._block(op.regions[0].blocks[0], kernels, _find_effects(op), products, callees)
         self.count("kernels", len(kernels))
 
     def _block(
-        self, block: ir.Block, kernels: Kernels, effects: set[ir.Operation], products: Doers
+        self,
+        block: ir.Block,
+        kernels: Kernels,
+        effects: set[ir.Operation],
+        products: Doers,
+        callees: Callees | None,
     ) -> None:
         for op in [inner.operation for inner in block.operations]:
             name = op.name
             if name in CONTROL:
                 for region in op.regions:
-                    self._block(region.blocks[0], kernels, effects, products)
+                    self._block(region.blocks[0], kernels, effects, products, callees)
             elif len(op.regions):
                 if close_body(op) is not None:
                     raise CompileError.at(op, "its body reads a value from outside that isn't a constant")
@@ -115,7 +127,9 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
-        limits = Limits(self.max_ops, self.max_chain, max(self.max_ops, self.max_plain))
+        limits = Limits(
+            self.max_ops, self.max_chain, max(self.max_ops, self.max_plain), self.max_scalars
+        )
         grouping = Grouping(
             block, limits, effects, products, self.parts, self.both_ways, self.prologues
         )
@@ -123,7 +137,7 @@ class Fuse(Pass):
         self.count("joined along rows", join_rows(grouping, self.max_ops))
         if self.both_ways:
             self.count("joined both ways", join_all_both_ways(grouping, self.max_ops))
-        Outliner(block, grouping, kernels, self.solved_in_place).run()
+        Outliner(block, grouping, kernels, callees, self.solved_in_place).run()
 
 
 def _find_effects(function: ir.Operation) -> set[ir.Operation]:

@@ -196,6 +196,8 @@ class Grouping:
         limits = self._limits
         if size <= limits.ops:
             return limits.ops
+        if not op.shape and not group.shape:
+            return max(limits.ops, limits.scalars)
         most = limits.ops if reads_argument(op) else limits.chain
         if most >= limits.plain:
             return most

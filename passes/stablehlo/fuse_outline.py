@@ -14,6 +14,7 @@ from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group
 from lamina.passes.stablehlo.fuse_grouping import Grouping, Member, Sources
 from lamina.passes.stablehlo.fuse_ops import SeenValue
 from lamina.passes.stablehlo.fuse_reasons import reason
+from lamina.passes.stablehlo.fuse_scalars import Callees, is_called
 from lamina.passes.stablehlo.kernel_functions import Kernels
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scalar_work import is_scalar_op
@@ -23,9 +24,16 @@ class Outliner:
     """Rewrites one block as its groups say."""
 
     def __init__(
-        self, block: ir.Block, grouping: Grouping, kernels: Kernels, solved_in_place: bool = True
+        self,
+        block: ir.Block,
+        grouping: Grouping,
+        kernels: Kernels,
+        callees: Callees | None = None,
+        solved_in_place: bool = True,
     ) -> None:
+        """`callees`: what kernels of scalars call, where they may."""
         self._block = block
+        self._callees = callees
         self._solved_in_place = solved_in_place
         self._grouping = grouping
         self._kernels = kernels
@@ -215,12 +223,13 @@ class Outliner:
                 "", [v.type for v in arguments], [v.type for v in stored], "private"
             )
         attributes = function.attributes
-        attributes[KIND] = ir.StringAttr.get(self._kind(group, arguments))
+        kind = self._kind(group, arguments)
+        attributes[KIND] = ir.StringAttr.get(kind)
         if group.library:
             attributes[LIBRARY] = ir.StringAttr.get(group.library)
         attributes[REASON] = ir.StringAttr.get(reason(group, self._ops))
         given = dict(zip(arguments, block.arguments))
-        made = self._fill(block, group, given)
+        made = self._fill(block, group, given, self._callees if kind == "scalar" else None)
         with ir.InsertionPoint(block), root.location:
             hlo.return_([made[_stored_member(group, v)][v.number] for v in stored])
         each = self._argument_attributes(group, arguments, stored)
@@ -232,10 +241,18 @@ class Outliner:
         if group.kind != "loop" or any(value.shape for value in arguments):
             return group.kind
         ops = (self._ops[position] for position, _ in group.members)
-        return "scalar" if all(map(is_scalar_op, ops)) else group.kind
+        if self._callees is None:
+            is_scalar = all(map(is_scalar_op, ops))
+        else:
+            is_scalar = all(is_scalar_op(op) or is_called(op) for op in ops)
+        return "scalar" if is_scalar else group.kind
 
     def _fill(
-        self, block: ir.Block, group: Group, given: dict[SeenValue, ir.Value]
+        self,
+        block: ir.Block,
+        group: Group,
+        given: dict[SeenValue, ir.Value],
+        callees: Callees | None,
     ) -> dict[Member, list[ir.Value]]:
         made: dict[Member, list[ir.Value]] = {}
         constants: dict[SeenValue, ir.Value] = {}
@@ -255,7 +272,11 @@ class Outliner:
                         operands.append(constants[value])
                     else:
                         operands.append(given[value])
-                clone = self._ops[member[0]].clone(end).operation
+                op = self._ops[member[0]]
+                if callees is not None and not is_scalar_op(op):
+                    made[member] = callees.call(op, operands)
+                    continue
+                clone = op.clone(end).operation
                 for number, operand in enumerate(operands):
                     clone.operands[number] = operand
                 made[member] = list(clone.results)

@@ -16,11 +16,12 @@ _MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its gr
 
 class Limits(NamedTuple):
     """How many ops a group has at most; `chain` if the one to join reads no array of an argument, `plain`
-    if all are plain."""
+    if all are plain, `scalars` if all are of scalars."""
 
     ops: int
     chain: int
     plain: int
+    scalars: int
 
 
 def refusal(op: Seen, group: Group, places: Places, reads: bool, most: int) -> str | None:

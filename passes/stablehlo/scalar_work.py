@@ -1,28 +1,32 @@
 """Which ops are scalar work: a few instructions on scalars that whoever needs them does himself.
 
 `stablehlo-fuse` gives kernels that hold nothing else the kind `scalar`; they are not compiled, but
-written into their callers.
+written into their callers. Where there are many of them, such kernels may also hold calls, of functions of
+scalars that are kernels of their own (fuse_scalars.py).
 """
 
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 
-_SCALAR_OPS = frozenset(
+INSTRUCTIONS = frozenset(
     f"stablehlo.{name}"
-    for name in "add and clamp compare convert maximum minimum multiply negate not or reshape "
-    "select subtract xor constant".split()
+    for name in "add and clamp compare convert divide maximum minimum multiply negate not or reshape "
+    "select sqrt subtract xor constant".split()
 )
+"""Ops that are an instruction or two, for some types at least."""
+
+
+def is_of_scalars(op: ir.Operation) -> bool:
+    """Whether an op takes and makes scalars alone, of types that instructions have."""
+    return None not in _kinds(op)
 
 
 def is_scalar_op(op: ir.Operation) -> bool:
     """Whether an op is one whose instructions are known here for its types."""
-    if op.name not in _SCALAR_OPS:
+    if op.name not in INSTRUCTIONS:
         return False
-    values = [*op.operands, *op.results]
-    if not all(isinstance(v.type, ir.RankedTensorType) and not v.type.shape for v in values):
-        return False
-    kinds = [kind_of(v.type) for v in values]
+    kinds = _kinds(op)
     if None in kinds:
         return False
     name = op.name.removeprefix("stablehlo.")
@@ -30,11 +34,19 @@ def is_scalar_op(op: ir.Operation) -> bool:
         return all(kind in ("signed", "unsigned", "boolean") for kind in kinds)
     if name in ("add", "subtract", "multiply", "negate"):
         return "boolean" not in kinds
+    if name in ("divide", "sqrt"):
+        return kinds[0] == "float"
     if name == "convert":  # out-of-range floats need more than an instruction
         return kinds[0] != "float"
     if name == "compare":
         return "TOTALORDER" not in str(_compare_type(op))
     return True
+
+
+def _kinds(op: ir.Operation) -> list[str | None]:
+    """`kind_of` each operand and result; None for what is no scalar."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    return [kind_of(of) if isinstance(of, ir.RankedTensorType) and not of.rank else None for of in types]
 
 
 def _compare_type(op: ir.Operation) -> object:
