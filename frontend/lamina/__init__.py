@@ -51,6 +51,7 @@ from lamina.config import transfer_guard as transfer_guard
 from lamina.control_flow import custom_jvp as custom_jvp
 from lamina.core import Array as Array
 from lamina.core import ensure_compile_time_eval as ensure_compile_time_eval
+from lamina.core.library import library as _library
 from lamina.core.source_info import named_scope as named_scope
 
 _connect()
@@ -199,7 +200,7 @@ def __getattr__(name: str) -> object:
         value = getattr(_importlib.import_module(_NAMES[name]), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+    raise AttributeError(f"module '{_library}' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

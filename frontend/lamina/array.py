@@ -15,6 +15,7 @@ import numpy as np
 from lamina import runtime
 from lamina.core import dtypes
 from lamina.core.array_class import Array
+from lamina.core.library import library
 
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
@@ -203,7 +204,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
-            "lamina arrays are immutable and do not support in-place item assignment. "
+            f"{library.name} arrays are immutable and do not support in-place item assignment. "
             "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method."
         )
 

@@ -15,6 +15,7 @@ from lamina.control_flow.tracing import check_outputs
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from lamina.core.library import library
 from lamina.core.tangents import UndefinedPrimal, Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.core.tree_differences import tree_differences
@@ -40,14 +41,14 @@ def jvp(
     for what, value in (("primal", primals), ("tangent", tangents)):
         if not isinstance(value, (tuple, list)):
             raise TypeError(
-                f"{what} and tangent arguments to lamina.jvp must be tuples or lists; found {value!r} "
+                f"{what} and tangent arguments to {library}.jvp must be tuples or lists; found {value!r} "
                 f"of type {type(value)}."
             )
     ps, p_tree = tree.flatten(tuple(primals))
     ts, t_tree = tree.flatten(tuple(tangents))
     if p_tree != t_tree:
         raise TypeError(
-            "primal and tangent arguments to lamina.jvp must have the same tree structure; primals "
+            f"primal and tangent arguments to {library}.jvp must have the same tree structure; primals "
             f"have {p_tree} and tangents have {t_tree}."
         )
     for p, t in zip(ps, ts, strict=True):
@@ -55,14 +56,14 @@ def jvp(
         ta = _tangent_aval(t)
         if pa.dtype != ta.dtype:
             raise TypeError(
-                "primal and tangent arguments to lamina.jvp do not match; dtypes must be equal, or in "
+                f"primal and tangent arguments to {library}.jvp do not match; dtypes must be equal, or in "
                 "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
                 f"{get_aval(p).dtype.name} and so expected tangent dtype {pa.dtype}, but got tangent "
                 f"dtype {ta.dtype} instead."
             )
         if pa.shape != ta.shape:
             raise ValueError(
-                "lamina.jvp called with different primal and tangent shapes; got primal shape "
+                f"{library}.jvp called with different primal and tangent shapes; got primal shape "
                 f"{pa.shape} and tangent shape as {ta.shape}"
             )
     ts = [Zero(_tangent_aval(t)) if _tangent_aval(t).dtype == dtypes.float0 else t for t in ts]

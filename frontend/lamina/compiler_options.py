@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lamina import config
+from lamina.core.library import library
 
 CompilerOptions = dict[str, str | bool]
 Settings = tuple[tuple[str, Any], ...]
@@ -38,7 +39,7 @@ def settings_of(options: Mapping[str, Any] | None) -> Settings:
     if of_xla:
         warnings.warn(
             f"compiler_options are XLA's and do nothing in lamina: {', '.join(of_xla)}; its own are "
-            f"{', '.join(known)}, and settings are in lamina.config",
+            f"{', '.join(known)}, and settings are in {library}.config",
             stacklevel=3,
         )
     return tuple(sorted(found.items()))
@@ -48,7 +49,7 @@ def _hint(name: str, known: list[str]) -> str:
     import difflib
 
     if name in config.options():
-        return f"It is a setting: use lamina.config.update({name!r}, ...) or a with block."
+        return f"It is a setting: use {library}.config.update({name!r}, ...) or a with block."
     close = difflib.get_close_matches(name, known, 1)
     return (f"Did you mean {close[0]}? " if close else "") + f"There is {', '.join(known)}."
 
@@ -74,7 +75,7 @@ def refuse_nested(settings: Settings, name: str) -> None:
     if settings:
         given = dict(settings)
         raise ValueError(
-            "`compiler_options` can only be passed to top-level `lamina.jit`. Got "
+            f"`compiler_options` can only be passed to top-level `{library}.jit`. Got "
             f"compiler_options={given} specified on a nested jit with name: {name}. Give them to the "
-            f"outermost jit, or call it in `with lamina.config.{settings[0][0]}({settings[0][1]!r}):`."
+            f"outermost jit, or call it in `with {library}.config.{settings[0][0]}({settings[0][1]!r}):`."
         )

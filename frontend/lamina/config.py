@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.core.library import library
 from lamina.core.option import Option as Option
 from lamina.core.option import boolean, choice, flag, is_boolean, words
 from lamina.core.option import call_key as call_key
@@ -42,7 +43,7 @@ def _check_topics(topics: Any) -> None:
 
 def _no_key_reuse(value: Any) -> None:
     if value:
-        raise ValueError("lamina does not look for random keys that are used twice")
+        raise ValueError(f"{library.name} does not look for random keys that are used twice")
 
 
 enable_x64 = flag(
@@ -148,8 +149,8 @@ check_tracer_leaks = flag(
 enable_checks = flag("enable_checks", False, "Type-check every jaxpr that is made.")
 traceback_filtering = choice(
     "traceback_filtering",
-    ("auto", "hide_frames", "off"),
-    "auto, hide_frames: errors out of jit show the user's frames only. off: lamina's, too.",
+    ("auto", "hide_frames", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
+    "off: errors out of jit show all frames. auto, and the others that JAX knows: the user's only.",
 )
 log: Option[frozenset[str]] = Option(
     "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_topics, check=_check_topics
@@ -203,4 +204,4 @@ def __getattr__(name: str) -> Any:
     short = name.removeprefix("jax_")
     if short != name and short in options():
         return options()[short].value
-    raise AttributeError(f"module 'lamina.config' has no attribute {name!r}")
+    raise AttributeError(f"module '{library}.config' has no attribute {name!r}")

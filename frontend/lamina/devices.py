@@ -15,6 +15,7 @@ import numpy as np
 from lamina import config
 from lamina.array import ArrayImpl, Device
 from lamina.core import tree
+from lamina.core.library import library
 
 
 @functools.cache
@@ -87,7 +88,8 @@ def _checked_backend(backend: str | None) -> str:
     name = {None: platforms[0], "gpu": "cuda"}.get(backend, backend)
     if name not in platforms:
         excluded = name in ("cpu", "cuda")
-        raise _absent(backend, f" (LAMINA_PLATFORMS leaves {name} out)" if excluded else "")
+        why = f" ({library.variable('platforms')} leaves {name} out)" if excluded else ""
+        raise _absent(backend, why)
     return str(name)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lamina.core.library import library
+
 _initialized = False
 
 
@@ -22,8 +24,8 @@ def initialize(
     global _initialized
     if num_processes not in (None, 1) or process_id not in (None, 0):
         raise NotImplementedError(
-            f"[distributed] num_processes={num_processes}, process_id={process_id}: lamina runs "
-            "programs in one process. LAMINA_NUM_CPU_DEVICES gives it several devices."
+            f"[distributed] num_processes={num_processes}, process_id={process_id}: {library.name} runs "
+            f"programs in one process. {library.variable('num_cpu_devices')} gives it several devices."
         )
     if _initialized:
         raise RuntimeError("distributed.initialize should only be called once.")

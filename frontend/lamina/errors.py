@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.core.library import library
+
 
 class LaminaTypeError(TypeError):
     """Base of the TypeErrors that tracing raises."""
@@ -31,7 +33,7 @@ class TracerArrayConversionError(LaminaTypeError):
         super().__init__(
             "The numpy.ndarray conversion method __array__() was called on "
             f"{_describe(tracer)}{_origin(tracer)}\n"
-            "Use lamina.numpy functions instead of numpy ones inside transformed functions."
+            f"Use {library}.numpy functions instead of numpy ones inside transformed functions."
         )
 
 
@@ -42,7 +44,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
         LaminaTypeError.__init__(
             self,
             f"Attempted boolean conversion of {_describe(tracer)}.{_origin(tracer)}\n"
-            "Use lamina.lax.cond, lamina.lax.while_loop or lamina.numpy.where for control flow "
+            f"Use {library}.lax.cond, {library}.lax.while_loop or {library}.numpy.where for control flow "
             "on traced values, or mark the argument static (static_argnums).",
         )
 
@@ -54,7 +56,7 @@ class TracerIntegerConversionError(LaminaTypeError):
         super().__init__(
             f"The __index__() method was called on {_describe(tracer)}{_origin(tracer)}\n"
             "A value that Python needs as an integer must be static (static_argnums), or use "
-            "lamina.lax.dynamic_slice / x[i] indexing on an array."
+            f"{library}.lax.dynamic_slice / x[i] indexing on an array."
         )
 
 
@@ -65,7 +67,7 @@ class NonConcreteBooleanIndexError(LaminaIndexError):
         super().__init__(
             f"Array boolean indices must be concrete; got {tracer.aval.str_long()}{_origin(tracer)}\n"
             "The shape of x[mask] depends on the values of mask. Use the three-argument "
-            "lamina.numpy.where(mask, x, fill) instead."
+            f"{library}.numpy.where(mask, x, fill) instead."
         )
 
 

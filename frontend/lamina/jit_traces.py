@@ -13,6 +13,7 @@ from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
 from lamina.core import axes, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.jit_options import JitOptions
@@ -90,7 +91,7 @@ def trace_call(
                 f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
                 "If it is a setting rather than data, mark it static (static_argnums or "
                 "static_argnames); if its class holds arrays, tell of them by "
-                "lamina.tree_util.register_dataclass or register_pytree_node."
+                f"{library}.tree_util.register_dataclass or register_pytree_node."
             ) from None
     static_key = tuple((i, type(v), v) for i, v in static_args.items()) + tuple(
         (k, type(v), v) for k, v in sorted(static_kwargs.items())

@@ -12,6 +12,7 @@ from lamina.array import ArrayImpl, from_numpy
 from lamina.core import dtypes
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
+from lamina.core.library import library
 from lamina.core.trace import physical
 
 
@@ -79,8 +80,8 @@ class KeyArray(Array):
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "lamina array with PRNGKey dtype cannot be converted to a NumPy array. Use "
-            "lamina.random.key_data(arr) if you wish to extract the underlying integer array."
+            f"{library.name} array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+            f"{library}.random.key_data(arr) if you wish to extract the underlying integer array."
         )
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from lamina import runtime
 from lamina.array import ArrayImpl, Device
 from lamina.core import tree
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
 from lamina.sharding.mesh import get_mesh
@@ -151,7 +152,7 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
         if on_gpu:
             raise ValueError(
                 "arrays can't be split over GPUs yet: place them on one, as in "
-                "device_put(x, lamina.devices('cuda')[0])"
+                f"device_put(x, {library}.devices('cuda')[0])"
             )
         check_divides(sharding, array.shape, "One of device_put args")
     if array.placement == sharding and (array.device_number is not None) == on_gpu:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina import config, monitoring
+from lamina.core.library import library
 
 _MICROSECONDS = 1e6
 
@@ -87,7 +88,7 @@ def start_trace(
     global _session
     if create_perfetto_link:
         raise NotImplementedError(
-            "[start_trace] create_perfetto_link: lamina serves no traces; open the file "
+            f"[start_trace] create_perfetto_link: {library.name} serves no traces; open the file "
             "that stop_trace writes at https://ui.perfetto.dev"
         )
     if _session is not None:

@@ -18,6 +18,7 @@ from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
@@ -262,7 +263,7 @@ class Compiled:
         for i, (x, want) in enumerate(zip(leaves, self._traced.jaxpr.in_avals, strict=True)):
             if isinstance(x, Tracer):
                 raise TypeError(
-                    "Cannot apply lamina transformations to a function lowered and compiled for a "
+                    f"Cannot apply {library.name} transformations to a function lowered and compiled for a "
                     f"particular signature. Detected argument of Tracer type {type(x).__name__}."
                 )
             got = get_aval(x)

@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from lamina import config
+from lamina.core.library import library
 from lamina.core.source_info import is_internal
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OF_OPERANDS = (TypeError, ValueError, IndexError, OverflowError)
-_NOTE = "lamina's own frames are left out; LAMINA_TRACEBACK_FILTERING=off shows them."
 
 
 def without_internal_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -47,8 +47,12 @@ class FilteredTracebacks:
         kept = without_internal_frames(traceback)
         if kept is None and not (self._tracing and isinstance(error, _OF_OPERANDS)):
             return
-        if _NOTE not in getattr(error, "__notes__", ()):
-            error.add_note(_NOTE)
+        note = (
+            f"{library.name}'s own frames are left out; "
+            f"{library.variable('traceback_filtering')}=off shows them."
+        )
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         error.__traceback__ = kept
 
 

@@ -44,7 +44,7 @@ void array_dealloc(PyObject* self) {
 }
 
 PyObject* array_new(PyTypeObject* type, PyObject*, PyObject*) {
-  PyErr_Format(PyExc_TypeError, "%s has no constructor: use lamina.numpy.array or asarray",
+  PyErr_Format(PyExc_TypeError, "%s has no constructor: use the functions array or asarray",
                type->tp_name);
   return nullptr;
 }
@@ -184,7 +184,7 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) != 0) {
-    PyErr_SetString(PyExc_BufferError, "lamina arrays are immutable: no writable buffer");
+    PyErr_SetString(PyExc_BufferError, "arrays are immutable: no writable buffer");
     return -1;
   }
   if (!wait_for_array(array)) return -1;

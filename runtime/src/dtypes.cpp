@@ -79,7 +79,7 @@ Dtype dtype_from_object(PyObject* object) {
   if (PyArray_DescrConverter(object, &descr) != NPY_SUCCEED) return kNoDtype;
   const Dtype dtype = dtype_of(descr);
   if (dtype == kNoDtype) {
-    PyErr_Format(PyExc_TypeError, "lamina arrays cannot have elements of type %S", descr);
+    PyErr_Format(PyExc_TypeError, "arrays cannot have elements of type %S", descr);
   }
   Py_DECREF(descr);
   return dtype;

@@ -53,7 +53,7 @@ def test_from_numpy_copies_any_layout():
 
 @pytest.mark.parametrize("values", [np.array(["a"]), np.array([object()]), np.zeros(2, "f4,i4")])
 def test_foreign_dtypes_are_refused(values):
-    with pytest.raises(TypeError, match="lamina arrays cannot have elements"):
+    with pytest.raises(TypeError, match="arrays cannot have elements"):
         from_numpy(values)
 
 

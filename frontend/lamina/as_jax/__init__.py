@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import sys
 
+from lamina.as_jax import names
 from lamina.as_jax.finder import Finder
+from lamina.config import options
+from lamina.core.library import library
 
 
 def install() -> None:
@@ -27,6 +30,10 @@ def install() -> None:
         raise ImportError(
             "jax has been imported already: import lamina.as_jax before anything that imports jax"
         )
+    library.call(module="jax", name="JAX", prefix="JAX_")
+    for option in options().values():
+        option.read_also(library.variable(option.name))
+    names.give()
     sys.meta_path.insert(0, Finder())
 
 

@@ -14,6 +14,7 @@ from lamina.callbacks.batched import unrolled
 from lamina.callbacks.host import HostFunction, evaluate, lower_call
 from lamina.core import tree
 from lamina.core.effects import Effect
+from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.trace import is_array_like
 from lamina.interpreters.batching import batched_size
@@ -41,7 +42,7 @@ def callback(
         return lambda fun: _decorated(fun, ordered, partitioned)
     if not callable(callback):
         raise TypeError(
-            "first argument to lamina.debug.callback must be callable, but got an object of type "
+            f"first argument to {library}.debug.callback must be callable, but got an object of type "
             f"{type(callback)}"
         )
     leaves, in_tree = tree.flatten((args, kwargs))
@@ -79,12 +80,12 @@ class _FormatCheck(string.Formatter):
     def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Any) -> None:
         positional = [x for i, x in enumerate(args) if i not in used]
         if positional:
-            raise ValueError(f"Unused positional arguments to `lamina.debug.print`: {positional}")
+            raise ValueError(f"Unused positional arguments to `{library}.debug.print`: {positional}")
         named = [k for k in kwargs if k not in used]
         if named:
             raise ValueError(
-                f"Unused keyword arguments to `lamina.debug.print`: {named}. You may be passing an "
-                'f-string (i.e, `f"{x}"`) into `lamina.debug.print` and instead should pass in a '
+                f"Unused keyword arguments to `{library}.debug.print`: {named}. You may be passing an "
+                f'f-string (i.e, `f"{{x}}"`) into `{library}.debug.print` and instead should pass in a '
                 "regular string."
             )
 

@@ -23,6 +23,7 @@ from lamina.core.jaxpr import (
     jaxpr_as_fun,
     kept,
 )
+from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import is_evaluating
@@ -58,7 +59,7 @@ def checkpoint(
     """
     if concrete is not None:
         raise NotImplementedError(
-            "The 'concrete' option to lamina.checkpoint is not supported; use static_argnums for "
+            f"The 'concrete' option to {library}.checkpoint is not supported; use static_argnums for "
             "arguments whose values decide Python control flow."
         )
     settings: dict[str, Any] = dict(

@@ -19,6 +19,7 @@ from lamina.control_flow.varying import cast, retyped, varying
 from lamina.core import dtypes, refs, tree
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
+from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
@@ -98,7 +99,7 @@ def cond(
     if aval.shape:
         raise TypeError(
             f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element "
-            "use lamina.numpy.where."
+            f"use {library}.numpy.where."
         )
     from lamina import lax
 

@@ -19,6 +19,7 @@ from lamina.control_flow.custom_vjp_rules import Backward, Forward, custom_vjp_c
 from lamina.core import dtypes, tree
 from lamina.core import tree as pytrees
 from lamina.core.avals import ShapedArray, same_type
+from lamina.core.library import library
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.interpreters.tangents import instantiate_zero
@@ -110,7 +111,7 @@ class custom_vjp(CustomRule):
         for x in tree.leaves(list(call.static.values())):
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(
-                    "Found a lamina Tracer object passed as an argument to a custom_vjp function in "
+                    f"Found a {library.name} Tracer object passed as an argument to a custom_vjp function in "
                     "a position indicated by nondiff_argnums as non-differentiable. Tracers cannot "
                     "be passed as non-differentiable arguments to custom_vjp functions; instead, "
                     "nondiff_argnums should only be used for arguments that can't be or contain "
@@ -237,7 +238,7 @@ def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArr
                 f"the primal function, but at output{paths[i]} the bwd rule {name_of(bwd)} produced "
                 f"an output of type {got.str_long()} corresponding to an input of type "
                 f"{aval.str_long()}, so the manual axis types do not match. This might be fixed by "
-                f"`lamina.lax.psum(..., {extra})` of that output."
+                f"`{library}.lax.psum(..., {extra})` of that output."
             )
         out.append(ct)
     return out

@@ -10,6 +10,7 @@ from typing import Any
 from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.core.library import library
 from lamina.core.trace import get_aval, has_no_value, is_array_like
 from lamina.interpreters.staging import trace_to_jaxpr
 
@@ -74,7 +75,7 @@ def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
         if not is_array_like(x) and not has_no_value(x):
             raise TypeError(
                 f"function {fun_name} returned a value of type {type(x)}, which is not a valid "
-                "lamina type: return arrays, numbers, or containers of them"
+                f"{library.name} type: return arrays, numbers, or containers of them"
             )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from lamina.core.library import library
 from lamina.core.trace import Tracer
 
 
@@ -56,7 +57,7 @@ class Array(metaclass=ArrayMeta):
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         if cls is Array:
             raise TypeError(
-                "lamina.Array has no constructor: use lamina.numpy.array, zeros, or another function "
+                f"{library}.Array has no constructor: use {library}.numpy.array, zeros, or another function "
                 "that makes arrays"
             )
         return super().__new__(cls)

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from lamina import config
+from lamina.core.library import library
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
@@ -167,7 +168,7 @@ def _canonicalize(dtype: Any, x64: bool) -> np.dtype:
     dtype = np.dtype(dtype)
     if dtype not in _SHORT:
         raise TypeError(
-            f"{dtype!s} is not a dtype that arrays can have: lamina holds booleans, integers, "
+            f"{dtype!s} is not a dtype that arrays can have: {library.name} holds booleans, integers, "
             "floats and complex numbers"
         )
     return dtype if x64 else _NARROW.get(dtype, dtype)

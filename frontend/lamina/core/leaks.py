@@ -6,6 +6,7 @@ import weakref
 
 from lamina import errors
 from lamina.core import source_info
+from lamina.core.library import library
 from lamina.core.trace import Tracer
 
 
@@ -14,11 +15,11 @@ def leaked_tracer_error(
 ) -> errors.UnexpectedTracerError:
     """The error for a tracer used after its trace ended."""
     lines = [
-        "Encountered an unexpected tracer. A function transformed by lamina had a side effect, "
+        f"Encountered an unexpected tracer. A function transformed by {library.name} had a side effect, "
         "allowing for a reference to an intermediate value with type "
         f"{tracer.aval.str_long()} wrapped in a {type(tracer).__name__} to escape the scope of the "
         "transformation.",
-        "lamina transformations require that functions explicitly return their outputs, and "
+        f"{library.name} transformations require that functions explicitly return their outputs, and "
         "disallow saving intermediate values to global state.",
         f"The function being traced when the value leaked was {trace_of}.",
     ]
@@ -29,8 +30,8 @@ def leaked_tracer_error(
         lines.append("When the value was created, the final 5 user frames were:")
         lines += [f"  {frame}  {frame.text}" for frame in made_at.frames[:5]]
     lines.append(
-        "To catch the leak earlier, set the environment variable LAMINA_CHECK_TRACER_LEAKS=1 or "
-        "use the `lamina.checking_leaks` context manager."
+        "To catch the leak earlier, set the environment variable "
+        f"{library.variable('check_tracer_leaks')}=1 or use the `{library}.checking_leaks` context manager."
     )
     return errors.UnexpectedTracerError("\n".join(lines))
 

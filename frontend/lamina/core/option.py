@@ -38,16 +38,12 @@ class Option(Generic[T]):
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
         self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
-        text = os.environ.get(self.variable)
-        try:
-            value: T = parse(text) if text is not None else default
-        except ValueError as e:
-            raise ValueError(f"environment variable {self.variable}={text!r}: {e}") from None
-
         class Values(threading.local):
             """A thread's value hides the process's, which is the class's."""
 
-        Values.value = value  # type: ignore[attr-defined]
+        Values.value = default  # type: ignore[attr-defined]
+        if self.variable in os.environ:
+            Values.value = self._in_environment(self.variable)  # type: ignore[attr-defined]
         self._values: Any = Values()
         _options[name] = self
 
@@ -55,6 +51,18 @@ class Option(Generic[T]):
     def variable(self) -> str:
         """The environment variable that sets it."""
         return "LAMINA_" + self.name.upper()
+
+    def _in_environment(self, variable: str) -> T:
+        text = os.environ[variable]
+        try:
+            return self.parse(text)
+        except ValueError as e:
+            raise ValueError(f"environment variable {variable}={text!r}: {e}") from None
+
+    def read_also(self, variable: str) -> None:
+        """Sets the process-wide value as another environment variable says, where its own does not."""
+        if variable in os.environ and self.variable not in os.environ:
+            self.set(self._in_environment(variable))
 
     @property
     def value(self) -> T:

@@ -18,6 +18,7 @@ import numpy as np
 from lamina import errors
 from lamina.core import dtypes
 from lamina.core.avals import ShapedArray
+from lamina.core.library import library
 from lamina.core.tangents import UndefinedPrimal, UnknownOperand
 
 
@@ -184,7 +185,7 @@ def get_aval(x: Any) -> ShapedArray:
             return rule(x)
     if type(x) is UndefinedPrimal:
         raise UnknownOperand(repr(x))
-    raise TypeError(f"{x!r} of type {type(x)} is not a valid lamina array type")
+    raise TypeError(f"{x!r} of type {type(x)} is not a valid {library.name} array type")
 
 
 def is_array_like(x: Any) -> bool:
@@ -206,7 +207,7 @@ def _numpy_aval(x: Any) -> ShapedArray:
             " Its bytes are in another machine's order: x.astype(x.dtype.newbyteorder('=')) is in this one's."
         )  # fmt: skip
         raise TypeError(
-            f"Value {x!r} with dtype {x.dtype} is not a valid lamina array type. "
+            f"Value {x!r} with dtype {x.dtype} is not a valid {library.name} array type. "
             "Only arrays of numeric types are supported." + swapped
         )
     if type(x) is not np.ndarray and isinstance(x, np.ndarray) and hasattr(x, "mask"):
@@ -306,7 +307,7 @@ class Tracer:
                 self,
                 f"The problem arose with the `{kind.__name__}` function. If trying to convert the "
                 f"data type of a value, try using `x.astype({kind.__name__})` or "
-                f"`lamina.numpy.array(x, {kind.__name__})` instead.",
+                f"`{library}.numpy.array(x, {kind.__name__})` instead.",
             )
         return kind(value)
 
@@ -342,13 +343,13 @@ class Tracer:
             raise errors.ConcretizationTypeError(
                 self,
                 f"The format {spec!r} needs the value, which is not there while the function is "
-                f"traced. Print it when it is computed: lamina.debug.print('{{x:{spec}}}', x=x).",
+                f"traced. Print it when it is computed: {library}.debug.print('{{x:{spec}}}', x=x).",
             )
         return format(value, spec)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
-            "lamina arrays are immutable and do not support in-place item assignment. Instead of "
+            f"{library.name} arrays are immutable and do not support in-place item assignment. Instead of "
             "x[idx] = y, use x = x.at[idx].set(y)."
         )
 

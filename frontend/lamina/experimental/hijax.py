@@ -11,6 +11,7 @@ from typing import Any
 
 from lamina.core.avals import AbstractValue as AbstractValue
 from lamina.core.avals import ShapedArray as ShapedArray
+from lamina.core.library import library
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.tangents import Zero as Zero
 from lamina.core.tangents import is_undefined_primal as is_undefined_primal
@@ -25,7 +26,7 @@ __all__ = [
 
 def _refuse(what: str) -> NotImplementedError:
     return NotImplementedError(
-        f"[hijax] {what}: lamina traces arrays only. Use pytrees (lamina.tree_util.register_dataclass), "
+        f"[hijax] {what}: {library.name} traces arrays only. Use pytrees ({library}.tree_util.register_dataclass), "
         "in flax.nnx variables without hijax=True"
     )
 

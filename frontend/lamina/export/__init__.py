@@ -18,6 +18,7 @@ from lamina.control_flow.call_exported import ExportedModule, call_exported_p
 from lamina.control_flow.tracing import arg_names
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.export.structures import from_json, to_json
 from lamina.export.structures import (
@@ -162,7 +163,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """An exported function from what `serialize` gave. ValueError where this is no such thing."""
     data = bytes(blob)
     if not data.startswith(_MAGIC):
-        raise ValueError("not what lamina.export's Exported.serialize gives (JAX's are not read)")
+        raise ValueError(f"not what {library}.export's Exported.serialize gives (JAX's are not read)")
     text, _, rest = data[len(_MAGIC) :].partition(b"\n")
     try:
         header = json.loads(text)
@@ -286,7 +287,7 @@ def is_symbolic_dim(p: Any) -> bool:
 def symbolic_shape(shape_spec: str | None, **options: Any) -> Any:
     """Not here. Raises NotImplementedError: sizes are static."""
     raise NotImplementedError(
-        f"[symbolic_shape] {shape_spec!r}: sizes are static in lamina. Export for each size"
+        f"[symbolic_shape] {shape_spec!r}: sizes are static in {library.name}. Export for each size"
     )
 
 

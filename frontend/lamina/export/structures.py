@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import optree
 
 from lamina.core import tree, tree_paths
+from lamina.core.library import library
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ def register_pytree_node_serialization(
     if not tree_paths.is_node_type(nodetype):
         raise ValueError(
             f"If `from_children` is not present, you must call first "
-            f"`lamina.tree_util.register_pytree_node` for {nodetype}"
+            f"`{library}.tree_util.register_pytree_node` for {nodetype}"
         )
     if from_children is None:
         entry: Any = optree.register_pytree_node.get(nodetype, namespace=tree.NAMESPACE)
@@ -93,7 +94,7 @@ def _describe(node: Any) -> Any:
     if kind not in _by_type:
         raise ValueError(
             f"Cannot serialize a pytree node of type {kind}: call "
-            "lamina.export.register_pytree_node_serialization or register_namedtuple_serialization"
+            f"{library}.export.register_pytree_node_serialization or register_namedtuple_serialization"
         )
     name, to_bytes = _by_type[kind]
     level = tree_paths.one_level(node)
@@ -116,7 +117,7 @@ def _build(described: Any) -> Any:
     if name not in _by_name:
         raise ValueError(
             f"a pytree node was stored as {name!r}, for which no type is registered: call "
-            "lamina.export.register_pytree_node_serialization"
+            f"{library}.export.register_pytree_node_serialization"
         )
     _, from_bytes, from_children = _by_name[name]
     return from_children(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from lamina.core.library import library
 from lamina.devices import default_backend, default_device
 from lamina.devices import devices as all_devices
 
@@ -23,7 +24,7 @@ class Backend:
         """What compiles for it."""
         import lamina
 
-        return f"lamina {lamina.__version__}"
+        return f"{library.name} {lamina.__version__}"
 
     def devices(self) -> list[Any]:
         """Its devices."""

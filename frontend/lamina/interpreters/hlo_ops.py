@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from lamina.core.library import library
 from lamina.dialects import stablehlo as _builders
 from lamina.dialects.vendors import ir
 
@@ -40,7 +41,7 @@ def __getattr__(name: str) -> Any:
             return _op_class(builder)
     elif hasattr(_builders, name):
         return getattr(_builders, name)
-    raise AttributeError(f"hlo has no {name!r}; lamina.dialects.stablehlo lists its builders")
+    raise AttributeError(f"hlo has no {name!r}; {library}.dialects.stablehlo lists its builders")
 
 
 def _op_class(builder: Any) -> Any:

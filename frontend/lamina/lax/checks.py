@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import errors
 from lamina.core import ShapedArray, Tracer, dtypes, get_aval
+from lamina.core.library import library
 
 _CATEGORIES: dict[str, frozenset[np.dtype]] = {
     name: frozenset(d for d in map(dtypes.from_short_name, _names.split()))
@@ -170,7 +171,7 @@ def position_dtype(size: int) -> np.dtype:
     if dtypes.canonicalize(np.int64) != np.int64:
         raise OverflowError(
             f"positions along an axis of {size} elements need 64 bits: set enable_x64 "
-            "(lamina.config.update('enable_x64', True), or LAMINA_ENABLE_X64=1)"
+            f"({library}.config.update('enable_x64', True), or {library.variable('enable_x64')}=1)"
         )
     return np.dtype(np.int64)
 

@@ -22,6 +22,7 @@ from lamina.core import (
     get_aval,
     is_undefined_primal,
 )
+from lamina.core.library import library
 from lamina.core.tangents import UnknownOperand
 from lamina.core.trace import Tracer
 from lamina.lax import hlo
@@ -41,7 +42,7 @@ def broadcast_shapes(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]
     if len({len(s) for s in shapes}) != 1:
         raise TypeError(
             f"{name}: arrays must have the same number of dimensions, got shapes "
-            f"{', '.join(str(a.shape) for a in avals)}. The functions of lamina.numpy broadcast them."
+            f"{', '.join(str(a.shape) for a in avals)}. The functions of {library}.numpy broadcast them."
         )
     sizes = []
     for axis, column in enumerate(zip(*shapes)):

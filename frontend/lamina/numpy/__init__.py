@@ -9,6 +9,7 @@ import importlib as _importlib
 
 from lamina.array import from_dlpack
 from lamina.core.array_class import Array as ndarray
+from lamina.core.library import library as _library
 from lamina.numpy.arithmetic import (
     abs,
     absolute,
@@ -427,7 +428,7 @@ def __getattr__(name: str) -> object:
     elif name == "ComplexWarning":
         value = _importlib.import_module("numpy.exceptions").ComplexWarning
     else:
-        raise AttributeError(f"module 'lamina.numpy' has no attribute {name!r}")
+        raise AttributeError(f"module '{_library}.numpy' has no attribute {name!r}")
     globals()[name] = value
     return value
 

@@ -11,6 +11,7 @@ import numpy as np
 from lamina import lax
 from lamina.array import ArrayImpl
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer, is_array_like
 from lamina.numpy import (
     arithmetic,
@@ -266,7 +267,7 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 def _no_flat(self: Any) -> Any:
     """Arrays have no iterator of elements that could be written to."""
     raise NotImplementedError(
-        "lamina arrays do not implement the arr.flat property: consider arr.ravel() instead."
+        f"{library.name} arrays do not implement the arr.flat property: consider arr.ravel() instead."
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import errors, lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.numpy.promotion import (
     Array,
@@ -86,7 +87,7 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
         if isinstance(x, base):  # of a derived class
             return _to_array(base(x), dtype)
     if x is None:
-        raise ValueError("None is not a valid value for lamina.numpy.array")
+        raise ValueError(f"None is not a valid value for {library}.numpy.array")
     if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays
         return _to_array(np.asarray(x), dtype)
     return x if dtype is None else astype_array(x, dtype)
@@ -115,7 +116,7 @@ def _collect(x: Any, leaves: list[Any]) -> None:
             _collect(item, leaves)
     else:
         if x is None:
-            raise ValueError("None is not a valid value for lamina.numpy.array")
+            raise ValueError(f"None is not a valid value for {library}.numpy.array")
         leaves.append(x)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy.creation import as_shape, asarray, default_float, placed, zeros_like
 from lamina.numpy.promotion import (
@@ -66,7 +67,7 @@ def _sizes(name: str, n: Any, m: Any) -> tuple[int, int]:
 
 def _offset(name: str, k: Any) -> Any:
     if not dtypes.is_integer(get_aval(k).dtype):
-        raise TypeError(f"lamina.numpy.{name}: `k` must be an integer, got {k!r}")
+        raise TypeError(f"{library}.numpy.{name}: `k` must be an integer, got {k!r}")
     return convert(k, np.dtype(np.int32))
 
 
@@ -87,7 +88,7 @@ def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Array:
     check_arraylike(name, m)
     m = asarray(m)
     if len(m.shape) < 2:
-        raise ValueError(f"Argument to lamina.numpy.{name} must be at least 2D")
+        raise ValueError(f"Argument to {library}.numpy.{name} must be at least 2D")
     rows, columns = m.shape[-2:]
     lower = tri(rows, columns, k if keep_lower else k - 1, bool)
     mask = broadcast_to_shape(lower, m.shape)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
@@ -116,7 +117,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     """
     if edge_order is not None:
         raise NotImplementedError(
-            "The 'edge_order' argument to lamina.numpy.gradient is not supported."
+            f"The 'edge_order' argument to {library}.numpy.gradient is not supported."
         )
     check_arraylike("gradient", f, *varargs)
     f, *spacings = (asarray(x) for x in promote_inexact(f, *varargs))

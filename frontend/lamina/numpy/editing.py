@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.lax.checks import position_dtype
 from lamina.lax.convert import convert as convert_weakly
@@ -62,14 +63,14 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
         return _kept(x, np.flatnonzero(~gone), at)
     aval = get_aval(obj)
     if aval.dtype == np.bool_ and aval.shape not in ((n,), (1,)):
-        raise ValueError("lamina.numpy.delete(arr, obj): for boolean indices, obj must be one-"
+        raise ValueError(f"{library}.numpy.delete(arr, obj): for boolean indices, obj must be one-"
                          f"dimensional with length matching specified axis, got {aval.shape}")  # fmt: skip
     if assume_unique_indices and dtypes.is_integer(aval.dtype):
         count = math.prod(aval.shape)
         if count == 0:
             return x
         return _delete_unique(x, asarray(obj), axis=at)
-    known = concrete_or_error(obj, "'obj' array argument of lamina.numpy.delete(): pass "
+    known = concrete_or_error(obj, f"'obj' array argument of {library}.numpy.delete(): pass "
                                    "assume_unique_indices=True for a traced one")  # fmt: skip
     if not (dtypes.is_integer(aval.dtype) or aval.dtype == np.bool_):
         raise ValueError(f"np.delete(arr, obj): for integer arrays, obj got {aval.dtype.name}")
@@ -117,7 +118,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n), dtype=np.int32)
     if get_aval(obj).dtype == np.bool_:
-        obj = np.flatnonzero(concrete_or_error(obj, "'obj' mask of lamina.numpy.insert"))
+        obj = np.flatnonzero(concrete_or_error(obj, f"'obj' mask of {library}.numpy.insert"))
         obj = obj.astype(np.int32)
     index = asarray(obj)
     if not dtypes.is_integer(index.dtype):
@@ -253,7 +254,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
 def _refuse_inplace(name: str, inplace: bool, kind: type[Exception] = ValueError) -> None:
     if inplace:
         raise kind(
-            f"lamina.numpy.{name} cannot modify arrays in-place, because lamina's arrays are "
+            f"{library}.numpy.{name} cannot modify arrays in-place, because {library.name}'s arrays are "
             "immutable. Pass inplace=False to instead return an updated array."
         )
 
@@ -271,7 +272,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     if not x.size or not index.size or not values.size:
         return x
     if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to lamina.numpy.put is not supported.")
+        raise NotImplementedError(f"The 'raise' mode to {library}.numpy.put is not supported.")
     if mode not in (None, "clip", "wrap"):
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
     values = _resize(values, shape=index.shape) if values.shape != index.shape else values

@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.control_flow import custom_jvp
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
@@ -166,7 +167,7 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     """sqrt(x**2 + y**2) without overflow on the way; inf beside an inf, even with NaN."""
     x, y = promote_args_inexact("hypot", x, y)
     if get_aval(x).dtype.kind == "c":
-        raise ValueError("lamina.numpy.hypot is not well defined for complex-valued inputs")
+        raise ValueError(f"{library}.numpy.hypot is not well defined for complex-valued inputs")
     return _hypot(x, y)
 
 
@@ -271,7 +272,7 @@ def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind and order 0."""
     check_arraylike("i0", x)
     if get_aval(x).dtype.kind == "c":
-        raise ValueError(f"Unsupported input type to lamina.numpy.i0: {get_aval(x).dtype.name}")
+        raise ValueError(f"Unsupported input type to {library}.numpy.i0: {get_aval(x).dtype.name}")
     (x,) = promote_args_inexact("i0", x)
     return _i0(x)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.devices import device_put
 from lamina.lax.fft import FftType
@@ -119,8 +120,8 @@ def _one_axis(
     name: str, kind: FftType, a: ArrayLike, n: int | None, axis: int, norm: str | None
 ) -> Array:
     if isinstance(axis, tuple | list):
-        raise ValueError(f"lamina.numpy.fft.{name} does not support multiple axes. Please use "
-                         f"lamina.numpy.fft.{name}n. Got axis = {axis!r}.")  # fmt: skip
+        raise ValueError(f"{library}.numpy.fft.{name} does not support multiple axes. Please use "
+                         f"{library}.numpy.fft.{name}n. Got axis = {axis!r}.")  # fmt: skip
     s = None if n is None else (n,)
     return _transform(name, kind, a, s, (axis,), norm)
 
@@ -129,7 +130,7 @@ def _two_axes(
     name: str, kind: FftType, a: ArrayLike, s: Shape | None, axes: Sequence[int], norm: str | None
 ) -> Array:
     if len(axes) != 2:
-        raise ValueError(f"lamina.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
+        raise ValueError(f"{library}.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
     return _transform(name, kind, a, s, axes, norm)
 
 
@@ -156,7 +157,7 @@ def _transform(
         found = tuple(canonical_axis(axis, rank) for axis in axes)
     if len(set(found)) != len(found):
         raise ValueError(
-            f"lamina.numpy.fft.{name} does not support repeated axes. Got axes {axes}."
+            f"{library}.numpy.fft.{name} does not support repeated axes. Got axes {axes}."
         )
     return _transformed(a, kind, sizes, found, norm)
 
@@ -252,10 +253,10 @@ def _frequencies(
     name: str, n: int, d: ArrayLike, dtype: DTypeLike | None, device: Any, *, two_sided: bool
 ) -> Array:
     if isinstance(n, tuple | list):
-        raise ValueError(f"The n argument of lamina.numpy.fft.{name} only takes an int. Got n = "
+        raise ValueError(f"The n argument of {library}.numpy.fft.{name} only takes an int. Got n = "
                          f"{list(n)}.")  # fmt: skip
     if isinstance(d, tuple | list):
-        raise ValueError(f"The d argument of lamina.numpy.fft.{name} only takes a single value. "
+        raise ValueError(f"The d argument of {library}.numpy.fft.{name} only takes a single value. "
                          f"Got d = {list(d)}.")  # fmt: skip
     of = requested_dtype(dtype, name, keep=dtypes.default_dtype(float))
     k = np.arange(n // 2 + 1)

@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.control_flow import custom_jvp
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
@@ -157,7 +158,7 @@ def spacing(x: ArrayLike, /) -> Array:
     check_arraylike("spacing", x)
     (x,) = promote_args_inexact("spacing", x)
     if get_aval(x).dtype.kind == "c":
-        raise ValueError("lamina.numpy.spacing is not defined for complex inputs.")
+        raise ValueError(f"{library}.numpy.spacing is not defined for complex inputs.")
     return _spacing(x)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.library import library
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -49,7 +50,7 @@ def vectorize(
     The result composes with jit, grad and vmap: it is nested vmap.
     """
     if any(not isinstance(i, (str, int)) for i in excluded):
-        raise TypeError("lamina.numpy.vectorize can only exclude integer or string arguments, but "
+        raise TypeError(f"{library}.numpy.vectorize can only exclude integer or string arguments, but "
                         f"excluded={excluded!r}")  # fmt: skip
     if any(isinstance(i, int) and i < 0 for i in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy.creation import array, as_shape, asarray
 from lamina.numpy.joining import concatenate, stack
 from lamina.numpy.manipulation import moveaxis
@@ -71,13 +72,13 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 def _range(s: slice, name: str) -> Array:
     """start:stop:step as arange; an imaginary step is the number of points from start to stop."""
     given = (
-        None if part is None else concrete_or_error(part, f"slice {word} of lamina.numpy.{name}")[()]
+        None if part is None else concrete_or_error(part, f"slice {word} of {library}.numpy.{name}")[()]
         for part, word in ((s.start, "start"), (s.stop, "stop"), (s.step, "step"))
     )
     start, stop, step = (_plain(part) for part in given)
     start, step = 0 if start is None else start, 1 if step is None else step
     if stop is None:
-        raise ValueError(f"lamina.numpy.{name}: a slice needs a stop, got {s}")
+        raise ValueError(f"{library}.numpy.{name}: a slice needs a stop, got {s}")
     if isinstance(step, complex):
         return linspace(start, stop, int(abs(step)))
     return arange(start, stop, step)
@@ -103,7 +104,7 @@ class _Grid:
         return stack(grid) if grid else lax.full((0,), 0, dtypes.canonicalize(int))
 
     def __repr__(self) -> str:
-        return f"lamina.numpy.{self._name}"
+        return f"{library}.numpy.{self._name}"
 
 
 mgrid = _Grid("mgrid", sparse=False)
@@ -190,10 +191,10 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     for i, a in enumerate(args):
         x = asarray(a)
         if len(x.shape) != 1:
-            raise ValueError("Arguments to lamina.numpy.ix_ must be 1-dimensional, got shape "
+            raise ValueError(f"Arguments to {library}.numpy.ix_ must be 1-dimensional, got shape "
                              f"{tuple(x.shape)}")  # fmt: skip
         if x.dtype == np.bool_:
-            raise NotImplementedError("Boolean arguments to lamina.numpy.ix_ are not implemented")
+            raise NotImplementedError(f"Boolean arguments to {library}.numpy.ix_ are not implemented")
         if x.shape[0] == 0:
             x = lax.convert_element_type(x, dtypes.canonicalize(int))
         out.append(lax.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))

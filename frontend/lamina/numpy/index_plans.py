@@ -17,6 +17,7 @@ import numpy as np
 
 from lamina import errors
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.core.tree import leaves
 from lamina.lax.checks import position_dtype
@@ -230,7 +231,7 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
     if isinstance(item, (int, np.integer)):
         return _int_entry(int(item), n, axis, clamp), None
     if isinstance(item, (str, bytes)):
-        raise TypeError(f"lamina does not support string indexing; got idx={item!r}")
+        raise TypeError(f"{library.name} does not support string indexing; got idx={item!r}")
     if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
         return _int_entry(int(item), n, axis, clamp), None
     if not is_array_like(item):
@@ -283,7 +284,7 @@ def _slice_entry(s: slice, n: int, position: int) -> Entry:
                 raise
             raise IndexError(
                 f"Slice entries must be static integers. Got {s} at position {position}. To take a "
-                "slice of static size at a traced position, use lamina.lax.dynamic_slice."
+                f"slice of static size at a traced position, use {library}.lax.dynamic_slice."
                 f"{errors.origin_of((part,))}"
             ) from None
     start, stop, step = slice(*bounds).indices(n)

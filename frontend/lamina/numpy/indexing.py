@@ -13,6 +13,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.lax.checks import position_dtype
 from lamina.lax.gather import single_elements
@@ -294,7 +295,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"take requires indices to be of integer dtype, got {indices.dtype.name}")
     if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to lamina.numpy.take is not supported.")
+        raise NotImplementedError(f"The 'raise' mode to {library}.numpy.take is not supported.")
     if axis is None:
         a, at = lax.reshape(a, (a.size,)), 0
     else:

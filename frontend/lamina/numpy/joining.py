@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.library import library
 from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, ravel
 from lamina.numpy.promotion import (
@@ -179,14 +180,14 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     at = canonical_axis(axis, len(ary.shape))
     n = ary.shape[at]
     if isinstance(where, (list, tuple)) or np.ndim(where) == 1:
-        message = f"in lamina.numpy.{name} argument 1"
+        message = f"in {library}.numpy.{name} argument 1"
         cuts = [operator.index(concrete_or_error(i, message)[()]) for i in where]
         bounds = [0, *(min(max(c + n if c < 0 else c, 0), n) for c in cuts), n]
         if any(a > b for a, b in zip(bounds, bounds[1:], strict=False)):
             return [lax.slice_in_dim(ary, a, max(a, b), axis=at)
                     for a, b in zip(bounds, bounds[1:], strict=False)]  # fmt: skip
     else:
-        parts = operator.index(concrete_or_error(where, f"in lamina.numpy.{name} argument 1")[()])
+        parts = operator.index(concrete_or_error(where, f"in {library}.numpy.{name} argument 1")[()])
         if parts <= 0:
             raise ValueError("number sections must be larger than 0.")
         size, rest = divmod(n, parts)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.library import library
 from lamina.core.trace import Tracer
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.promotion import (
@@ -44,7 +45,7 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
         back = lambda x: lax.transpose(x, tuple(reversed(range(len(x.shape)))))  # noqa: E731
         return back(lax.reshape(back(a), sizes[::-1]))
     if order == "A":
-        raise NotImplementedError("lamina.numpy.reshape order=A is not implemented.")
+        raise NotImplementedError(f"{library}.numpy.reshape order=A is not implemented.")
     raise ValueError(f"Unexpected value for 'order' argument: {order}.")
 
 
@@ -248,7 +249,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     if len(axes) == 1:
         axes = axes * len(steps)
     if len(steps) != len(axes):
-        raise ValueError("lamina.numpy.roll: shift and axis do not broadcast together, got "
+        raise ValueError(f"{library}.numpy.roll: shift and axis do not broadcast together, got "
                          f"{len(steps)} shifts and {len(axes)} axes")  # fmt: skip
     for step, i in zip(steps, axes, strict=True):
         a = _roll_one(a, step, canonical_axis(i, len(a.shape)))
@@ -307,7 +308,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
 
         counts = concrete_or_error(
             repeats,
-            "When lamina.numpy.repeat is traced, a traced `repeats` needs total_repeat_length.",
+            f"When {library}.numpy.repeat is traced, a traced `repeats` needs total_repeat_length.",
         )
         if counts.dtype.kind not in "iub":
             raise TypeError(f"repeat: repeats must be integers, got {repeats!r}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -40,7 +41,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     check_arraylike("pad", array)
     array = asarray(array)
     if callable(mode) or mode not in _OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for lamina.numpy.pad.")
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for {library}.numpy.pad.")
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {sorted(unknown)}")
@@ -72,7 +73,7 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
         pad_width = table
     if isinstance(pad_width, (tuple, list)) and len({np.shape(width) for width in pad_width}) > 1:
         raise TypeError(f"`pad_width` entries must have the same shape, got {pad_width}")
-    given = concrete_or_error(pad_width, "pad_width of lamina.numpy.pad must be known.")
+    given = concrete_or_error(pad_width, f"pad_width of {library}.numpy.pad must be known.")
     if given.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")
     if given.size and given.min() < 0:
@@ -85,7 +86,7 @@ def _pairs(values: np.ndarray, ndim: int, name: str) -> np.ndarray:
         return np.broadcast_to(values, (ndim, 2))
     except ValueError:
         raise ValueError(
-            f"lamina.numpy.pad: {name} with shape {values.shape} cannot be broadcast to {(ndim, 2)}"
+            f"{library}.numpy.pad: {name} with shape {values.shape} cannot be broadcast to {(ndim, 2)}"
         ) from None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import Tracer
 from lamina.numpy._eager import compiled
 from lamina.numpy.arithmetic import add, multiply
@@ -110,7 +111,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Array, Array]:
 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial."""
-    m = operator.index(concrete_or_error(m, "'m' argument of lamina.numpy.polyder")[()])
+    m = operator.index(concrete_or_error(m, f"'m' argument of {library}.numpy.polyder")[()])
     (p,) = _vectors("polyder", True, p)
     if m < 0:
         raise ValueError("Order of derivative must be positive")
@@ -129,7 +130,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with integration constants k (zeros)."""
     from lamina.numpy.manipulation import atleast_1d
 
-    m = operator.index(concrete_or_error(m, "'m' argument of lamina.numpy.polyint")[()])
+    m = operator.index(concrete_or_error(m, f"'m' argument of {library}.numpy.polyint")[()])
     k = 0 if k is None else k
     if isinstance(k, (list, tuple)):
         k = asarray(k)
@@ -208,7 +209,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return lax.full((0,), 0, dtypes.complex_dtype(p.dtype))
     if not strip_zeros:
         return _roots_with_leading_zeros(p)
-    known = concrete_or_error(p, "The error occurred in lamina.numpy.roots: to use it within "
+    known = concrete_or_error(p, f"The error occurred in {library}.numpy.roots: to use it within "
                                  "transformations, pass strip_zeros=False")  # fmt: skip
     places = np.flatnonzero(known)
     if not places.size:
@@ -254,7 +255,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if len(x.shape) != 1:
         raise ValueError("x must be a one-dimensional array")
     n = x.shape[0] if N is None else operator.index(
-        concrete_or_error(N, "'N' argument of lamina.numpy.vander")[()]
+        concrete_or_error(N, f"'N' argument of {library}.numpy.vander")[()]
     )  # fmt: skip
     if n < 0:
         raise ValueError("N must be nonnegative")

@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import config, lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval, is_array_like
 from lamina.core.type_promotion import promote_types
 from lamina.lax import broadcast_shapes as broadcast_shapes
@@ -34,7 +35,7 @@ def check_arraylike(name: str, *args: Any) -> None:
         if not is_array_like(x):
             if isinstance(x, (np.ndarray, np.generic)):
                 get_aval(x)  # raises the error that names the dtype
-            hint = " lamina.numpy.asarray makes an array of it." if isinstance(x, (list, tuple)) else ""
+            hint = f" {library}.numpy.asarray makes an array of it." if isinstance(x, (list, tuple)) else ""
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
                 f"{position}.{hint}"
@@ -58,7 +59,7 @@ def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None
         warnings.warn(
             f"Explicitly requested dtype {asked.name} requested in {name} is not available, and "
             f"will be truncated to dtype {got.name}. To enable more dtypes, set the enable_x64 "
-            "configuration option or the LAMINA_ENABLE_X64 environment variable.",
+            f"configuration option or the {library.variable('enable_x64')} environment variable.",
             stacklevel=_user_depth(),
         )
     return got
@@ -284,7 +285,7 @@ def refuse_out(name: str, out: Any) -> None:
     """Arrays are immutable: the `out` argument must be None."""
     if out is not None:
         raise NotImplementedError(
-            f"The 'out' argument to lamina.numpy.{name} is not supported. Arrays are immutable: use "
+            f"The 'out' argument to {library}.numpy.{name} is not supported. Arrays are immutable: use "
             "what the function returns."
         )
 

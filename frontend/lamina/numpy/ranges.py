@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.type_promotion import promote_types
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, astype_array, full, placed
@@ -34,14 +35,14 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
 
     The dtype is the common one of the arguments. Raises ConcretizationTypeError for traced ones.
     """
-    message = "It arose in the lamina.numpy.arange argument '{}'"
+    message = f"It arose in the {library}.numpy.arange argument"
     given = [
-        concrete_or_error(x, message.format(n)) if x is not None else None
+        concrete_or_error(x, f"{message} '{n}'") if x is not None else None
         for x, n in ((start, "start" if stop is not None else "stop"), (stop, "stop"), (step, "step"))
     ]
     for x in given:
         if x is not None and x.ndim:
-            raise ValueError("lamina.numpy.arange: arguments must be scalars")
+            raise ValueError(f"{library}.numpy.arange: arguments must be scalars")
     named = [x for x in (start, stop, step) if x is not None]
     check_arraylike("arange", *named)
     if common_type(*named)[0].kind == "c":
@@ -90,7 +91,7 @@ def linspace(
     start and stop may be arrays; the samples then lie along `axis`. With retstep the step
     is given too.
     """
-    num = operator.index(concrete_or_error(num, "'num' argument of lamina.numpy.linspace")[()])
+    num = operator.index(concrete_or_error(num, f"'num' argument of {library}.numpy.linspace")[()])
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     check_arraylike("linspace", start, stop)
@@ -168,7 +169,7 @@ def geomspace(
 ) -> Array:
     """num numbers with equal ratios from start to stop, which have one sign; complex ones lie on a
     spiral."""
-    num = operator.index(concrete_or_error(num, "'num' argument of lamina.numpy.geomspace")[()])
+    num = operator.index(concrete_or_error(num, f"'num' argument of {library}.numpy.geomspace")[()])
     check_arraylike("geomspace", start, stop)
     work = dtypes.inexact_dtype(common_type(start, stop)[0])
     to = requested_dtype(dtype, "geomspace", keep=work)

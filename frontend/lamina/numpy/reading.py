@@ -8,15 +8,18 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.promotion import Array, DTypeLike
 from lamina.numpy.ranges import arange
 
-_UNSAFE = (
-    "lamina.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for use "
-    "with jit and other transformations. Use lamina.numpy.asarray(numpy.{name}(...)) instead, "
-    "outside of transformed functions."
-)
+
+def _unsafe(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{library}.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for "
+        f"use with jit and other transformations. Use {library}.numpy.asarray(numpy.{name}(...)) "
+        "instead, outside of transformed functions."
+    )
 
 
 def frombuffer(
@@ -33,12 +36,12 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
     """Refused: reading a file is no pure function. NotImplementedError tells what to do."""
-    raise NotImplementedError(_UNSAFE.format(name="fromfile"))
+    raise _unsafe("fromfile")
 
 
 def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
     """Refused: reading an iterator is no pure function. NotImplementedError tells what to do."""
-    raise NotImplementedError(_UNSAFE.format(name="fromiter"))
+    raise _unsafe("fromiter")
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float,

@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes, get_aval
+from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
@@ -287,7 +288,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     check_arraylike("std", a)
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(np.dtype(dtype)):
-        raise ValueError(f"dtype argument to lamina.numpy.std must be inexact; got {dtype}")
+        raise ValueError(f"dtype argument to {library}.numpy.std must be inexact; got {dtype}")
     return lax.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
                         correction=correction))  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina.core.dtypes import extended as extended
 from lamina.core.dtypes import prng_key as prng_key
+from lamina.core.library import library
 
 
 class ScalarType(type):
@@ -32,7 +33,7 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __repr__(cls) -> str:
-        return f"<class 'lamina.numpy.{cls.__name__}'>"
+        return f"<class '{library}.numpy.{cls.__name__}'>"
 
 
 def _type_of(other: object) -> Any:

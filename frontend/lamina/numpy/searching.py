@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray, astype_array
 from lamina.numpy.logic import truth
@@ -40,13 +41,13 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     check_arraylike("nonzero", a)
     x = truth(asarray(a))
     if not x.shape:
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use lamina.numpy.atleast_1d "
+        raise ValueError(f"Calling nonzero on 0d arrays is not allowed. Use {library}.numpy.atleast_1d "
                          "before.")  # fmt: skip
     to = dtypes.canonicalize(np.int64)
     if size is None:
         known = concrete_or_error(
-            x, "The size argument of lamina.numpy.nonzero must be statically specified to use "
-               "lamina.numpy.nonzero within transformations.",
+            x, f"The size argument of {library}.numpy.nonzero must be statically specified to use "
+               f"{library}.numpy.nonzero within transformations.",
         )  # fmt: skip
         return tuple(asarray(i.astype(to)) for i in known.nonzero())
     size = operator.index(concrete_or_error(size, "the size of nonzero must be known")[()])
@@ -55,7 +56,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     elif isinstance(fill_value, tuple):
         if len(fill_value) != len(x.shape):
             raise ValueError(
-                "lamina.numpy.nonzero: fill_value must have one entry for each axis, got "
+                f"{library}.numpy.nonzero: fill_value must have one entry for each axis, got "
                 f"{fill_value} for shape {x.shape}"
             )
         fills = fill_value

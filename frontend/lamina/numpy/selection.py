@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.logic import truth
@@ -39,7 +40,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("Either both or neither of the x and y arguments should be provided to "
-                         "lamina.numpy.where.")  # fmt: skip
+                         f"{library}.numpy.where.")  # fmt: skip
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in the three-term where.")
     check_arraylike("where", condition, x, y)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.indexing import take
@@ -53,7 +54,7 @@ def unique(
     x = asarray(ar)
     if size is None:
         concrete_or_error(
-            x, "The error arose for the first argument of lamina.numpy.unique(). To make it "
+            x, f"The error arose for the first argument of {library}.numpy.unique(). To make it "
                "compatible with JIT and other transforms, you can specify a concrete value for the "
                "size argument, which will determine the output size.",
         )  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
@@ -54,7 +55,7 @@ class ufunc:
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __repr__(self) -> str:
-        return f"<lamina.numpy.ufunc {self.__name__!r}>"
+        return f"<{library}.numpy.ufunc {self.__name__!r}>"
 
     def __hash__(self) -> int:
         return hash((self._func, self.__name__, self.nin, self.nout, self.identity))
@@ -69,7 +70,7 @@ class ufunc:
         """The function of each element."""
         if out is not None or where is not None:
             word = "out" if out is not None else "where"
-            advice = "use what it returns" if word == "out" else "use lamina.numpy.where"
+            advice = "use what it returns" if word == "out" else f"use {library}.numpy.where"
             raise NotImplementedError(f"{word} argument of {self}: arrays are immutable, {advice}")
         return self._call(*args)
 
@@ -180,9 +181,9 @@ class ufunc:
         where an element is named more than once."""
         if inplace:
             raise NotImplementedError(
-                "Because lamina's arrays are immutable, lamina.numpy.ufunc.at() cannot operate "
+                f"Because {library.name}'s arrays are immutable, {library}.numpy.ufunc.at() cannot operate "
                 "inplace like numpy.ufunc.at(). Instead, pass inplace=False and capture the "
-                "result:\n>>> arr = lamina.numpy.add.at(arr, ind, val, inplace=False)"
+                f"result:\n>>> arr = {library}.numpy.add.at(arr, ind, val, inplace=False)"
             )
         own = self._own["at"]
         if own is not None:

@@ -9,12 +9,13 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, concrete_or_error, convert, literal
 
 
 def _size(name: str, M: int) -> int:
-    n = operator.index(concrete_or_error(M, f"M argument of lamina.numpy.{name}")[()])
+    n = operator.index(concrete_or_error(M, f"M argument of {library}.numpy.{name}")[()])
     if n < 0:
         raise ValueError(f"{name}: the number of samples must be non-negative, got {n}")
     return n

@@ -20,6 +20,7 @@ from lamina import config, lax
 from lamina import numpy as jnp
 from lamina.array import ArrayImpl
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval, is_array_like
 from lamina.key_array import KeyArray
 from lamina.lax.random_bits import threefry2x32, threefry_2x32
@@ -74,7 +75,7 @@ def _one_of(name: str, impl: Any, dtype: Any) -> Any:
         return impl
     if impl is not None:
         raise ValueError(
-            f"Cannot specify both `impl` and `dtype` arguments to lamina.random.{name}"
+            f"Cannot specify both `impl` and `dtype` arguments to {library}.random.{name}"
         )
     return dtype
 
@@ -161,17 +162,17 @@ def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:
     if not is_array_like(words):
         raise TypeError(
             f"unexpected PRNG key type {type(words)}: the first argument is a key, as "
-            "lamina.random.key(seed) makes it"
+            f"{library}.random.key(seed) makes it"
         )
     aval = get_aval(words)
     if aval.dtype != _UINT32:
         raise TypeError(
-            "lamina encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
-            f"got dtype={aval.dtype.name}. lamina.random.key(seed) makes a key of a number."
+            f"{library.name} encountered invalid PRNG key data: expected key_data.dtype to be uint32; "
+            f"got dtype={aval.dtype.name}. {library}.random.key(seed) makes a key of a number."
         )
     if not aval.shape or aval.shape[-1] != dtype.words:
         raise TypeError(
-            "lamina encountered invalid PRNG key data: expected key_data.shape to end with "
+            f"{library.name} encountered invalid PRNG key data: expected key_data.shape to end with "
             f"({dtype.words},); got shape={aval.shape} for impl={dtype.impl}"
         )
     return jnp.asarray(words)
@@ -182,7 +183,7 @@ def single_key(name: str, key: Any) -> Any:
     words = key_data(key)
     if len(words.shape) != 1:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
-                         f"{words.shape[:-1]} != (). Use lamina.vmap for batching.")  # fmt: skip
+                         f"{words.shape[:-1]} != (). Use {library}.vmap for batching.")  # fmt: skip
     impl = _dtype_of(key).impl
     if impl == "threefry2x32":
         return words
@@ -274,7 +275,7 @@ def fold_in(key: Key, data: int | ArrayLike) -> Any:
     elif not is_array_like(data) or get_aval(data).shape:
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
-            "Use lamina.vmap for batching."
+            f"Use {library}.vmap for batching."
         )
     return like(key, _fold_in(words, data))
 

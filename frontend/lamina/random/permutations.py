@@ -11,6 +11,7 @@ import numpy as np
 from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
 from lamina.numpy.promotion import (
@@ -77,7 +78,7 @@ def choice(
     check_arraylike("choice", a)
     dims = as_shape(shape)
     if np.ndim(a) == 0:
-        count = int(concrete_or_error(a, "The error occurred in lamina.random.choice()")[()])
+        count = int(concrete_or_error(a, f"The error occurred in {library}.random.choice()")[()])
         a, at, outer = None, 0, ((), ())
     else:
         a = jnp.asarray(a)

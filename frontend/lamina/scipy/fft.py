@@ -12,6 +12,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy import fft as _fft
 from lamina.numpy._eager import compiled as _compiled
@@ -60,14 +61,14 @@ def _transform(
     check_arraylike(name, x)
     if type != 2:
         raise NotImplementedError(
-            f"lamina.scipy.fft.{name}: only type 2 is implemented, got {type}"
+            f"{library}.scipy.fft.{name}: only type 2 is implemented, got {type}"
         )
     if norm not in (None, "backward", "ortho"):
-        raise ValueError(f"lamina.scipy.fft.{name}: {norm=!r} is not implemented")
+        raise ValueError(f"{library}.scipy.fft.{name}: {norm=!r} is not implemented")
     rank = len(np.shape(x))
     found = tuple(canonical_axis(a, rank) for a in (range(rank) if axes is None else axes))
     if s is not None and len(s) != len(found):
-        raise ValueError(f"lamina.scipy.fft.{name}: s={tuple(s)} has not one size for each of the "
+        raise ValueError(f"{library}.scipy.fft.{name}: s={tuple(s)} has not one size for each of the "
                          f"axes {found}")  # fmt: skip
     return _along(x, along_last, found, None if s is None else tuple(s), norm)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina.core.library import library
 from lamina.devices import devices as all_devices
 
 
@@ -103,7 +104,7 @@ class Mesh(_Axes):
             raise ValueError(f"Mesh axis names should be unique, got {names}")
         for device in grid.flat:
             if not hasattr(device, "platform"):
-                raise TypeError(f"A mesh is made of devices, as lamina.devices() gives them, got {device!r}")
+                raise TypeError(f"A mesh is made of devices, as {library}.devices() gives them, got {device!r}")
         grid.flags.writeable = False
         self.devices, self.axis_names, self.axis_sizes = grid, names, grid.shape
         self.axis_types = _types(axis_types, names)
@@ -187,7 +188,7 @@ class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context man
 
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
-            raise ValueError(f"Expected mesh of type `lamina.sharding.Mesh`. Got {type(mesh)}")
+            raise ValueError(f"Expected mesh of type `{library}.sharding.Mesh`. Got {type(mesh)}")
         self._before = list(_process_mesh)
         _process_mesh[:] = [] if mesh.empty else [mesh]
 
@@ -227,7 +228,7 @@ def make_mesh(
     if needed > len(available):
         raise ValueError(
             f"Number of devices {len(available)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)} (LAMINA_NUM_CPU_DEVICES={needed} makes as many)"
+            f"{tuple(axis_shapes)} ({library.variable('num_cpu_devices')}={needed} makes as many)"
         )
     grid = np.array(available[:needed], dtype=object).reshape(tuple(axis_shapes))
     return Mesh(grid, axis_names, axis_types)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina.control_flow.tracing import arg_names, check_callable
 from lamina.core import tree
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.devices import devices as all_devices
 from lamina.jit import jit
@@ -173,6 +174,6 @@ def _check_devices(needed: int, there: int) -> None:
     if needed > there:
         raise ValueError(
             f"compiling computation that requires {needed} logical devices, but only {there} "
-            f"devices are available (num_replicas={needed}); LAMINA_NUM_CPU_DEVICES={needed} makes as "
-            "many"
+            f"devices are available (num_replicas={needed}); "
+            f"{library.variable('num_cpu_devices')}={needed} makes as many"
         )

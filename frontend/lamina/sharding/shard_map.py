@@ -8,6 +8,7 @@ from typing import Any
 
 from lamina.control_flow.tracing import check_outputs
 from lamina.core import tree
+from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.jit import jit
 from lamina.lax.collective_sums import spread
@@ -107,12 +108,12 @@ def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
         mesh = current
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"shard_map requires a `lamina.sharding.Mesh` for its `mesh` argument, got {mesh!r}"
+            f"shard_map requires a `{library}.sharding.Mesh` for its `mesh` argument, got {mesh!r}"
         )
     if mesh.empty:
         raise ValueError(
             "The context mesh cannot be empty. Give shard_map a mesh, or use one as a context "
-            "(`with mesh:` or `lamina.set_mesh(mesh)`)"
+            f"(`with mesh:` or `{library}.set_mesh(mesh)`)"
         )
     bound = set() if outer is None else set(outer.names)
     names = set(axis_names or set(mesh.axis_names) - (bound if axis_names is None else set()))
@@ -276,5 +277,5 @@ def _check_replicated(
             f"{mesh.axis_names}.\n\nout_specs implies that:\n" + "\n".join(wrong) + "\n\n"
             "Check if these output values are meant to be replicated over those mesh axes. If not, "
             "consider revising the corresponding out_specs entries. If so, consider disabling the "
-            "check by passing the check_vma=False argument to `lamina.shard_map`."
+            f"check by passing the check_vma=False argument to `{library}.shard_map`."
         )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib as _importlib
 
+from lamina.core.library import library as _library
+
 _MODULES = frozenset({
     "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
     "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial",
@@ -25,7 +27,7 @@ def __getattr__(name: str) -> object:
         module = _importlib.import_module(f"lamina.scipy.stats.{_NAMES[name]}")
         value = globals()[name] = getattr(module, name)
         return value
-    raise AttributeError(f"module 'lamina.scipy.stats' has no attribute {name!r}")
+    raise AttributeError(f"module '{_library}.scipy.stats' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
