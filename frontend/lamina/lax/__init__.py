@@ -7,7 +7,7 @@ lamina.numpy does. Each family has a file of its own; a primitive named p is `p_
 # ruff: noqa: F401, E402, I001
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from lamina.core.library import library as _library
+from lamina.lax.checks import library as _library
 from lamina.lax.arithmetic import (
     RoundingMethod, abs, abs_p, add, add_any, add_any_p, add_p, ceil, ceil_p, div, div_p, floor,
     floor_p, integer_pow, integer_pow_p, is_finite, is_finite_p, max, max_p, min, min_p, mul, mul_p,
