@@ -5,13 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS := $(shell nproc)
+
+# What `make pytest` and `make lit` run; a file, a folder, or several.
+TESTS :=
+LIT := test
+# The tests that depend on the processor, and another machine to run them as on.
+PROCESSOR_TESTS := test/runtime/test_processor.py
+PROCESSOR_LIT := test/backends
+MACHINE := haswell
 NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
 
 # Tests start many interpreters: bytecode is kept even where the shell says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
+.PHONY: help setup build demo test test-as pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
         wheel-smoke clean
 
 help:  ## what each target does
@@ -37,11 +45,16 @@ demo: $(VENV)/made-for-demo  ## train a classifier of handwritten digits, show w
 
 test: pytest lit  ## all tests
 
+test-as: TESTS := $(PROCESSOR_TESTS)
+test-as: LIT := $(PROCESSOR_LIT)
+test-as: $(VENV)/made-for-test  ## tests as on another machine: MACHINE=zen5 TESTS=test LIT=test
+	$(BIN)/python test/run_as.py $(MACHINE) $(MAKE) pytest lit TESTS="$(TESTS)" LIT="$(LIT)"
+
 pytest: $(VENV)/made-for-test  ## the tests in Python
-	$(BIN)/pytest -q -n $(JOBS)
+	$(BIN)/pytest -q -n $(JOBS) $(TESTS)
 
 lit: $(VENV)/made-for-test  ## the tests of passes and lowerings
-	$(BIN)/lit -q -j $(JOBS) test
+	$(BIN)/lit -q -j $(JOBS) $(LIT)
 
 lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
 	$(BIN)/ruff check .

@@ -7,7 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from lamina.passes.records import Record
-from lamina.runtime.processor import LEVELS, processor_features
+from lamina.runtime.processor import (
+    LEVELS,
+    Processor,
+    processor_features,
+    processor_name,
+    vector_bits,
+)
 
 CUDA_ARCHITECTURES = (
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103",
@@ -55,7 +61,8 @@ class Target(Record):
     @staticmethod
     def parse(text: str) -> Target:
         """The target named by `cpu` (this machine's processor), `cpu:x86-64-v3` (any that has at least
-        that level of the x86-64 psABI: such code runs elsewhere, too), `cuda` or `cuda:sm_80`.
+        that level of the x86-64 psABI: such code runs elsewhere, too), `cpu:x86-64-v4+avx512vnni` (those
+        that have further features, too, by LLVM's names), `cuda` or `cuda:sm_80`.
 
         Without an architecture a GPU is sm_90a. Raises TargetError for anything else.
         """
@@ -64,13 +71,14 @@ class Target(Record):
         kind, _, rest = text.partition(":")
         if kind == "cuda":
             return Target("cuda", rest or DEFAULT_CUDA_ARCHITECTURE)
-        if kind != "cpu" or (rest and rest not in LEVELS):
+        level = rest.partition("+")[0]
+        if kind != "cpu" or (rest and level not in LEVELS):
             levels = ", ".join(f"'cpu:{name}'" for name in LEVELS)
             raise TargetError(
                 f"unknown target {text!r}: there are 'cpu', which is this machine's, {levels}, and "
                 "GPUs such as 'cuda:sm_90a'"
             )
-        return _level(rest) if rest else Target.host()
+        return _of_kind(Processor.parse(rest)) if rest else Target.host()
 
     @staticmethod
     def of_capability(major: int, minor: int) -> Target:
@@ -110,26 +118,32 @@ def _host() -> Target:
     import llvmlite.binding as llvm
 
     features = processor_features()
-    if features.get("avx512f"):
-        vector_bits = 512
-    elif features.get("avx"):
-        vector_bits = 256
-    else:
-        vector_bits = 128
     flags = ",".join(("+" if on else "-") + name for name, on in sorted(features.items()))
     return Target(
         kind="cpu",
         triple=llvm.get_process_triple(),
-        cpu=llvm.get_host_cpu_name(),
+        cpu=processor_name(),
         features=flags,
-        vector_bits=vector_bits,
+        vector_bits=vector_bits([name for name, on in features.items() if on]),
     )
 
 
-def _level(name: str) -> Target:
+def _of_kind(processor: Processor) -> Target:
     import llvmlite.binding as llvm
 
     triple = llvm.get_process_triple()
     if not triple.startswith("x86_64"):
-        raise TargetError(f"'cpu:{name}' is a level of x86-64, and this machine is {triple}")
-    return Target(kind="cpu", triple=triple, cpu=name, vector_bits=LEVELS[name].vector_bits)
+        raise TargetError(
+            f"'cpu:{processor.level}' is a level of x86-64, and this machine is {triple}"
+        )
+    known = llvm.get_host_cpu_features()
+    unknown = [repr(name) for name in processor.further if name not in known]
+    if unknown:
+        raise TargetError(f"LLVM knows no feature {' or '.join(unknown)} of processors")
+    return Target(
+        kind="cpu",
+        triple=triple,
+        cpu=processor.level,
+        features=",".join(f"+{name}" for name in processor.further),
+        vector_bits=vector_bits(processor.features),
+    )

@@ -22,6 +22,7 @@ from lamina.runtime._runtime import (
     from_dlpack,
     get_num_threads,
     is_tracing,
+    limit_vector_bits,
     machine_limits,
     move_to_device,
     place_array,
@@ -73,6 +74,7 @@ __all__ = [
     "from_dlpack",
     "get_num_threads",
     "is_tracing",
+    "limit_vector_bits",
     "machine_limits",
     "move_to_device",
     "place_array",
@@ -113,13 +115,20 @@ atexit.register(stop_dispatcher)
 
 
 def _check_environment() -> None:
-    """Raises ValueError where LAMINA_NUM_THREADS is no count: it would go unheard."""
+    """Raises ValueError where LAMINA_NUM_THREADS is no count: it would go unheard. Limits vectors
+    where LAMINA_PROCESSOR names a lesser processor."""
     text = os.environ.get("LAMINA_NUM_THREADS", "").strip()
     if text and not (text.isdecimal() and int(text) > 0):
         raise ValueError(
             f"environment variable LAMINA_NUM_THREADS={text!r}: expected how many threads programs may "
             "use, 1 or more"
         )
+    if "LAMINA_PROCESSOR" in os.environ:
+        from lamina.runtime.processor import assumed_processor, vector_bits
+
+        assumed = assumed_processor()
+        if assumed is not None:
+            limit_vector_bits(vector_bits(assumed.features))
 
 
 _check_environment()

@@ -166,22 +166,11 @@ def _flag(variable: str, default: bool) -> bool:
     return default if not text else text not in ("0", "false", "off", "no")
 
 
-class CudaProgram:
-    """An artifact for a GPU that is loaded when it is called, onto the first one."""
-
-    def __init__(self, artifact: Artifact, load: Callable[[int], _runtime.Executable]) -> None:
-        self.artifact = artifact
-        self._load = load
-
-    def executable(self) -> _runtime.Executable:
-        """The loaded program. Raises RuntimeError that says what is missing to run it."""
-        why = missing()
-        if why:
-            raise RuntimeError(
-                f"{self.artifact.manifest['name']} can't be run: {why}. The program is there: "
-                "compiled.artifact.objects holds its PTX and cubins"
-            )
-        return self._load(0)
-
-    def __call__(self, args: Any) -> Any:
-        return self.executable()(args)
+def check_runs(artifact: Artifact) -> None:
+    """Raises RuntimeError that says what is missing to run a program for a GPU."""
+    why = missing()
+    if why:
+        raise RuntimeError(
+            f"{artifact.manifest['name']} can't be run: {why}. The program is there: "
+            "compiled.artifact.objects holds its PTX and cubins"
+        )

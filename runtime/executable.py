@@ -20,7 +20,8 @@ import numpy as np
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
-from lamina.runtime.cuda import CudaProgram, load_on
+from lamina.runtime.cuda import check_runs, load_on
+from lamina.runtime.deferred import DeferredProgram, is_for_gpu
 from lamina.runtime.processor import ProcessorError, check_processor
 
 # What the estimate takes a core to do in a second. It decides whether the first calls are queued or
@@ -58,7 +59,7 @@ user has it ("" where that is not known)."""
 
 def load(
     artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: int | None = None
-) -> _runtime.Executable | CudaProgram:
+) -> _runtime.Executable | DeferredProgram:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
     callbacks  the functions that the code calls by their positions here.
@@ -71,11 +72,28 @@ def load(
         LoadError: the processor lacks what it was compiled for, a symbol it imports is unknown, or the
             objects do not link.
     """
-    on_gpu = artifact.manifest.get("target", {}).get("kind") == "cuda"
-    if on_gpu and device is None:
-        once = functools.cache(lambda number: _loaded_on(artifact, callbacks, number))
-        return CudaProgram(artifact, once)
-    return _loaded_on(artifact, callbacks, device if on_gpu else None)
+    on_gpu = is_for_gpu(artifact)
+    if not on_gpu or device is not None:
+        return _loaded_on(artifact, callbacks, device if on_gpu else None)
+
+    @functools.cache
+    def on_first() -> _runtime.Executable:
+        check_runs(artifact)
+        return _loaded_on(artifact, callbacks, 0)
+
+    return DeferredProgram(artifact, on_first)
+
+
+def load_compiled(
+    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: int | None = None
+) -> _runtime.Executable | DeferredProgram:
+    """The same for what was compiled just now, which may be for others to run: where this processor
+    lacks something, `load` raises its error when the program is called."""
+    try:
+        check_processor({} if is_for_gpu(artifact) else artifact.manifest["target"])
+    except ProcessorError:
+        return DeferredProgram(artifact, lambda: _loaded_on(artifact, callbacks, None))
+    return load(artifact, callbacks, device)
 
 
 def _loaded_on(

@@ -2,13 +2,15 @@
 Hypothesis profile whose examples are the same in every run.
 
 LAMINA_TEST_EXAMPLES=500 make pytest draws that many examples per property, at random;
-LAMINA_TEST_PLATFORMS=cuda,cpu runs programs on a GPU where they do not say where (LAMINA_PLATFORMS).
+LAMINA_TEST_PLATFORMS=cuda,cpu runs programs on a GPU where they do not say where (LAMINA_PLATFORMS);
+LAMINA_TEST_PROCESSOR and LAMINA_TEST_XLA_FLAGS are set by run_as.py, for tests as on another machine.
 """
 
 import atexit
 import importlib.metadata
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -18,14 +20,19 @@ import pytest
 # Helpers of tests (primitive_samples, random_programs) lie beside this file.
 sys.path.insert(0, os.path.dirname(__file__))
 
+# Tests send Ctrl-C, also to processes that they start; what runs in the background may ignore it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _EXAMPLES = os.environ.get("LAMINA_TEST_EXAMPLES")
 
 # Set before anything imports lamina or jax.
 for _name in [n for n in os.environ if n.startswith("LAMINA_")]:
     if not _name.startswith("LAMINA_TEST_"):
         del os.environ[_name]
-if "LAMINA_TEST_PLATFORMS" in os.environ:
-    os.environ["LAMINA_PLATFORMS"] = os.environ["LAMINA_TEST_PLATFORMS"]
+for _name in ("PLATFORMS", "PROCESSOR"):
+    if f"LAMINA_TEST_{_name}" in os.environ:
+        os.environ[f"LAMINA_{_name}"] = os.environ[f"LAMINA_TEST_{_name}"]
 os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_COMPILE_WORKERS"] = "0"  # pytest's own workers fill the machine
 os.environ["LAMINA_VERIFY"] = "1"
@@ -36,7 +43,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 _FLAGS = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
 if importlib.metadata.version("jaxlib").startswith("0.10."):
     _FLAGS += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-os.environ["XLA_FLAGS"] = _FLAGS
+os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('LAMINA_TEST_XLA_FLAGS', '')}"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
 hypothesis.settings.register_profile(

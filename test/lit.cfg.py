@@ -28,3 +28,4 @@ for name, value in os.environ.items():
         config.environment[name] = value  # noqa: F821
 config.environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")  # noqa: F821
 config.environment["LAMINA_CACHE"] = "0"  # noqa: F821
+config.environment["LAMINA_PROCESSOR"] = os.environ.get("LAMINA_TEST_PROCESSOR", "")  # noqa: F821

@@ -188,6 +188,9 @@ ELSEWHERE = {
     "none; by default one for each further CPU, eight at most.",
     "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "
     "default the CPUs this process may use.",
+    "LAMINA_PROCESSOR": "The processor that this process takes its own to be, as one with fewer features: "
+    "a level of x86-64 and, with `+` before each, further features by LLVM's names, such as `x86-64-v3` or "
+    "`x86-64-v4+avx512vnni`.",
     "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
     "LAMINA_VERIFY": "1: verify a program and its kernels after each of their pipelines, not only "
     "kernels before LLVM.",

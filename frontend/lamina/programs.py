@@ -20,7 +20,7 @@ from lamina.key_array import PhysicalEntry, as_logical
 from lamina.program_key import program_key
 from lamina.program_plan import Plan, beyond_memory, plan_program
 from lamina.runtime import CompiledFunction, FastPathEntry
-from lamina.runtime.cuda import CudaProgram
+from lamina.runtime.deferred import DeferredProgram
 from lamina.tracebacks import FilteredTracebacks
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Program:
 
     def entry(self, out_tree: tree.PyTreeDef) -> Any:
         """What the call fast path runs; for several devices, a function of the leaves, and so for
-        programs that are loaded on a GPU when they are called."""
-        if isinstance(self.executable, CudaProgram):
+        programs that are loaded when they are called."""
+        if isinstance(self.executable, DeferredProgram):
             return functools.partial(self._load_and_call, out_tree)
         if self.plan.local is not None:
             from lamina.sharding.execution import DeviceProgram
@@ -68,9 +68,10 @@ class Program:
         return to_device(array, self.device.id)
 
     def _load_and_call(self, out_tree: tree.PyTreeDef, leaves: Sequence[Any]) -> Any:
-        if isinstance(self.executable, CudaProgram):
-            self.executable = self.executable.executable()
-            self.device = Device("cuda", 0)
+        program = self.executable
+        if isinstance(program, DeferredProgram):
+            self.executable = program.executable()
+            self.device = Device("cuda", 0) if program.on_gpu else None
         return self.entry(out_tree)(leaves)
 
 
@@ -136,7 +137,7 @@ def build(
     """Compiles a plan, or its module as given, for a target: by default this machine, or the GPU
     that it is loaded on. `lowered` is the plan's module where that is there already; it stays."""
     from lamina.runtime.artifact import Artifact, ArtifactError
-    from lamina.runtime.executable import LoadError, load
+    from lamina.runtime.executable import LoadError, load_compiled
     from lamina.runtime.store import default_store
 
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
@@ -153,7 +154,7 @@ def build(
         if data is not None:
             try:
                 artifact = Artifact.from_bytes(data)
-                executable = load(artifact, (), number)
+                executable = load_compiled(artifact, (), number)
             except (ArtifactError, LoadError):  # what is stored is no program: it is replaced
                 anew = True
             else:
@@ -190,7 +191,7 @@ def build(
     )
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
-    executable = load(compilation.artifact, plan.callbacks, number)
+    executable = load_compiled(compilation.artifact, plan.callbacks, number)
     return Program(plan, executable, compilation, device)
 
 

@@ -54,14 +54,14 @@ class LoadedStableHLO:
     """
 
     def __init__(self, compilation: Compilation) -> None:
-        from lamina.runtime.executable import load
+        from lamina.runtime.executable import load_compiled
 
         self.compilation = compilation
         manifest = compilation.artifact.manifest
         self.name: str = manifest["name"]
         self.inputs = tuple(_spec(row) for row in manifest["inputs"])
         self.outputs = tuple(_spec(row) for row in manifest["outputs"])
-        self._executable = load(compilation.artifact)
+        self._executable = load_compiled(compilation.artifact)
 
     def __call__(self, *arguments: Any) -> list[ArrayImpl]:
         return self._executable(_checked(self.name, arguments, self.inputs))
@@ -72,11 +72,14 @@ class LoadedStableHLO:
         from lamina.array import ArrayImpl
         from lamina.runtime import Executable, run_on_devices, to_array
 
-        if not isinstance(self._executable, Executable):
-            raise ValueError(f"{self.name} is for a GPU: only CPU devices run a program together")
+        executable = self._executable
+        if not isinstance(executable, Executable):
+            if executable.on_gpu:
+                raise ValueError(f"{self.name} is for a GPU: only CPU devices run a program together")
+            executable = executable.executable()
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
         arrays = [[x if isinstance(x, ArrayImpl) else to_array(x) for x in row] for row in checked]
-        return run_on_devices(self._executable, arrays)
+        return run_on_devices(executable, arrays)
 
     def __repr__(self) -> str:
         given = ", ".join(map(str, self.inputs))

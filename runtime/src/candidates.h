@@ -110,11 +110,6 @@ struct AnyProcessor {
 #if defined(__x86_64__)
 // The same, compiled for processors with AVX2 whatever the rest is for.
 struct Avx2 : AnyProcessor {
-  static bool there() {
-    static const bool known = __builtin_cpu_supports("avx2");
-    return known;
-  }
-
   template <class Bits>
   [[gnu::target("avx2")]] static int64_t append(const Bits* row, int64_t lo, int64_t hi,
                                                 const Order<Word<Bits>>& order, Word<Bits> least,
@@ -126,11 +121,6 @@ struct Avx2 : AnyProcessor {
 // Keys of 32 bits. Its functions are compiled for processors with AVX-512F whatever the rest is
 // for.
 struct Avx512 {
-  static bool there() {
-    static const bool known = __builtin_cpu_supports("avx512f");
-    return known;
-  }
-
   template <class Bits>
   [[gnu::target("avx512f")]] static int64_t append(const Bits* row, int64_t lo, int64_t hi,
                                                    const Order<uint32_t>& order, uint32_t least,

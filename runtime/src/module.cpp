@@ -206,6 +206,9 @@ void define_state(nb::module_& m) {
   request_tile_registers();  // compiled code may have been made for them
   m.def("request_tile_registers", request_tile_registers,
         "Whether this process may use the processor's tile registers.");
+  m.def("limit_vector_bits", limit_vector_bits, nb::arg("most"),
+        "Makes the runtime's own loops use no wider vectors than these.");
+  m.def("vector_bits", vector_bits, "How wide the vectors of the runtime's own loops are.");
   m.def("set_tracing", set_tracing, "Sends this thread's jit calls to miss; gives the old value.");
   m.def("is_tracing", tracing);
   m.def(

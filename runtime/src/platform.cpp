@@ -19,7 +19,24 @@ uint32_t* futex_address(const std::atomic<uint32_t>& word) {
   return reinterpret_cast<uint32_t*>(const_cast<std::atomic<uint32_t>*>(&word));
 }
 
+int widest_vectors() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 512;
+  if (__builtin_cpu_supports("avx2")) return 256;
+#endif
+  return 128;
+}
+
+std::atomic<int>& vector_limit() {
+  static std::atomic<int> limit{widest_vectors()};
+  return limit;
+}
+
 }  // namespace
+
+int vector_bits() { return vector_limit().load(std::memory_order_relaxed); }
+
+void limit_vector_bits(int most) { vector_limit() = std::min(most, widest_vectors()); }
 
 bool request_tile_registers() {
 #if defined(__x86_64__)

@@ -39,6 +39,11 @@ inline void cpu_relax() {
 // are 8 KB more to save. Whether it was granted; false where there are none.
 bool request_tile_registers();
 
+// How wide the vectors are that the runtime's own loops may use: 512 bits with AVX-512F, 256 with
+// AVX2, else 128; and no wider than the limit, which is for processors that only seem to be less.
+int vector_bits();
+void limit_vector_bits(int most);
+
 // The floating-point control word of this thread (rounding, flush-to-zero), as opaque bits.
 inline uint64_t fp_control() {
 #if defined(__x86_64__)

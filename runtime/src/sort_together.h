@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "platform.h"
+
 namespace lamina {
 
 constexpr int64_t kMostTogether = 512;  // elements of a row; longer ones are quicker by digits
@@ -39,16 +41,26 @@ template <class Key>
   }
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define LAMINA_WIDEST [[gnu::target_clones("avx512f", "avx2", "default")]]
-#else
-#define LAMINA_WIDEST
+#if defined(__x86_64__)
+template <class Key>
+[[gnu::target("avx512f")]] void order_columns_avx512(Key* keys, int64_t n) {
+  order_columns(keys, n);
+}
+
+template <class Key>
+[[gnu::target("avx2")]] void order_columns_avx2(Key* keys, int64_t n) {
+  order_columns(keys, n);
+}
 #endif
 
 // Sorts each column of n keys.
-LAMINA_WIDEST static void sort_columns(uint8_t* keys, int64_t n) { order_columns(keys, n); }
-LAMINA_WIDEST static void sort_columns(uint16_t* keys, int64_t n) { order_columns(keys, n); }
-LAMINA_WIDEST static void sort_columns(uint32_t* keys, int64_t n) { order_columns(keys, n); }
-LAMINA_WIDEST static void sort_columns(uint64_t* keys, int64_t n) { order_columns(keys, n); }
+template <class Key>
+void sort_columns(Key* keys, int64_t n) {
+#if defined(__x86_64__)
+  if (vector_bits() >= 512) return order_columns_avx512(keys, n);
+  if (vector_bits() >= 256) return order_columns_avx2(keys, n);
+#endif
+  order_columns(keys, n);
+}
 
 }  // namespace lamina

@@ -187,9 +187,9 @@ template <class Bits>
 void top_k(const Plan& plan) {
 #if defined(__x86_64__)
   if constexpr (sizeof(Bits) <= 4) {
-    if (Avx512::there()) return all_rows<Bits, Avx512>(plan);
+    if (vector_bits() >= 512) return all_rows<Bits, Avx512>(plan);
   }
-  if (Avx2::there()) return all_rows<Bits, Avx2>(plan);
+  if (vector_bits() >= 256) return all_rows<Bits, Avx2>(plan);
 #endif
   all_rows<Bits, AnyProcessor>(plan);
 }

@@ -1,4 +1,4 @@
-// RUN: %python -m lamina.tools.lamina_compile %s --emit llvm | FileCheck %s
+// RUN: %python -m lamina.tools.lamina_compile %s --target cpu:x86-64-v4 --emit llvm | FileCheck %s
 
 // Small matrices are factored in registers: every instruction does one of as many matrices as a
 // vector has lanes, and no lane takes a branch of its own.

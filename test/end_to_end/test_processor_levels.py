@@ -120,3 +120,20 @@ def test_a_call_runs_code_for_the_target_of_its_function():
     other = dataclasses.replace(Target.parse("cpu:x86-64"), features="+zap")
     with pytest.raises(LoadError, match="this processor lacks zap"):
         lamina.jit(lambda x: x + 1, target=other)(1.0)
+
+
+def test_code_that_does_not_run_here_can_be_looked_at():
+    """It is loaded by the call that asks for it."""
+    other = dataclasses.replace(Target.parse("cpu:x86-64-v3"), features="+zap")
+    compiled = lamina.jit(jnp.sin).lower(np.ones(100, np.float32)).compile(target=other)
+    assert "ymm" in compiled.as_text("asm")
+    assert compiled.artifact.manifest["target"]["features"] == "+zap"
+    for _ in range(2):
+        with pytest.raises(LoadError, match="this processor lacks zap"):
+            compiled(np.ones(100, np.float32))
+    run = lamina.compile_stablehlo(lamina.jit(jnp.sin).lower(1.0).as_text(), target=other)
+    assert "sin" in run.as_text()
+    with pytest.raises(LoadError, match="this processor lacks zap"):
+        run(np.float32(1))
+    with pytest.raises(LoadError, match="this processor lacks zap"):
+        run.on_devices([[np.float32(1)]])

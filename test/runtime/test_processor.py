@@ -1,17 +1,29 @@
 """What code for another processor needs, and conversions that processors may lack."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
+from run_as import MACHINES
 
 import lamina
-from lamina.backends.target import Target
+from lamina import lax, runtime
+from lamina.backends.target import Target, TargetError
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import LoadError, load
-from lamina.runtime.processor import LEVELS, ProcessorError, check_processor, processor_features
+from lamina.runtime.processor import (
+    LEVELS,
+    Processor,
+    ProcessorError,
+    assumed_processor,
+    check_processor,
+    processor_features,
+)
 
 HALVES = np.arange(1 << 16, dtype=np.uint16)
 
@@ -103,3 +115,81 @@ def test_an_artifact_for_another_processor_is_refused_when_it_is_loaded():
     other = Artifact.from_bytes(other.to_bytes())
     with pytest.raises(LoadError, match=r"does not run here: compiled for zapper.* 'cpu:x86-64-v3'"):
         load(other)
+
+
+def test_a_kind_of_processor_is_a_level_and_further_features():
+    kind = Processor.parse("x86-64-v3+gfni+avxvnni")
+    assert kind == Processor("x86-64-v3", ("avxvnni", "gfni"))
+    assert kind.features == {*LEVELS["x86-64-v3"].features, "avxvnni", "gfni"}
+    target = Target.parse("cpu:x86-64-v3+gfni+avxvnni")
+    assert (target.cpu, target.features, target.vector_bits) == ("x86-64-v3", "+avxvnni,+gfni", 256)
+    assert Target.parse("cpu:x86-64-v4+amx-tile+amx-int8").product_features == "amx-int8"
+    with pytest.raises(TargetError, match="knows no feature 'zap' of processors"):
+        Target.parse("cpu:x86-64-v3+avxvnni+zap")
+    with pytest.raises(TargetError, match="unknown target 'cpu:x86-64-v5.avxvnni'"):
+        Target.parse("cpu:x86-64-v5+avxvnni")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_tests_can_run_as_on_it(machine):
+    kind = Processor.parse(MACHINES[machine].processor)
+    assert kind.features >= set(LEVELS["x86-64-v3"].features)
+    assert Target.parse(f"cpu:{MACHINES[machine].processor}").vector_bits in (256, 512)
+
+
+AS_ANOTHER = """
+import numpy as np, lamina
+from lamina.backends.target import Target
+from lamina.runtime import _runtime
+
+host = Target.host()
+compiled = lamina.jit(lamina.numpy.exp).lower(np.ones(999, np.float32)).compile()
+text = compiled.as_text("asm")
+target = compiled.artifact.manifest["target"]
+print(host.cpu, host.vector_bits, _runtime.vector_bits(), host.product_features or None)
+print("+avx2" in host.features, "-avx512f" in host.features, "-amx-tile" in host.features)
+print("ymm" in text, "zmm" in text, target == host.describe(), compiled(np.zeros(999, np.float32))[7])
+"""
+
+
+def _as_another(processor, program=AS_ANOTHER):
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "LAMINA_PROCESSOR": processor},
+    )  # fmt: skip
+
+
+def test_this_machine_can_be_taken_for_a_lesser_one():
+    ran = _as_another("x86-64-v3")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["x86-64-v3 256 256 None", "True True True", "True False True 1.0"]
+
+
+def test_it_cannot_be_taken_for_one_that_has_more():
+    absent = next(name for name, there in processor_features().items() if not there)
+    ran = _as_another(f"x86-64-v3+{absent}")
+    assert ran.returncode and f"this processor lacks {absent}: it can be taken for" in ran.stderr
+    ran = _as_another("pentium", "import lamina")
+    assert ran.returncode and "LAMINA_PROCESSOR: 'pentium' is no kind of processor" in ran.stderr
+
+
+@pytest.fixture
+def any_width():
+    """Lets a test limit the runtime's own vectors."""
+    yield
+    assumed = assumed_processor()
+    runtime.limit_vector_bits(512 if assumed is None else LEVELS[assumed.level].vector_bits)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.int64])
+def test_the_runtime_s_loops_give_the_same_in_vectors_of_any_width(any_width, bits, dtype):
+    runtime.limit_vector_bits(bits)
+    assert _runtime.vector_bits() <= bits
+    x = np.random.default_rng(0).integers(-99, 99, (70, 333)).astype(dtype)
+    with lamina.enable_x64():
+        found, at = map(np.asarray, lax.top_k(x, 5))
+        ordered = np.asarray(lax.sort(x))
+    np.testing.assert_array_equal(ordered, np.sort(x))
+    np.testing.assert_array_equal(found, np.sort(x)[:, : -6 : -1])
+    np.testing.assert_array_equal(found, np.take_along_axis(x, at, 1))

@@ -106,7 +106,7 @@ def to_bf16(x):
 # CHECK: sitofp <[[N]] x i8> %{{.*}} to <[[N]] x float>
 # CHECK: store <[[N]] x bfloat>
 # CHECK-NOT: no vectors:
-@print_loops("bf16[4096]", "i8[4096]", narrow="avx512bf16")
+@print_loops("bf16[4096]", "i8[4096]", processor="x86-64-v4+avx512bf16")
 def bf16_arithmetic(x, i):
     return x * x + i.astype("bfloat16")
 

@@ -19,7 +19,7 @@ def product(a, b, result):
 # CHECK: tiles:
 # CHECK: tdpbssd
 # CHECK-NOT: no vectors:
-@print_loops("i8[256,256]", "i8[256,256]", narrow="amx-tile amx-int8")
+@print_loops("i8[256,256]", "i8[256,256]", processor="x86-64-v4+amx-tile+amx-int8")
 def bytes_in_tiles(a, b):
     return product(a, b, "int32")
 
@@ -31,7 +31,7 @@ def bytes_in_tiles(a, b):
 # CHECK: tiles:
 # CHECK: tdpbuud
 # CHECK-NOT: no vectors:
-@print_loops("u8[256,256]", "u8[256,256]", narrow="amx-tile amx-int8")
+@print_loops("u8[256,256]", "u8[256,256]", processor="x86-64-v4+amx-tile+amx-int8")
 def unsigned_bytes_in_tiles(a, b):
     return product(a, b, "int32")
 
@@ -44,7 +44,7 @@ def unsigned_bytes_in_tiles(a, b):
 # CHECK: full vectors:
 # CHECK: vpdpbusd.512
 # CHECK-NOT: no vectors:
-@print_loops("i8[256,256]", "i8[256,256]", narrow="avx512vnni")
+@print_loops("i8[256,256]", "i8[256,256]", processor="x86-64-v4+avx512vnni")
 def bytes_in_vectors(a, b):
     return product(a, b, "int32")
 
@@ -57,7 +57,7 @@ def bytes_in_vectors(a, b):
 # CHECK: full vectors:
 # CHECK: pmaddw.d
 # CHECK-NOT: no vectors:
-@print_loops("i8[256,256]", "i8[256,256]", narrow="")
+@print_loops("i8[256,256]", "i8[256,256]")
 def bytes_as_words(a, b):
     return product(a, b, "int32")
 
@@ -71,7 +71,7 @@ def bytes_as_words(a, b):
 # CHECK: tiles:
 # CHECK: tdpbf16ps
 # CHECK-NOT: no vectors:
-@print_loops("bf16[256,256]", "bf16[256,256]", narrow="amx-tile amx-bf16")
+@print_loops("bf16[256,256]", "bf16[256,256]", processor="x86-64-v4+amx-tile+amx-bf16")
 def bf16_in_tiles(a, b):
     return product(a, b, "float32")
 
@@ -83,6 +83,6 @@ def bf16_in_tiles(a, b):
 # CHECK: full vectors:
 # CHECK: fmuladd.v
 # CHECK-NOT: no vectors:
-@print_loops("bf16[256,256]", "bf16[256,256]", narrow="")
+@print_loops("bf16[256,256]", "bf16[256,256]")
 def bf16_widened(a, b):
     return product(a, b, "float32")
