@@ -17,7 +17,7 @@ from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.runtime.executable import _import
+from lamina.runtime.executable import _conversions, _import
 
 _GUARD = 64
 _names = itertools.count()
@@ -82,6 +82,14 @@ def kernel(text: str) -> Kernel:
         )
 
 
+def kernel_for(target: Target, text: str) -> KernelObject:
+    """The kernel in the first function of a module, compiled with all texts, to be looked at: this
+    machine may not run it."""
+    with context(), ir.Location.unknown():
+        module = parse(text)
+        return compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+
+
 def link(code: bytes, symbol: str, imports: Iterable[str] = ()) -> Any:
     """An object of machine code, loaded; the address of its symbol is its item of that name."""
     global _jit
@@ -91,8 +99,8 @@ def link(code: bytes, symbol: str, imports: Iterable[str] = ()) -> Any:
         machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
         _jit = llvm.create_lljit_compiler(machine)
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-    for name in imports:
-        builder.import_symbol(*_import(name))
+    for name, address in (*map(_import, imports), *_conversions()):
+        builder.import_symbol(name, address)
     return builder.link(_jit, f"kernel{next(_names)}")
 
 
