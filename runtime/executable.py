@@ -20,7 +20,6 @@ import numpy as np
 
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
-from lamina.runtime.cuda import check_runs, load_on
 from lamina.runtime.deferred import DeferredProgram, is_for_gpu
 from lamina.runtime.processor import ProcessorError, check_processor
 
@@ -78,6 +77,8 @@ def load(
 
     @functools.cache
     def on_first() -> _runtime.Executable:
+        from lamina.runtime.cuda import check_runs
+
         check_runs(artifact)
         return _loaded_on(artifact, callbacks, 0)
 
@@ -126,6 +127,8 @@ def _linked(
 ) -> _runtime.Executable:
     if device is None:
         return _link(artifact, callbacks)
+    from lamina.runtime.cuda import load_on
+
     return load_on(artifact, device, _spec, _seconds(artifact), callbacks)
 
 

@@ -5,13 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kernel_runner import kernel
+from kernel_runner import kernel, kernel_for
 
 from lamina.backends.cpu.fft_lanes import radices, roots_of_unity
-from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.target import Target
-from lamina.dialects.context import context, parse
-from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
@@ -127,19 +124,15 @@ def real_fft(shape, halved, axes, element, kind):
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_vectors_are_as_wide_as_the_target_s(bits):
-    with context(), ir.Location.unknown():
-        module = parse(fft((64, 64), 2, "FFT", "f32"))
-        target = dataclasses.replace(Target.host(), vector_bits=bits)
-        made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+    target = dataclasses.replace(Target.host(), vector_bits=bits)
+    made = kernel_for(target, fft((64, 64), 2, "FFT", "f32"))
     assert f"fadd contract <{bits // 32} x float>" in made.texts["llvm"]
     assert f"load <{bits // 32} x float>" in made.texts["llvm"]
     assert made.scratch_bytes == 0
 
 
 def test_long_transforms_take_no_scratch():
-    with context(), ir.Location.unknown():
-        module = parse(fft((1024,), 1, "FFT", "f64"))
-        made = compile_kernel(module.body.operations[0].operation, Target.host())
+    made = kernel_for(Target.host(), fft((1024,), 1, "FFT", "f64"))
     assert made.scratch_bytes == 0
     assert "lamina_parallel_for" in made.imports
 

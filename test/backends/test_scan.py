@@ -5,12 +5,9 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_runner import kernel
+from kernel_runner import kernel, kernel_for
 
-from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.target import Target
-from lamina.dialects.context import context, parse
-from lamina.dialects.vendors import ir
 
 RNG = np.random.default_rng(0)
 FOLDS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
@@ -79,10 +76,8 @@ def test_infinities_stay():
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_vectors_are_as_wide_as_the_target_s(bits):
-    with context(), ir.Location.unknown():
-        module = parse(scan((64, 64), 1, "add", "f32"))
-        target = dataclasses.replace(Target.host(), vector_bits=bits)
-        made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+    target = dataclasses.replace(Target.host(), vector_bits=bits)
+    made = kernel_for(target, scan((64, 64), 1, "add", "f32"))
     assert f"shufflevector <{bits // 32} x float>" in made.texts["llvm"]
     assert "lamina_parallel_for" in made.imports
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_runner import kernel_for
 
 import lamina
 import lamina.numpy as jnp
-from lamina.backends.cpu.kernel import compile_kernel
 from lamina.backends.target import Target
-from lamina.dialects.context import context, parse
-from lamina.dialects.vendors import ir
 
 OF, ROWS, COLUMN = "tensor<4096xf32>", "tensor<64x512xf32>", "tensor<1048576x1xf32>"
 INDICES = "tensor<4096xi32>"
@@ -61,9 +59,7 @@ KERNELS = {
 def test_vectors_fill_the_machine_s(name: str) -> None:
     signature, body = KERNELS[name]
     target = Target.host()
-    with context(), ir.Location.unknown():
-        module = parse(f"func.func private @k{signature} {{\n {body}\n}}")
-        made = compile_kernel(module.body.operations[0].operation, target, keep_texts=True)
+    made = kernel_for(target, f"func.func private @k{signature} {{\n {body}\n}}")
     of, width = ("double", 64) if name in DOUBLE else ("float", 32)
     lanes = target.vector_bits // width  # LLVM may take two registers at a time
     assert any(f"<{n} x {of}>" in made.texts["llvm"] for n in (lanes, 2 * lanes))
