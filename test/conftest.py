@@ -46,6 +46,8 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):
 os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('LAMINA_TEST_XLA_FLAGS', '')}"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
+from oracle_version import leave_out, summary  # noqa: E402 (beside this file: after sys.path)
+
 hypothesis.settings.register_profile(
     "lamina",
     deadline=None,
@@ -54,6 +56,15 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.filter_too_much],
 )
 hypothesis.settings.load_profile("lamina")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if line := summary():
+        terminalreporter.write_line(line)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out(config, items)
 
 
 @pytest.fixture

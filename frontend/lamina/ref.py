@@ -12,8 +12,19 @@ from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.refs import Ref as Ref
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A mutable array with this value. `memory_space` and `kind` are accepted for JAX's programs."""
+def new_ref(
+    init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
+) -> Ref:
+    """A mutable array with this value. `memory_space`, `kind` and `pin`, which asks for a buffer that
+    stays where it is, are accepted for JAX's programs.
+
+    Raises TypeError where the value is a ref itself.
+
+    >>> ref = lamina.new_ref(lamina.numpy.zeros(3))
+    >>> ref[1] = 2.0
+    >>> ref[...]
+    Array([0., 2., 0.], dtype=float32)
+    """
     from lamina import numpy as jnp
 
     if isinstance(init_val, Ref):
@@ -21,8 +32,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     return Ref(jnp.asarray(init_val))
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A mutable array of a type (with `shape` and `dtype`) before anything is written: zeros."""
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
+    """A mutable array of a type (with `shape` and `dtype`) before anything is written: zeros.
+    `memory_space` and `pin` are accepted for JAX's programs."""
     from lamina import numpy as jnp
 
     return Ref(jnp.zeros(ty.shape, ty.dtype))

@@ -41,7 +41,7 @@ def test_what_is_not_there_is_named(tmp_path) -> None:
         "print(jax.__version__, jax.numpy.__name__)\nimport jax.experimental.sparse.bcoo\n"
     )
     done = run(str(program), "a")
-    assert done.stdout.split() == ["0.10.2", "lamina.numpy"]
+    assert done.stdout.split() == ["0.12.0", "lamina.numpy"]
     assert "No module named 'jax.experimental.sparse" in done.stderr
     assert "no file 'nowhere.py'" in run("nowhere.py").stderr
 

@@ -18,6 +18,16 @@ def _integer_power(lib, x, y):
     return lib.integer_power(x, y) if hasattr(lib, "integer_power") else jax.numpy.power(x, y)
 
 
+def _since_0_12(name, otherwise):
+    """A function that jax.lax has since 0.12; before, `otherwise` stands for it."""
+    return lambda lib, *xs: (getattr(lib, name, None) or otherwise)(*xs)
+
+
+_LOG2 = _since_0_12("log2", jax.numpy.log2)
+_ONE_MINUS_SQUARE = _since_0_12("one_minus_square", lambda x: (1 + x) * (1 - x))
+_POLYNOMIAL = _since_0_12("polynomial", lambda x, coeffs: sum(c * x**k for k, c in enumerate(coeffs)))
+
+
 def _betainc_grad(lib, position, a, b, x):
     """lamina's primitive; JAX has none, so the difference quotient in its stead."""
     if hasattr(lib, "betainc_grad_a_p"):
@@ -63,6 +73,19 @@ for _name, _ref in _STEPS.items():
     row(_name, f32(), numpy=_ref)
     row(_name, bf16(5), value_only=True)
     row(_name, _SPECIAL, note="special values", numpy=_ref, value_only=True)
+for _spec in (f32(3, 4, low=0.1, high=4), f32(low=0.1, high=4), bf16(5, low=0.1, high=4), _SPECIAL,
+    c64(3, low=0.2, high=1.5)):
+    row("log2", _spec, call=_LOG2, value_only=_spec is _SPECIAL or _spec.dtype == "bfloat16",
+        numpy=None if _spec.dtype == "bfloat16" else np.log2, rtol=1e-4)
+for _spec in (f32(3, 4, low=-2, high=2), f32(values=[0.0, 1e-30, 1 - 2**-24, -1.0]), i32(5), c64(3)):
+    row("one_minus_square", _spec, call=_ONE_MINUS_SQUARE, rtol=1e-5)
+row("polynomial", f32(3, 4), f32(), f32(3, 4), f32(3, 1), rtol=1e-5, note="sizes of 1",
+    call=lambda lib, x, *cs: _POLYNOMIAL(lib, x, cs))
+row("polynomial", f32(), f32(), f32(), rtol=1e-5, call=lambda lib, x, *cs: _POLYNOMIAL(lib, x, cs))
+row("polynomial", f32(3, 4), rtol=1e-5, note="numbers",
+    call=lambda lib, x: _POLYNOMIAL(lib, x, (1.0, -2.0, 0.5, 3.0)))
+row("polynomial", i32(5, low=-4, high=4), i32(5), i32(5),
+    call=lambda lib, x, *cs: _POLYNOMIAL(lib, x, cs))
 row("digamma", f32(3, low=0.5, high=4), numpy=scipy.special.digamma, rtol=2e-5)
 row("polygamma", f32(3, low=0.5, high=4), numpy=lambda x: scipy.special.polygamma(2, x),
     call=lambda lib, x: lib.polygamma(lib.full_like(x, 2), x), rtol=1e-4)

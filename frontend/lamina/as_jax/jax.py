@@ -7,7 +7,7 @@ from typing import Any
 
 import lamina
 
-__version__ = "0.10.2"
+__version__ = "0.12.0"
 __version_info__ = tuple(int(part) for part in __version__.split("."))
 __path__: list[str] = []  # a package: `import jax.numpy` is the finder's business
 

@@ -69,13 +69,18 @@ from lamina.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )  # fmt: skip
 from lamina.lax.joining import concatenate, concatenate_p, pad, pad_p, split, split_p
+from lamina.lax.exponentials import (
+    AccuracyMode, Tolerance, exp, exp2, exp2_p, exp_p, expm1, expm1_p, log, log1p, log1p_p, log2,
+    log2_p, log_p,
+)  # fmt: skip
 from lamina.lax.math import (
-    AccuracyMode, Tolerance,
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
-    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, erf, erf_inv, erf_inv_p,
-    erf_p, erfc, erfc_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, lgamma, lgamma_p, log, log1p,
-    log1p_p, log_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p, sinh,
-    sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
+    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p,
+    lgamma, lgamma_p, logistic, logistic_p, polygamma, polygamma_p, rsqrt, rsqrt_p, sin, sin_p,
+    sinh, sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p, zeta, zeta_p,
+)  # fmt: skip
+from lamina.lax.polynomial import (
+    one_minus_square, one_minus_square_p, polynomial, polynomial_p,
 )  # fmt: skip
 from lamina.lax.random_keys import random_unwrap_p, random_wrap_p
 from lamina.lax.random_bits import (

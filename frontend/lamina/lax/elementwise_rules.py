@@ -27,7 +27,7 @@ from lamina.core.tangents import UnknownOperand
 from lamina.core.trace import Tracer
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
-from lamina.lax.checks import Accepted, check_accepted, check_same_dtypes
+from lamina.lax.checks import INEXACT, Accepted, check_accepted, check_same_dtypes
 
 Derivative = Callable[..., Any]
 _ELEMENTWISE: set[Primitive] = set()
@@ -246,6 +246,19 @@ def elementwise(
     )
     _ELEMENTWISE.add(made[0])
     return made[0]
+
+
+def function_of_one(
+    name: str,
+    lowering: Callable[..., Any],
+    derivative: Callable[[Any, Any], Any],
+    accept: Accepted = INEXACT,
+) -> Primitive:
+    """A function of one operand whose derivative is derivative(ans, x)."""
+    return elementwise(
+        name, lowering, accept,
+        derivatives=[lambda g, ans, x: lax.mul(g, derivative(ans, x))],
+    )  # fmt: skip
 
 
 def is_elementwise(primitive: Primitive) -> bool:

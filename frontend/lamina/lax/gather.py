@@ -35,9 +35,12 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
     holds an index's components.
 
     With mode "fill" (the default) slices that are not in bounds hold fill_value, by itself NaN for
-    floats, the least integer for signed and the greatest for unsigned ones, True for booleans.
+    floats, the least integer for signed and the greatest for unsigned ones, True for booleans;
+    with mode "one_hot" they hold zeros.
     """
     parsed = GatherScatterMode.from_any(mode)
+    if parsed is GatherScatterMode.ONE_HOT:
+        parsed, fill_value = GatherScatterMode.FILL_OR_DROP, 0
     if parsed is GatherScatterMode.FILL_OR_DROP:
         if fill_value is None:
             fill_value = _fill_of(get_aval(operand).physical().dtype)

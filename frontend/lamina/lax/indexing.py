@@ -53,11 +53,14 @@ class GatherScatterMode(enum.Enum):
     CLIP                moved to the nearest index in bounds.
     FILL_OR_DROP        gathers give a fill value, scatters leave the operand.
     PROMISE_IN_BOUNDS   the caller knows that there are none.
+    ONE_HOT             gathers give zeros, as products with one-hot vectors do; scatters leave the
+                        operand.
     """
 
     CLIP = 0
     FILL_OR_DROP = 1
     PROMISE_IN_BOUNDS = 2
+    ONE_HOT = 3
 
     def __repr__(self) -> str:
         return f"GatherScatterMode.{self.name}"
@@ -72,7 +75,7 @@ class GatherScatterMode(enum.Enum):
         found = _MODES.get(mode)
         if found is None:
             raise ValueError(
-                f"Unknown gather mode {mode!r}: expected clip, fill, drop or promise_in_bounds"
+                f"Unknown gather mode {mode!r}: expected clip, fill, drop, promise_in_bounds or one_hot"
             )
         return found
 
@@ -81,6 +84,7 @@ _MODES = {
     None: GatherScatterMode.FILL_OR_DROP, "fill": GatherScatterMode.FILL_OR_DROP,
     "drop": GatherScatterMode.FILL_OR_DROP, "clip": GatherScatterMode.CLIP,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
 }  # fmt: skip
 
 

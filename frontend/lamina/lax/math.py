@@ -1,9 +1,7 @@
-"""Mathematical functions, elementwise: exp log sin cos tanh logistic sqrt erf and their like."""
+"""Mathematical functions, elementwise: sin cos tanh logistic sqrt erf and their like."""
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,59 +11,18 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.lax import hlo
-from lamina.lax.checks import FLOAT, INEXACT, Accepted, scalar_like
-from lamina.lax.elementwise_rules import builder, chlo_lowering, computed_in, elementwise
+from lamina.lax.checks import FLOAT, INEXACT, scalar_like
+from lamina.lax.elementwise_rules import (
+    builder,
+    chlo_lowering,
+    computed_in,
+    elementwise,
+    function_of_one,
+)
+from lamina.lax.exponentials import Accuracy
 
 
 # ---- user functions ----------------------------------------------------------------------------
-class AccuracyMode(enum.Enum):
-    """How exact a function must be. Ours are always as exact as docs/differences.md says."""
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Tolerance:
-    """The error that a function may have; what it says beyond what functions do has no effect."""
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-    def __post_init__(self) -> None:
-        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
-            raise ValueError(f"Tolerances must be non-negative, got {self}")
-
-
-Accuracy = Tolerance | AccuracyMode | None
-
-
-def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """e ** x, elementwise."""
-    return exp_p.bind(x)
-
-
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """2 ** x, elementwise."""
-    return exp2_p.bind(x)
-
-
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """e ** x - 1, accurate near zero."""
-    return expm1_p.bind(x)
-
-
-def log(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The natural logarithm, elementwise; -inf at 0, NaN below."""
-    return log_p.bind(x)
-
-
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """log(1 + x), accurate near zero."""
-    return log1p_p.bind(x)
-
-
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The sine of x in radians."""
     return sin_p.bind(x)
@@ -182,15 +139,6 @@ def zeta(x: Any, q: Any) -> Any:
 
 
 # ---- primitives --------------------------------------------------------------------------------
-def _function(name: str, lowering: Any, derivative: Callable[[Any, Any], Any],
-              accept: Accepted = INEXACT) -> Primitive:  # fmt: skip
-    """A function of one operand whose derivative is derivative(ans, x)."""
-    return elementwise(
-        name, lowering, accept,
-        derivatives=[lambda g, ans, x: lax.mul(g, derivative(ans, x))],
-    )  # fmt: skip
-
-
 def _one(x: Any) -> Any:
     return scalar_like(x, 1)
 
@@ -199,46 +147,20 @@ def _times(factor: float, x: Any) -> Any:
     return lax.mul(scalar_like(x, factor), x)
 
 
-def _exp2_lowering(ctx: Any, x: Any) -> Any:
-    aval = ctx.avals_in[0]
-    if dtypes.is_complex(aval.dtype):
-        scale = hlo.full(math.log(2), aval.shape, aval.dtype)
-        return hlo.exponential(hlo.multiply(x, scale))
-    # exp(x log 2) would lose digits as |x| grows: 66 ULP at the end of the range.
-    return hlo.power(hlo.full(2, aval.shape, aval.dtype), x)
-
-
-exp_p: Primitive = _function("exp", builder("exponential"), lambda ans, x: ans)
-exp2_p: Primitive = _function("exp2", _exp2_lowering, lambda ans, x: _times(math.log(2), ans))
-expm1_p: Primitive = _function(
-    "expm1", builder("exponential_minus_one"), lambda ans, x: lax.add(ans, _one(x))
-)
-log_p: Primitive = elementwise(
-    "log", builder("log"), INEXACT, derivatives=[lambda g, ans, x: lax.div(g, x)],
-)  # fmt: skip
-log1p_p: Primitive = elementwise(
-    "log1p", builder("log_plus_one"), INEXACT,
-    derivatives=[lambda g, ans, x: lax.div(g, lax.add(x, _one(x)))],
-)  # fmt: skip
-sin_p: Primitive = _function("sin", builder("sine"), lambda ans, x: cos(x))
-cos_p: Primitive = _function("cos", builder("cosine"), lambda ans, x: lax.neg(sin(x)))
-tan_p: Primitive = _function(
+sin_p: Primitive = function_of_one("sin", builder("sine"), lambda ans, x: cos(x))
+cos_p: Primitive = function_of_one("cos", builder("cosine"), lambda ans, x: lax.neg(sin(x)))
+tan_p: Primitive = function_of_one(
     "tan", builder("tan"), lambda ans, x: lax.add(_one(x), lax.square(ans))
 )
 
 
-def _one_minus_square(x: Any) -> Any:
-    # (1 - x)(1 + x) keeps its digits near 1.
-    return lax.mul(lax.sub(_one(x), x), lax.add(_one(x), x))
-
-
-asin_p: Primitive = _function(
-    "asin", chlo_lowering("asin"), lambda ans, x: rsqrt(_one_minus_square(x))
+asin_p: Primitive = function_of_one(
+    "asin", chlo_lowering("asin"), lambda ans, x: rsqrt(lax.one_minus_square(x))
 )
-acos_p: Primitive = _function(
-    "acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(_one_minus_square(x)))
+acos_p: Primitive = function_of_one(
+    "acos", chlo_lowering("acos"), lambda ans, x: lax.neg(rsqrt(lax.one_minus_square(x)))
 )
-atan_p: Primitive = _function(
+atan_p: Primitive = function_of_one(
     "atan", chlo_lowering("atan"),
     lambda ans, x: lax.reciprocal(lax.add(_one(x), lax.square(x))),
 )  # fmt: skip
@@ -278,8 +200,8 @@ def _sinh(x: Any, full: Any) -> Any:
     return hlo.select(is_far, hlo.multiply(hlo.sign(x), far), near)
 
 
-sinh_p: Primitive = _function("sinh", _in_f32(_sinh, "sinh"), lambda ans, x: cosh(x))
-cosh_p: Primitive = _function("cosh", _in_f32(_cosh, "cosh"), lambda ans, x: sinh(x))
+sinh_p: Primitive = function_of_one("sinh", _in_f32(_sinh, "sinh"), lambda ans, x: cosh(x))
+cosh_p: Primitive = function_of_one("cosh", _in_f32(_cosh, "cosh"), lambda ans, x: sinh(x))
 tanh_p: Primitive = elementwise(
     "tanh", builder("tanh"), INEXACT,
     # (g + g*ans)(1 - ans): no cancellation where ans is near -1.
@@ -287,32 +209,32 @@ tanh_p: Primitive = elementwise(
         lambda g, ans, x: lax.mul(lax.add(g, lax.mul(g, ans)), lax.sub(_one(x), ans)),
     ],
 )  # fmt: skip
-asinh_p: Primitive = _function(
+asinh_p: Primitive = function_of_one(
     "asinh", chlo_lowering("asinh"), lambda ans, x: rsqrt(lax.add(lax.square(x), _one(x))),
 )  # fmt: skip
-acosh_p: Primitive = _function(
+acosh_p: Primitive = function_of_one(
     "acosh", chlo_lowering("acosh"),
     lambda ans, x: rsqrt(lax.mul(lax.sub(x, _one(x)), lax.add(x, _one(x)))),
 )  # fmt: skip
-atanh_p: Primitive = _function(
-    "atanh", chlo_lowering("atanh"), lambda ans, x: lax.reciprocal(_one_minus_square(x)),
+atanh_p: Primitive = function_of_one(
+    "atanh", chlo_lowering("atanh"), lambda ans, x: lax.reciprocal(lax.one_minus_square(x)),
 )  # fmt: skip
-logistic_p: Primitive = _function(
+logistic_p: Primitive = function_of_one(
     "logistic", builder("logistic"), lambda ans, x: lax.mul(ans, lax.sub(_one(ans), ans)),
 )  # fmt: skip
-sqrt_p: Primitive = _function(
+sqrt_p: Primitive = function_of_one(
     "sqrt", builder("sqrt"), lambda ans, x: lax.div(scalar_like(x, 0.5), ans)
 )
-rsqrt_p: Primitive = _function(
+rsqrt_p: Primitive = function_of_one(
     "rsqrt", builder("rsqrt"), lambda ans, x: _times(-0.5, lax.div(ans, x))
 )
-cbrt_p: Primitive = _function(
+cbrt_p: Primitive = function_of_one(
     "cbrt", builder("cbrt"), lambda ans, x: lax.div(scalar_like(x, 1 / 3), lax.square(ans)), FLOAT,
 )  # fmt: skip
 
 
 def _gaussian(scale: float, x: Any) -> Any:
-    return _times(scale, exp(lax.neg(lax.square(x))))
+    return _times(scale, lax.exp(lax.neg(lax.square(x))))
 
 
 def _erf_lowering(ctx: Any, x: Any) -> Any:
@@ -322,7 +244,7 @@ def _erf_lowering(ctx: Any, x: Any) -> Any:
     return computed_in(wide, dtype, x, lambda v: hlo.chlo("erf", [v], v.type))
 
 
-erf_p: Primitive = _function(
+erf_p: Primitive = function_of_one(
     "erf", _erf_lowering, lambda ans, x: _gaussian(2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
 
@@ -348,15 +270,15 @@ def _erfc_lowering(ctx: Any, x: Any) -> Any:
     return hlo.select(there, better, value)
 
 
-erfc_p: Primitive = _function(
+erfc_p: Primitive = function_of_one(
     "erfc", _erfc_lowering, lambda ans, x: _gaussian(-2 / math.sqrt(math.pi), x), FLOAT,
 )  # fmt: skip
-erf_inv_p: Primitive = _function(
+erf_inv_p: Primitive = function_of_one(
     "erf_inv", chlo_lowering("erf_inv"),
-    lambda ans, x: _times(math.sqrt(math.pi) / 2, exp(lax.square(ans))), FLOAT,
+    lambda ans, x: _times(math.sqrt(math.pi) / 2, lax.exp(lax.square(ans))), FLOAT,
 )  # fmt: skip
 # lgamma has JAX's bits: counts of random.poisson depend on them.
-lgamma_p: Primitive = _function(
+lgamma_p: Primitive = function_of_one(
     "lgamma", chlo_lowering("lgamma"), lambda ans, x: lax.digamma(x), FLOAT
 )
 

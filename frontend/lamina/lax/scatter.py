@@ -123,11 +123,14 @@ def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
 def _bind(primitive: Primitive, operand: Any, indices: Any, updates: Any,
           numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool,
           mode: Mode) -> Any:  # fmt: skip
+    parsed = GatherScatterMode.from_any(mode)
+    if parsed is GatherScatterMode.ONE_HOT:
+        parsed = GatherScatterMode.FILL_OR_DROP
     return primitive.bind(
         operand, indices, updates,
         dimension_numbers=canonical_numbers(numbers),
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
+        mode=parsed,
     )  # fmt: skip
 
 

@@ -14,10 +14,10 @@ from lamina.lax.checks import canonical_axis
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The k greatest elements along an axis, greatest first, and their indices; of equal elements
-    the first comes first. Floats are in IEEE 754's total order: NaN, inf, ..., 0.0, -0.0, ..., -inf,
-    NaN with the sign bit.
+    the first comes first, whether is_stable asks for that or not. Floats are in IEEE 754's total
+    order: NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with the sign bit.
 
     `operand` has one dimension or more; both results have its shape with `k` in the place of the
     axis' size, the indices as int32. Raises TypeError where k is no concrete integer, ValueError

@@ -222,6 +222,7 @@ from lamina.numpy.nan_reductions import (
     nanvar,
 )  # fmt: skip
 from lamina.numpy.padding import pad
+from lamina.numpy.partial_sorting import argpartition, partition, top_k
 from lamina.numpy.products import (
     cross,
     dot,
@@ -249,6 +250,7 @@ from lamina.numpy.reductions import (
     max,
     mean,
     min,
+    minmax,
     prod,
     ptp,
     std,
@@ -334,14 +336,12 @@ from lamina.numpy.set_operations import (
     unique_values,
 )  # fmt: skip
 from lamina.numpy.sorting import (
-    argpartition,
     argsort,
     lexsort,
     median,
     nanmedian,
     nanpercentile,
     nanquantile,
-    partition,
     percentile,
     quantile,
     sort,

@@ -50,13 +50,7 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """Logarithm to base 2."""
-    (x,) = promote_strong("log2", x)
-    return _log2(x)
-
-
-@compiled
-def _log2(x: Any) -> Array:
-    return lax.div(lax.log(x), lax.log(literal(x, 2)))
+    return lax.log2(*promote_args_inexact("log2", x))
 
 
 def log10(x: ArrayLike, /) -> Array:

@@ -26,11 +26,11 @@ from lamina.numpy.index_plans import (
     Entry,
     OutOfBounds,
     Plan,
-    axes_taken,
     make_plan,
     with_arrays,
 )  # fmt: skip
 from lamina.numpy.index_runs import as_slices
+from lamina.numpy.negative_indices import without_negative, wrapped
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -48,12 +48,15 @@ _CLAMPING = (None, "clip", "promise_in_bounds", GatherScatterMode.CLIP,
 
 
 def getitem(x: Array, index: Any, *, mode: Any = None, fill_value: Any = None,
-            indices_are_sorted: bool = False, unique_indices: bool = False) -> Array:  # fmt: skip
+            indices_are_sorted: bool = False, unique_indices: bool = False,
+            wrap_negative_indices: bool = True) -> Array:  # fmt: skip
     """x[index]. mode says what indices out of bounds give: "clip", "fill" (fill_value), "wrap" or
     "promise_in_bounds"; by default they are clamped."""
     clamp = mode in _CLAMPING
     index = with_arrays(index)
     check_mode(mode)
+    if not wrap_negative_indices:
+        index = without_negative(index, x.shape, clamp=clamp)
     movable = is_evaluating() and not isinstance(x, Tracer)
     sliced = None if movable else as_slices(index, tuple(x.shape))
     if sliced is not None:
@@ -99,34 +102,16 @@ def _lifted(item: Any) -> Any:
     return item
 
 
-def wrapped(index: Any, shape: tuple[int, ...]) -> Any:
-    """An index expression with its integers and index arrays taken modulo the axes' sizes."""
-    from lamina.numpy.arithmetic import remainder
-
-    items = list(index) if isinstance(index, tuple) else [index]
-    taken = sum(map(axes_taken, items))
-    axis, out = 0, []
-    for item in items:
-        if item is Ellipsis:
-            axis += len(shape) - taken
-        elif item is not None:
-            n = shape[axis] if axis < len(shape) else 1
-            if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-                item = int(item) % n if n else item
-            elif hasattr(item, "dtype") and dtypes.is_integer(item.dtype):
-                item = remainder(item, literal(item, n)) if n else item
-            axis += axes_taken(item)
-        out.append(item)
-    return tuple(out)
-
-
 @compiled(static=("plan", "mode", "fill_value", "sorted_", "unique"))
 def take_by_plan(x: Any, arrays: list[Any], *, plan: Plan, mode: Any, fill_value: Any,
                  sorted_: bool, unique: bool) -> Array:  # fmt: skip
     """The elements that a plan names."""
     if plan.expanded:
         x = lax.expand_dims(x, plan.expanded)
-    filling = GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP
+    filling = GatherScatterMode.from_any(mode) in (
+        GatherScatterMode.FILL_OR_DROP,
+        GatherScatterMode.ONE_HOT,
+    )
     x = _take_slices(x, plan)
     if plan.has_arrays or (filling and any(e.kind == "scalar" for e in plan.entries)):
         return _gather(x, arrays, plan, mode, fill_value, sorted_, unique)
@@ -326,11 +311,12 @@ def take_along_axis(
     mode: Any = None,
     fill_value: Any = None,
     *,
-    wrap_negative_indices: bool | None = None,
+    wrap_negative_indices: bool = True,
 ) -> Array:
     """arr[..., indices[..., i, ...], ...]: indices along an axis, other axes going together.
 
-    Indices out of bounds are filled as by `take`; of an empty axis 0 is read.
+    Indices out of bounds are filled as by `take`, with mode "one_hot" by zeros; of an empty axis 0 is
+    read. Negative ones count from the end, or with wrap_negative_indices=False are out of bounds.
     """
     check_arraylike("take_along_axis", arr, indices)
     arr, indices = asarray(arr), asarray(indices)
@@ -348,7 +334,7 @@ def take_along_axis(
     at = canonical_axis(axis, len(arr.shape))
     check_mode(mode)
     return _take_along_axis(arr, indices, axis=at, mode=mode or "fill", fill_value=fill_value,
-                            wrap=wrap_negative_indices is not False)  # fmt: skip
+                            wrap=bool(wrap_negative_indices))  # fmt: skip
 
 
 @compiled(static=("axis", "mode", "fill_value", "wrap"))

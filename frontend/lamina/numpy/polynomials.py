@@ -14,7 +14,7 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer
 from lamina.numpy._eager import compiled
-from lamina.numpy.arithmetic import add, multiply
+from lamina.numpy.arithmetic import add
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -62,7 +62,6 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @compiled
 def _polyadd(a: Any, b: Any) -> Array:
-    from lamina.numpy.arithmetic import add
 
     n = max(a.shape[0], b.shape[0])
     a, b = (lax.pad(x, literal(x, 0), [(n - x.shape[0], 0, 0)]) for x in (a, b))
@@ -154,22 +153,32 @@ def _polyint(p: Any, k: Any, *, m: int) -> Array:
     return lax.div(lax.concatenate([p, k], 0), divisors.astype(p.dtype))
 
 
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """The value of a polynomial at x, by Horner's rule. `unroll` is that of lax.scan."""
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
+    """The value of a polynomial at x, by Horner's rule.
+
+    p       the coefficients along the first axis, that of the highest power first.
+    x       an array of any shape, or numbers.
+    unroll  that of `lax.polynomial`.
+
+    >>> jnp.polyval(jnp.array([2, 5, 1]), 3)
+    Array(34, dtype=int32)
+    """
     check_arraylike("polyval", p, x)
     p, x = (asarray(v) for v in promote_dtypes(p, x))
-    return _polyval(p, x, unroll=operator.index(unroll))
+    return _polyval(p, x, unroll=None if unroll is None else operator.index(unroll))
 
 
 @compiled(static=("unroll",))
-def _polyval(p: Any, x: Any, *, unroll: int) -> Array:
+def _polyval(p: Any, x: Any, *, unroll: int | None) -> Array:
     shape = broadcast_shapes(p.shape[1:], x.shape)
-    x = broadcast_to_shape(x, shape)
-
-    def step(y: Any, c: Any) -> tuple[Any, None]:
-        return add(multiply(y, x), broadcast_to_shape(c, shape)), None
-
-    return lax.scan(step, lax.full(shape, 0, x.dtype), p, unroll=unroll)[0]
+    if not p.shape[0]:
+        return lax.full(shape, 0, x.dtype)
+    if x.shape:
+        x = lax.broadcast_to_rank(x, len(shape))
+    rows = [lax.index_in_dim(p, i, keepdims=False) for i in reversed(range(p.shape[0]))]
+    if p.ndim > 1:
+        rows = [lax.broadcast_to_rank(row, len(shape)) for row in rows]
+    return lax.polynomial(x, rows, unroll=unroll)
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""Reductions over axes: sum prod max min all any argmax argmin count_nonzero ptp.
+"""Reductions over axes: sum prod max min minmax all any argmax argmin count_nonzero ptp.
 
 `axis` is an int, a tuple or None for all; `keepdims` keeps reduced axes with size 1; `where` says
 which elements count; `initial` takes part in the reduction.
@@ -150,6 +150,34 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
         check_arraylike(name, initial)
         out = combine(convert(initial, x.dtype), out)
     return out
+
+
+def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+           where: ArrayLike | None = None) -> tuple[Array, Array]:  # fmt: skip
+    """The smallest and the largest element over axes; NaN both if any is.
+
+    a         an array; complex numbers are in the order of their real, then imaginary parts.
+    axis      an axis, several, or None for all; with keepdims they stay, with size 1.
+    initial   a number that takes part; a pair for one that does in each.
+    where     which elements count; then `initial` must be there.
+
+    Raises ValueError of nothing without initial.
+
+    >>> jnp.minmax(jnp.array([3, 1, 2]))
+    (Array(1, dtype=int32), Array(3, dtype=int32))
+    """
+    x = _prepared("minmax", a, out)
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    for number in (low, high):
+        if number is not None and np.shape(number):
+            raise ValueError(
+                f"initial value must be a scalar. Got array of shape {np.shape(number)}"
+            )
+    return (
+        _extremum("min", lax.reduce_min, lax.min, x, axis, keepdims, low, where),
+        _extremum("max", lax.reduce_max, lax.max, x, axis, keepdims, high, where),
+    )
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:

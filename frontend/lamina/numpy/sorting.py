@@ -1,4 +1,4 @@
-"""Sorting: sort argsort lexsort partition; median and quantiles, which sort."""
+"""Sorting: sort argsort lexsort; median and quantiles, which sort."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
@@ -85,9 +84,24 @@ def _sorted_axis(
     return x, canonical_axis(axis, len(x.shape))
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
-    """The indices that sort by several keys, the last of them first in importance."""
-    parts = [asarray(k) for k in keys]
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
+    """The indices that sort by several keys, the last of them first in importance.
+
+    keys        arrays of one shape, or one array whose first axis runs over them.
+    axis        the axis to sort along.
+    batch_size  so many keys at most are compared by one sort; more keys are sorted by in batches,
+                those of least importance first.
+
+    Raises TypeError without keys, ValueError where shapes differ or batch_size is not positive.
+
+    >>> jnp.lexsort([jnp.array([4, 2, 3]), jnp.array([2, 1, 1])])
+    Array([1, 2, 0], dtype=int32)
+    """
+    batch_size = operator.index(batch_size)
+    if batch_size < 1:
+        raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}")
+    stacked = hasattr(keys, "shape")
+    parts = [asarray(k) for k in (keys if not stacked or keys.shape else ())]
     if not parts:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if len({p.shape for p in parts}) > 1:
@@ -95,33 +109,18 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if not parts[0].shape:
         return asarray(np.zeros((), dtypes.canonicalize(np.int64)))
     at = canonical_axis(axis, len(parts[0].shape))
-    return _lexsort(parts, axis=at)
+    return _lexsort(parts, axis=at, batch_size=batch_size)
 
 
-@compiled(static=("axis",))
-def _lexsort(keys: Sequence[Any], *, axis: int) -> Array:
-    index = lax.broadcasted_iota(dtypes.canonicalize(np.int64), keys[0].shape, axis)
-    return lax.sort((*keys[::-1], index), axis, num_keys=len(keys))[-1]
-
-
-def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """a with what is below its kth element before it, and the rest behind (here: sorted)."""
-    _check_kth(a, kth, axis)
-    return sort(a, axis)
-
-
-def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The indices that partition a (see partition)."""
-    _check_kth(a, kth, axis)
-    return lax.convert_element_type(argsort(a, axis), np.int32)
-
-
-def _check_kth(a: ArrayLike, kth: int, axis: int) -> None:
-    check_arraylike("partition", a)
-    shape = get_aval(a).shape
-    n = shape[canonical_axis(axis, len(shape))]
-    if not -n <= operator.index(kth) < n:
-        raise ValueError(f"kth={kth} is out of bounds for an axis of size {n}")
+@compiled(static=("axis", "batch_size"))
+def _lexsort(keys: Sequence[Any], *, axis: int, batch_size: int) -> Array:
+    order = lax.broadcasted_iota(dtypes.canonicalize(np.int64), keys[0].shape, axis)
+    for start in range(0, len(keys), batch_size):  # each sort is stable
+        batch = keys[start : start + batch_size][::-1]
+        if start:
+            batch = [lax.take_along_axis(k, order, axis, mode="promise_in_bounds") for k in batch]
+        order = lax.sort((*batch, order), axis, num_keys=len(batch))[-1]
+    return order
 
 
 # ---- quantiles ---------------------------------------------------------------------------------

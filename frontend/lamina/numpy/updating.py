@@ -30,6 +30,7 @@ from lamina.numpy.index_plans import (
     with_arrays,
 )
 from lamina.numpy.index_runs import as_slices
+from lamina.numpy.index_strategies import check_strategy
 from lamina.numpy.indexing import (
     as_arrays,
     check_mode,
@@ -37,8 +38,8 @@ from lamina.numpy.indexing import (
     index_dtype,
     normalized,
     stacked_indices,
-    wrapped,
 )  # fmt: skip
+from lamina.numpy.negative_indices import without_negative, wrapped
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -79,7 +80,8 @@ class IndexUpdateRef:
 
     Keywords of all methods: `mode` ("drop" by default, "clip", "wrap", "promise_in_bounds"; "fill"
     is "drop") for indices out of bounds; `indices_are_sorted` and `unique_indices` promise that
-    they are. Repeated indices: add, multiply, min and max apply every one; with set any may win.
+    they are; `wrap_negative_indices=False` has negative integers out of bounds instead of counted
+    from the end. Repeated indices: add, multiply, min and max apply every one; with set any may win.
     """
 
     __slots__ = ("array", "index")
@@ -91,8 +93,14 @@ class IndexUpdateRef:
         return f"IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, fill_value: Any = None) -> Array:  # fmt: skip
-        """x[index] with a choice of what indices out of bounds give."""
+            mode: Any = None, fill_value: Any = None, wrap_negative_indices: bool = True,
+            strategy: str = "auto") -> Array:  # fmt: skip
+        """x[index] with a choice of what indices out of bounds give.
+
+        strategy  "static_slice" and "dynamic_slice" raise TypeError for an index that is more than
+                  that; "auto" and "gather" take any.
+        """
+        check_strategy(strategy, self.index, self.array.shape)
         return getitem(
             self.array,
             self.index,
@@ -100,87 +108,96 @@ class IndexUpdateRef:
             fill_value=fill_value,
             indices_are_sorted=indices_are_sorted,
             unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
         )
 
     def set(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+            unique_indices: bool = False, mode: Any = None,
+            wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] = values."""
-        return _update(
-            "set", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("set", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     def add(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+            unique_indices: bool = False, mode: Any = None,
+            wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] += values."""
-        return _update(
-            "add", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("add", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+                 unique_indices: bool = False, mode: Any = None,
+                 wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] -= values."""
-        return _update(
-            "sub", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("sub", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+                 unique_indices: bool = False, mode: Any = None,
+                 wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] *= values."""
-        return _update(
-            "mul", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("mul", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     mul = multiply
 
     def divide(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+               unique_indices: bool = False, mode: Any = None,
+               wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] /= values."""
         from lamina.numpy.arithmetic import divide
 
         divisor = _update("mul", ones_like(self.array), self.index, values, indices_are_sorted,
-                          unique_indices, mode)  # fmt: skip
+                          unique_indices, mode, wrap_negative_indices)  # fmt: skip
         return divide(self.array, divisor)
 
     def power(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+              unique_indices: bool = False, mode: Any = None,
+              wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] **= values."""
         from lamina.numpy.arithmetic import power
 
         exponent = _update("mul", ones_like(self.array), self.index, values, indices_are_sorted,
-                           unique_indices, mode)  # fmt: skip
+                           unique_indices, mode, wrap_negative_indices)  # fmt: skip
         return power(self.array, exponent)
 
     def min(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+            unique_indices: bool = False, mode: Any = None,
+            wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] = minimum(x[index], values)."""
-        return _update(
-            "min", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("min", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     def max(self, values: ArrayLike, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+            unique_indices: bool = False, mode: Any = None,
+            wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] = maximum(x[index], values)."""
-        return _update(
-            "max", self.array, self.index, values, indices_are_sorted, unique_indices, mode
-        )
+        return _update("max", self.array, self.index, values, indices_are_sorted, unique_indices,
+                       mode, wrap_negative_indices)  # fmt: skip
 
     def apply(self, func: Callable[[Array], Array], *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None) -> Array:  # fmt: skip
+              unique_indices: bool = False, mode: Any = None,
+              wrap_negative_indices: bool = True) -> Array:  # fmt: skip
         """x[index] = func(x[index]) for an elementwise func, as often as an index is repeated.
 
         Differentiable where the index is without arrays or unique_indices is promised.
         """
         has_arrays = any(np.ndim(i) for i in self._items() if i is not None)
         if unique_indices or not has_arrays:
-            values = func(self.get(mode="clip" if mode is None else mode))
+            wrap = wrap_negative_indices
+            values = func(
+                self.get(mode="clip" if mode is None else mode, wrap_negative_indices=wrap)
+            )
             return self.set(
                 values,
                 indices_are_sorted=indices_are_sorted,
                 unique_indices=unique_indices,
                 mode=mode,
+                wrap_negative_indices=wrap,
             )
         counts = IndexUpdateRef(lax.full(self.array.shape, 0, np.int32), self.index)
-        times = counts.add(1, indices_are_sorted=indices_are_sorted, mode=mode)
+        times = counts.add(1, indices_are_sorted=indices_are_sorted, mode=mode,
+                           wrap_negative_indices=wrap_negative_indices)  # fmt: skip
         return apply_times(func, self.array, times)
 
     def _items(self) -> tuple[Any, ...]:
@@ -189,16 +206,18 @@ class IndexUpdateRef:
 
 
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
-            mode: Any) -> Array:  # fmt: skip
+            mode: Any, wrap: bool) -> Array:  # fmt: skip
     check_arraylike(f"at[].{op}", values)
     check_mode(mode)
     aval = get_aval(x)
     x, values = _of_one_dtype(op, x, values)
     index = with_arrays(index)
-    dropping = (
-        GatherScatterMode.from_any(None if mode == "wrap" else mode)
-        is GatherScatterMode.FILL_OR_DROP
-    )
+    known = GatherScatterMode.from_any(None if mode == "wrap" else mode)
+    dropping = known in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+    if not wrap:
+        index = without_negative(index, x.shape, clamp=known is GatherScatterMode.CLIP)
+        if known is GatherScatterMode.PROMISE_IN_BOUNDS:  # writes that break it are dropped
+            mode, dropping = "drop", True
     movable = is_evaluating() and not isinstance(x, Tracer)
     runs = None if movable else as_slices(index, tuple(x.shape))
     if runs is not None and len(runs[1]) == 1:

@@ -29,6 +29,7 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import (
+    at_least_f32,
     float_dtype,
     random_normal,
     random_uniform,
@@ -47,8 +48,9 @@ _CASTING = frozenset(
 
 
 def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike | None,
-          parameters: tuple[ArrayLike, ...] = ()) -> Array:  # fmt: skip
-    """A sample of a distribution whose sampler takes (words, shape, dtype, *parameters)."""
+          parameters: tuple[ArrayLike, ...] = (), wide: bool = False) -> Array:  # fmt: skip
+    """A sample of a distribution whose sampler takes (words, shape, dtype, *parameters): these of
+    the sample's dtype, or of float32 where that is narrower and they are to be wide."""
     words = single_key(name, key)
     to = float_dtype(name, dtype)
     check_arraylike(name, *parameters)
@@ -60,9 +62,8 @@ def _draw(name: str, sampler: _Sampler, key: Key, shape: Any, dtype: DTypeLike |
                     f"{get_aval(p).dtype.name} to {to.name}"
                 )
     dims = sample_shape(name, None if shape is None else as_shape(shape), *parameters)
-    return _program(
-        words, [convert(p, to) for p in parameters], sampler=sampler, shape=dims, dtype=to
-    )
+    given = [convert(p, at_least_f32(to) if wide else to) for p in parameters]
+    return _program(words, given, sampler=sampler, shape=dims, dtype=to)
 
 
 @compiled(static=("sampler", "shape", "dtype"))

@@ -30,11 +30,12 @@ from lamina.numpy.promotion import (
     convert,
     literal,
 )  # fmt: skip
-from lamina.random.distributions import _draw, _rademacher, random_exponential
+from lamina.random.distributions import _draw, _rademacher, _Sampler, random_exponential
 from lamina.random.keys import Key, single_key
 from lamina.random.rbg import RbgWords
 from lamina.random.sampling import (
     float_dtype,
+    is_approximate,
     random_normal,
     random_uniform,
     sample_shape,
@@ -44,14 +45,38 @@ from lamina.random.sampling import (
 
 
 # ---- the gamma distribution --------------------------------------------------------------------
-def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers with density x**(a - 1) exp(-x) / gamma(a), x > 0."""
+def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
+          method: str = "exact") -> Array:  # fmt: skip
+    """Numbers with density x**(a - 1) exp(-x) / gamma(a), x > 0.
+
+    key     a key, used up.
+    a       the shape parameter, positive: numbers or an array that fits `shape`.
+    shape   of the result; by default that of a.
+    dtype   of the result, a float dtype; by default float32, or float64 with enable_x64.
+    method  "exact", by rejection; or "approximate", without a loop: faster, within 0.1 %.
+
+    Raises ValueError for another dtype, shape or method.
+    """
+    if is_approximate("gamma", method):
+        from lamina.random import approximate
+
+        return _draw("gamma", approximate.random_gamma, key, shape, dtype, (a,), wide=True)
     return _draw("gamma", random_gamma, key, shape, dtype, (a,))
 
 
-def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Logarithms of gamma numbers, exact also where those underflow (small a)."""
+def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
+             method: str = "exact") -> Array:  # fmt: skip
+    """Logarithms of gamma numbers, exact also where those underflow (small a). The arguments are
+    those of `gamma`."""
+    if is_approximate("loggamma", method):
+        return _draw("loggamma", _approximate_loggamma, key, shape, dtype, (a,), wide=True)
     return _draw("loggamma", random_loggamma, key, shape, dtype, (a,))
+
+
+def _approximate_loggamma(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any) -> Array:
+    from lamina.random import approximate
+
+    return approximate.random_loggamma(words, shape, dtype, a)
 
 
 def random_gamma(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any) -> Array:
@@ -150,27 +175,43 @@ def _one_sample(words: Any, alpha: Any, log_space: bool) -> Array:
 
 
 # ---- made of gamma numbers ---------------------------------------------------------------------
-def beta(key: Key, a: ArrayLike, b: ArrayLike, shape: Any = None,
-         dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Numbers with density x**(a - 1) (1 - x)**(b - 1) / B(a, b), 0 < x < 1."""
-    return _draw("beta", _random_beta, key, shape, dtype, (a, b))
+def beta(key: Key, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None,
+         *, method: str = "exact") -> Array:  # fmt: skip
+    """Numbers with density x**(a - 1) (1 - x)**(b - 1) / B(a, b), 0 < x < 1; `method` as in `gamma`."""
+    approximate = is_approximate("beta", method)
+    sampler = _approximate_beta if approximate else _random_beta
+    return _draw("beta", sampler, key, shape, dtype, (a, b))
 
 
-def _random_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any, b: Any) -> Array:
-    logs = [_loggamma(w, x) for w, x in zip(split_words(words, 2), (a, b), strict=True)]
+def _random_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any, b: Any,
+                 loggamma: _Sampler = random_loggamma) -> Array:  # fmt: skip
+    halves = zip(split_words(words, 2), (a, b), strict=True)
+    logs = [loggamma(w, shape, dtype, x) for w, x in halves]
     largest = lax.max(*logs)
     left, right = (lax.exp(lax.sub(x, largest)) for x in logs)
     return lax.div(left, lax.add(left, right))
 
 
-def chisquare(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Sums of the squares of df normal numbers."""
-    return _draw("chisquare", _random_chisquare, key, shape, dtype, (df,))
+def _approximate_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any, b: Any) -> Array:
+    return _random_beta(words, shape, dtype, a, b, _approximate_loggamma)
 
 
-def _random_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any) -> Array:
+def chisquare(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
+              method: str = "exact") -> Array:  # fmt: skip
+    """Sums of the squares of df normal numbers; `method` as in `gamma`."""
+    approximate = is_approximate("chisquare", method)
+    sampler = _approximate_chisquare if approximate else _random_chisquare
+    return _draw("chisquare", sampler, key, shape, dtype, (df,))
+
+
+def _random_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any,
+                      loggamma: _Sampler = random_loggamma) -> Array:  # fmt: skip
     two = literal(df, 2)
-    return lax.mul(lax.exp(_loggamma(words, lax.div(df, two))), two)
+    return lax.mul(lax.exp(loggamma(words, shape, dtype, lax.div(df, two))), two)
+
+
+def _approximate_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any) -> Array:
+    return _random_chisquare(words, shape, dtype, df, _approximate_loggamma)
 
 
 def f(key: Key, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None,

@@ -169,6 +169,20 @@ def normal(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     )
 
 
+def at_least_f32(dtype: np.dtype) -> np.dtype:
+    """What approximate samplers compute in: a float dtype, or float32 where that is narrower."""
+    return dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+
+
+def is_approximate(name: str, method: str) -> bool:
+    """The `method` argument of a sampler. Raises ValueError where it is none."""
+    if method not in ("exact", "approximate"):
+        raise ValueError(
+            f"method argument to `{name}` must be one of {{'exact', 'approximate'}}, got {method!r}"
+        )
+    return method == "approximate"
+
+
 def random_normal(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array:
     """normal, within a program."""
     if dtype.kind == "c":

@@ -213,7 +213,7 @@ use_mesh = set_mesh
 
 
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: Sequence[Any],
     axis_types: Any = None,
     *,
@@ -224,13 +224,13 @@ def make_mesh(
     Raises ValueError where there are fewer devices than that takes.
     """
     available = list(all_devices() if devices is None else devices)
-    needed = math.prod(axis_shapes)
+    needed = math.prod(axis_sizes)
     if needed > len(available):
         raise ValueError(
             f"Number of devices {len(available)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)} ({library.variable('num_cpu_devices')}={needed} makes as many)"
+            f"{tuple(axis_sizes)} ({library.variable('num_cpu_devices')}={needed} makes as many)"
         )
-    grid = np.array(available[:needed], dtype=object).reshape(tuple(axis_shapes))
+    grid = np.array(available[:needed], dtype=object).reshape(tuple(axis_sizes))
     return Mesh(grid, axis_names, axis_types)
 
 
