@@ -23,6 +23,7 @@ from lamina.numpy import (
     indexing,
     logic,
     manipulation,
+    partial_sorting,
     products,
     reductions,
     rounding,
@@ -211,7 +212,7 @@ def _searchsorted(
 
 def _argpartition(self: Any, kth: int, axis: int = -1) -> Any:
     """The indices that partition the elements along an axis."""
-    return sorting.argpartition(self, kth, axis)
+    return partial_sorting.argpartition(self, kth, axis)
 
 
 def _choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
