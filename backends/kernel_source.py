@@ -14,6 +14,7 @@ import re
 from lamina.backends.llvm_codegen import CodegenOptions
 from lamina.backends.pipelines import ALL_PIPELINES, CPU_KERNEL_PREPARE
 from lamina.backends.target import Target
+from lamina.backends.versions import versions
 from lamina.dialects.vendors import ir
 
 _SYMBOL_DIGITS = 16
@@ -98,8 +99,7 @@ def text_without_name(kernel: ir.Operation) -> str:
 @functools.cache
 def _digest_of_rest(target: Target) -> hashlib._Hash:
     """Of what else decides the code: the target, the pipelines and the versions of MLIR and LLVM."""
-    from importlib.metadata import version
-
-    versions = version("torch-mlir"), version("llvmlite")
-    rest = repr((target, ALL_PIPELINES, CPU_KERNEL_PREPARE, CodegenOptions(), versions))
+    known = versions()
+    of_mlir_and_llvm = known["torch-mlir"], known["llvmlite"]
+    rest = repr((target, ALL_PIPELINES, CPU_KERNEL_PREPARE, CodegenOptions(), of_mlir_and_llvm))
     return hashlib.sha256(rest.encode() + b"\0")

@@ -13,7 +13,7 @@ _of_thread = threading.local()
 
 def make_context() -> ir.Context:
     """A fresh context with StableHLO, CHLO and the upstream dialects."""
-    context = ir.Context()
+    context = ir.Context(load_on_create_dialects=[])  # else all of upstream's fifty
     # MLIR's own thread pool would cost threads for each context and does not survive a fork.
     context.enable_multithreading(False)
     load_dialects(context)

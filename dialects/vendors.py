@@ -39,8 +39,10 @@ for _dialect in ("stablehlo", "chlo", "vhlo", "linalg", "llvm", "nvvm"):
 
 DIALECT_MODULES = (
     "arith", "bufferization", "builtin", "cf", "complex", "func", "gpu", "math", "memref",
-    "nvgpu", "scf", "tensor", "transform", "vector",
+    "nvgpu", "scf", "tensor", "vector",
 )  # fmt: skip
+
+_MADE = (*DIALECT_MODULES, "affine", "linalg", "llvm", "nvvm", "ub")
 
 __all__ = [
     "PassManager", "ir", "load_dialects", "rewrite", "stablehlo_ext", "translate_to_llvm_ir",
@@ -58,7 +60,10 @@ def __getattr__(name: str) -> Any:
 
 
 def load_dialects(context: ir.Context) -> None:
-    """Load StableHLO and CHLO into a context; upstream dialects load by themselves when met."""
+    """Load StableHLO, CHLO and those of upstream's dialects whose ops passes make; others load by
+    themselves when they are met in a text."""
+    for name in _MADE:
+        context.get_dialect_descriptor(name)
     stablehlo_ext.register_dialect(context)
     # CHLO has no registration call, but a Torch pass depends on it and loads it.
     _torch_ext.register_dialect(context)

@@ -7,6 +7,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 from pathlib import Path
 from types import ModuleType
@@ -23,12 +24,7 @@ def find(name: str) -> type[Pass] | None:
         return _loaded[name]
     level, _, stem = name.partition("-")
     module_name = f"lamina.passes.{level}.{stem.replace('-', '_')}"
-    if not stem or "_" in name or level not in _levels():
-        return None
-    try:
-        if importlib.util.find_spec(module_name) is None:
-            return None
-    except ModuleNotFoundError:
+    if "_" in name or level not in _levels() or module_name not in _modules(level):
         return None
     return _pass_in(importlib.import_module(module_name))
 
@@ -37,12 +33,10 @@ def all_passes() -> dict[str, type[Pass]]:
     """Every pass by name, sorted; imports them all."""
     found = dict(_loaded)
     for level in _levels():
-        package = importlib.import_module(f"lamina.passes.{level}")
-        for info in pkgutil.iter_modules(package.__path__, f"lamina.passes.{level}."):
-            if not info.name.rsplit(".", 1)[1].startswith("_"):
-                held = _pass_in(importlib.import_module(info.name))
-                if held is not None:
-                    found[held.name] = held
+        for name in sorted(_modules(level)):
+            held = _pass_in(importlib.import_module(name))
+            if held is not None:
+                found[held.name] = held
     return dict(sorted(found.items()))
 
 
@@ -74,6 +68,14 @@ def documentation(cls: type[Pass]) -> str:
 @functools.cache
 def _levels() -> list[str]:
     return [m.name for m in pkgutil.iter_modules(lamina.passes.__path__) if m.ispkg]
+
+
+@functools.cache
+def _modules(level: str) -> frozenset[str]:
+    package = importlib.import_module(f"lamina.passes.{level}")
+    files = (name for folder in package.__path__ for name in os.listdir(folder))
+    stems = (name.removesuffix(".py") for name in files if name.endswith(".py"))
+    return frozenset(f"{package.__name__}.{stem}" for stem in stems if stem != "__init__")
 
 
 def _pass_in(module: ModuleType) -> type[Pass] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,16 +53,6 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
 def fingerprint() -> str:
     """Changes with every change of lamina's own files (a source checkout's too), and with other builds
     of MLIR and LLVM."""
-    import hashlib
+    from lamina.backends.versions import digest_of_files, vendor_builds
 
-    from lamina.backends.versions import vendor_builds
-
-    digest = hashlib.blake2b("\n".join(vendor_builds()).encode(), digest_size=16)
-    for root in package_folders():
-        for folder, names, files in os.walk(root):
-            names[:] = sorted(n for n in names if n not in ("__pycache__", "src"))
-            for name in sorted(files):
-                if name.endswith((".py", ".so")):
-                    stat = os.stat(os.path.join(folder, name))
-                    digest.update(f"{folder} {name} {stat.st_size} {stat.st_mtime_ns}".encode())
-    return digest.hexdigest()
+    return "\n".join((digest_of_files(package_folders()), *vendor_builds()))

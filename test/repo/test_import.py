@@ -55,6 +55,18 @@ def test_a_first_jit_for_the_cpu_loads_nothing_of_cuda(tmp_path):
     assert run(code, os.environ | {"LAMINA_CACHE_DIR": str(tmp_path)}).splitlines() == ["1.0", "[]"]
 
 
+def test_versions_are_found_without_reading_metadata():
+    code = """
+import sys
+from lamina.backends.versions import versions
+found = versions()
+print("email" in sys.modules)
+from importlib.metadata import version
+print(all(found[name] == version(name) for name in ("lamina", "torch-mlir", "llvmlite")))
+"""
+    assert run(code).splitlines() == ["False", "True"]
+
+
 def test_using_arrays_loads_no_compiler():
     code = """
 import sys, numpy as np
