@@ -25,6 +25,8 @@ alone (fuse_parts.py). A matrix product is of kind library where a library does 
 kind output otherwise. `lamina.matrix_products` on the module, or the option `matrix-products`, decides for
 all of them: `kernel` leaves none to a library, `library` all that it can do.
 
+What lies between an array and a loop that reads a row of it goes first (fuse_reads.py).
+
 A reduction along rows and one down columns of one array are one kernel, too (fuse_both_ways.py).
 
 Equal kernels exist once. Grouping is in fuse_grouping.py and fuse_rows.py: no op that costs more than a few
@@ -54,6 +56,7 @@ from lamina.passes.stablehlo.facts import (
 from lamina.passes.stablehlo.fuse_both_ways import join_all_both_ways
 from lamina.passes.stablehlo.fuse_grouping import Grouping
 from lamina.passes.stablehlo.fuse_outline import Outliner
+from lamina.passes.stablehlo.fuse_reads import read_in_place
 from lamina.passes.stablehlo.fuse_refusals import Limits
 from lamina.passes.stablehlo.fuse_rows import join_rows
 from lamina.passes.stablehlo.fuse_scalars import Callees, calls_pay
@@ -127,6 +130,7 @@ class Fuse(Pass):
                 raise CompileError.at(op, "calls must be inlined before fusion")
             if name in fuse_ops.UPDATES:
                 _give_buffers(op)
+        read_in_place(block)
         limits = Limits(
             self.max_ops, self.max_chain, max(self.max_ops, self.max_plain), self.max_scalars
         )

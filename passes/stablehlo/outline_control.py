@@ -8,7 +8,7 @@
 The kernel holds the whole op with its regions; the backend fuses and plans it by itself and
 generates one function, so that a step makes no calls, counters live in registers and small arrays
 on the stack. Arrays that a loop carries are marked `lamina.inout`: it updates them in place.
-Constants go in, other values from outside become arguments.
+Constants and iotas go in, other values from outside become arguments.
 
 How long it takes on the one core it uses is noted as `lamina.alone_ns`, a step's time where the number
 of steps is not known.
@@ -174,7 +174,9 @@ def _is_updated(number: int, value: ir.Value, is_over_lanes: bool) -> bool:
 
 
 def _goes_in(value: ir.Value) -> bool:
-    """Whether a value is a constant that the kernel makes itself."""
+    """Whether the kernel makes a value itself: a constant, or the numbers of places."""
+    if made_by(value, "stablehlo.iota") is not None:
+        return True
     constant = made_by(value, CONSTANT)
     return constant is not None and fuse_ops.is_clonable_constant(constant)
 

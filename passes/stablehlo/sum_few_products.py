@@ -9,8 +9,8 @@ element, is best done in its loop, and all sums in one walk (`stablehlo-fuse`, `
 for f32 and f64 where nothing but such products and reductions read what is made; and for matrices in memory whose
 rows are summed, of which each vector of a row serves all columns. A matrix of bf16, f16 or narrower is always one
 that is made: converted to f32, in which products of these are summed. Products of complex numbers with a vector are
-such sums, too, of their parts, which reads memory at full speed where libraries do not. Leaves alone small matrices,
-and batches.
+such sums, too, of their parts, which reads memory at full speed where libraries do not. So is a product of two
+vectors of which one is made, or read at a traced place. Leaves alone small matrices, and batches.
 
 example: test/passes/stablehlo/sum_few_products.mlir
 """
@@ -24,6 +24,7 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, size_of
+from lamina.passes.stablehlo.fuse_ops import LEAVES
 from lamina.passes.stablehlo.gemm import doers_of
 from lamina.passes.stablehlo.keep_products_small import sum_of_products
 from lamina.passes.stablehlo.rewriting import replace
@@ -63,6 +64,8 @@ class SumFewProducts(Pass):
 
     def _matrix_of(self, dot: ir.Operation) -> int | None:
         """Which operand is the matrix, if the other has few columns and sums are the better."""
+        if self._is_one_sum(dot):
+            return 0
         for side in (0, 1):
             if self._is_complex_with_vector(dot, side):
                 return side
@@ -80,6 +83,16 @@ class SumFewProducts(Pass):
             if size_of(matrix.type) >= self.least_read and self._sums_rows_in_memory(dot, side):
                 return side
         return None
+
+    def _is_one_sum(self, dot: ir.Operation) -> bool:
+        """Whether a product is of two vectors of which one is made on the way or read at a traced place."""
+        types = [value.type for value in dot.operands]
+        return (
+            all(of.rank == 1 and of.has_static_shape for of in types)
+            and DotNumbers.of(dot).lhs_contracting == (0,)
+            and _sum_of(dot) == types[0].element_type == types[1].element_type
+            and any(map(_is_made, dot.operands))
+        )
 
     def _has_few_columns(self, dot: ir.Operation, side: int) -> bool:
         numbers = DotNumbers.of(dot)
@@ -153,6 +166,13 @@ class SumFewProducts(Pass):
             total = sum_of_products(dot, side, column)
             parts.append(hlo.reshape(total, [*shape[:place], 1, *shape[place + 1 :]]))
         return hlo.concatenate(parts, place)
+
+
+def _is_made(value: ir.Value) -> bool:
+    maker = defining(value)
+    while maker is not None and maker.name == "stablehlo.reshape":
+        maker = defining(maker.operands[0])
+    return maker is not None and (computes_elements(maker) or maker.name in LEAVES)
 
 
 def _count(dot: ir.Operation, side: int) -> int:

@@ -125,6 +125,26 @@ func.func @sorts(%n: tensor<i32>, %x: tensor<300xf32>) -> tensor<300xf32> {
 
 // -----
 
+// The numbers of places are made in the kernel.
+// CHECK-LABEL: func.func @places
+// CHECK: call @fused_while_0(%{{[^,]*}}) : (tensor<i32>) -> tensor<i32>
+// CHECK: func.func private @fused_while_0
+// CHECK: stablehlo.iota
+func.func @places(%n: tensor<i32>) -> tensor<i32> {
+  %p = stablehlo.iota dim = 0 : tensor<100xi32>
+  %c = stablehlo.while(%i = %n) : tensor<i32>
+    cond {
+      %l = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %l : tensor<i1>
+    } do {
+      %s = stablehlo.reduce(%p init: %i) applies stablehlo.add across dimensions = [0] : (tensor<100xi32>, tensor<i32>) -> tensor<i32>
+      stablehlo.return %s : tensor<i32>
+    }
+  return %c : tensor<i32>
+}
+
+// -----
+
 // Lanes of a batch are threads: the loop around them stays.
 // CHECK-LABEL: func.func @around_lanes
 // GPU-LABEL: func.func @around_lanes

@@ -90,6 +90,27 @@ func.func @complex(%x: tensor<4096xcomplex<f32>>, %y: tensor<4096xcomplex<f32>>,
 
 // -----
 
+// Vectors that are made on the way, or read at a traced place, however short.
+// CHECK-LABEL: func.func @vectors
+// CHECK-NOT: dot_general
+// CHECK: stablehlo.reduce
+// CHECK-NOT: dot_general
+// CHECK: stablehlo.reduce
+// CHECK: stablehlo.dot_general
+func.func @vectors(%a: tensor<20x30xf64>, %i: tensor<i32>, %m: tensor<30xi1>, %x: tensor<30xf64>)
+    -> (tensor<f64>, tensor<f64>, tensor<f64>) {
+  %none = stablehlo.constant dense<0.0> : tensor<30xf64>
+  %0 = stablehlo.select %m, %x, %none : tensor<30xi1>, tensor<30xf64>
+  %1 = stablehlo.dot_general %0, %0, contracting_dims = [0] x [0] : (tensor<30xf64>, tensor<30xf64>) -> tensor<f64>
+  %2 = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 30] : (tensor<20x30xf64>, tensor<i32>, tensor<i32>) -> tensor<1x30xf64>
+  %3 = stablehlo.reshape %2 : (tensor<1x30xf64>) -> tensor<30xf64>
+  %4 = stablehlo.dot_general %x, %3, contracting_dims = [0] x [0] : (tensor<30xf64>, tensor<30xf64>) -> tensor<f64>
+  %5 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<30xf64>, tensor<30xf64>) -> tensor<f64>
+  return %1, %4, %5 : tensor<f64>, tensor<f64>, tensor<f64>
+}
+
+// -----
+
 // Left alone: columns, or one, of a matrix in memory; what is returned as well; many columns.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-COUNT-4: stablehlo.dot_general

@@ -1,0 +1,109 @@
+"""Rows and masked rows of arrays that loops read one at a time, and change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lamina
+import lamina.numpy as jnp
+from lamina import lax
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.standard_normal((12, 17))
+
+
+def read_in_one_kernel(f, *args):
+    """The result, when a step of the loop reads arrays by one kernel beside scalars."""
+    compiled = lamina.jit(f).lower(*args).compile()
+    assert "fused_select" not in compiled.as_text("linalg"), "masked rows are stored"
+    return np.asarray(compiled(*args))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_masked_rows(dtype):
+    rows = ROWS.astype(dtype)
+
+    def f(a):
+        places = jnp.arange(a.shape[1])
+
+        def step(j, sums):
+            one = jnp.where(places < j, a[j], 0)
+            other = jnp.where(places < j + 3, a[a.shape[0] - 1 - j], 0)
+            return sums + jnp.dot(one, other)
+
+        return lax.fori_loop(0, a.shape[0], step, jnp.zeros((), a.dtype))
+
+    n, places = rows.shape[0], np.arange(rows.shape[1])
+    wanted = sum(
+        np.where(places < j, rows[j], 0) @ np.where(places < j + 3, rows[n - 1 - j], 0) for j in range(n)
+    )
+    with lamina.enable_x64(True):
+        np.testing.assert_allclose(read_in_one_kernel(f, rows), wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_what_a_mask_leaves_out_does_not_count():
+    """Not even where it is no number."""
+    rows = ROWS.astype(np.float32)
+    rows[:, 9:] = np.nan
+    places = np.arange(17)
+
+    def f(a, until):
+        def step(total, row):
+            kept = jnp.where(jnp.arange(17) < until, row, 0)
+            return total + jnp.dot(kept, kept), None
+
+        return lax.scan(step, jnp.zeros(()), a)[0]
+
+    kept = np.where(places < 9, rows, 0)
+    np.testing.assert_allclose(lamina.jit(f)(rows, 9), np.sum(kept * kept), rtol=1e-5)
+    assert np.isnan(lamina.jit(f)(rows, 10))
+
+
+def test_starts_out_of_range_are_clamped():
+    x = RNG.standard_normal((4, 5, 6, 7)).astype(np.float32)
+
+    def f(x, at):
+        part = lax.dynamic_slice(x, (at, at, at, at), (2, 1, 3, 7))
+        return jnp.sin(lax.reshape(part, (2, 3, 7)))
+
+    for at in (-9, -1, 0, 1, 2, 3, 4, 9):
+        for dtype in (np.int8, np.int32, np.uint8, np.uint32):
+            if at < 0 and np.dtype(dtype).kind == "u":
+                continue
+            i, j, k = (  # those below 0 count from the end
+                min(max(at + n * (at < 0), 0), n - size) for n, size in zip(x.shape, (2, 1, 3), strict=False)
+            )
+            wanted = np.sin(x[i : i + 2, j, k : k + 3])
+            np.testing.assert_allclose(lamina.jit(f)(x, dtype(at)), wanted, rtol=1e-6)
+
+
+def test_an_array_is_read_before_it_is_overwritten():
+    """A row that all rows need, of the array that a step makes anew."""
+
+    def f(d):
+        def step(k, d):
+            return jnp.minimum(d, d[:, k][:, None] + d[k][None, :])
+
+        return lax.fori_loop(0, d.shape[0], step, d)
+
+    distance = wanted = RNG.random((30, 30)).astype(np.float32)
+    for k in range(30):
+        wanted = np.minimum(wanted, wanted[:, k, None] + wanted[None, k])
+    compiled = lamina.jit(f).lower(distance).compile()
+    np.testing.assert_allclose(compiled(distance), wanted, rtol=1e-6)
+    assert "memref.copy" not in compiled.as_text("planned").partition("scf.while")[2]
+
+
+def test_rows_written_after_they_were_read():
+    def f(a):
+        def step(i, a):
+            return a.at[i].set(0.5 * (a[i - 1] + a[i + 1]) + a[i])
+
+        return lax.fori_loop(1, a.shape[0] - 1, step, a)
+
+    wanted = ROWS.astype(np.float32)
+    given = wanted.copy()
+    for i in range(1, len(wanted) - 1):
+        wanted[i] = np.float32(0.5) * (wanted[i - 1] + wanted[i + 1]) + wanted[i]
+    np.testing.assert_allclose(lamina.jit(f)(given), wanted, rtol=1e-5)
