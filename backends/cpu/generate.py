@@ -18,8 +18,11 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
 from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
+from lamina.passes.llvm.limit_inlining import LimitInlining
 from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
 from lamina.passes.records import Record
+
+_FEW_PLACES = LimitInlining()
 
 
 class Generated(Record):
@@ -58,8 +61,9 @@ def generating(
     texts: dict[str, str] | None,
     public: str | None = None,
     places: tuple[str, ...] = KERNEL_PLACES,
+    inlining: LimitInlining = _FEW_PLACES,
 ) -> Generator[None, None, Generated]:
-    """`generate`, a pass at a time."""
+    """`generate`, a pass at a time. `inlining` decides which functions are called."""
     stages = tuple(dict.fromkeys(stage for word, stage in CPU_KERNEL_WRITTEN if word in source))
     yield from pipeline_steps(_for_target(stages, target), module)
     yield from steps_to_linalg(module, source, "CPU")
@@ -70,6 +74,7 @@ def generating(
     yield from pipeline_steps(_for_target(_of_use(places, module, source), target), module)
     of_vectors, in_order = (name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER))
     yield from pipeline_steps(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
+    inlining.run(module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)
     yield
     check_translatable(module, ("llvm",))

@@ -35,6 +35,7 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
+from lamina.passes.llvm.limit_inlining import LimitInlining
 from lamina.passes.pipeline import checked_if_it_fails
 from lamina.passes.records import Record
 
@@ -118,7 +119,8 @@ def _lowering(
         written = control_kernel(module, symbol, target, texts)
     elif written is None:
         places = _places(kernel, source, streams)
-        generated = yield from generating(module, source, target, texts, symbol, places)
+        inlining = _inlining(_bytes(function))
+        generated = yield from generating(module, source, target, texts, symbol, places, inlining)
         of_vectors, in_order = generated.of_vectors, generated.in_order
         written = generated.llvm_ir, generated.scratch_bytes[symbol]
     elif texts is not None:
@@ -163,13 +165,26 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
 # Bytes from which on arrays are not in the cache of a core by the next call.
 _STREAMED = 2 << 20
 
+# Bytes from which on arrays are worth more of LLVM's time, and up to which loops of scalars are worth none.
+_LARGE, _TINY = 1 << 20, 1 << 11
+
+
+def _inlining(size: int) -> LimitInlining:
+    """How often functions are inlined in a kernel of arrays of so many bytes."""
+    return LimitInlining(most=64) if size >= _LARGE else LimitInlining(scalars=size <= _TINY)
+
 
 def _streams(function: ir.Operation) -> bool:
     """Whether all that a kernel does is to go once through arrays that are large."""
     if string_of(function, KIND) != "loop":
         return False
+    return _bytes(function) >= _STREAMED
+
+
+def _bytes(function: ir.Operation) -> int:
+    """Of all operands and results."""
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    return sum(map(byte_size, (*signature.inputs, *signature.results))) >= _STREAMED
+    return sum(map(byte_size, (*signature.inputs, *signature.results)))
 
 
 def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]:

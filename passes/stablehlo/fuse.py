@@ -69,13 +69,14 @@ class Fuse(Pass):
 
     max_ops: int = 64
     """Of a kernel with anything but plain ops: its loops can't all be cut."""
-    max_plain: int = 16384
+    max_plain: int = 2048
     """Of a kernel that is only element-wise and reads along rows, or at found places. It becomes loops that are
     each as long as LLVM compiles well (memref/cut_long_loops.py), over vectors side by side where those have its
     ops (memref/side_by_side.py): one kernel is never slower than several of 64 ops, needs no arrays between
     them, and is faster the more values are alive. Of 600 ops with 1 and 16 alive on 16M numbers of f32 it takes
     1.0 and 0.22 of the time of kernels of 256. What is read turned is laid out by a kernel of its own:
-    computed within, it takes 1.1 to 7 times as long. Its one thread of compilation takes as long as theirs.
+    computed within, it takes 1.1 to 7 times as long. Its one thread of compilation takes as long as theirs, up
+    to some 2,000 ops: of 3,000, LLVM takes twice as long for each.
     Searches, which look up where they found something before, are left out: they take 1.2 to 1.6 times as
     long in one kernel as in several of 64 ops."""
     max_chain: int = 192

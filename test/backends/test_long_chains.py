@@ -79,7 +79,7 @@ def test_truths_and_numbers_on_the_way() -> None:
 
 def _in_halves(np_, x):
     y, z = x, x.astype("int8")
-    for _ in range(120):
+    for _ in range(100):
         half = (y * np_.float32(0.5)).astype("float16")
         z = np_.where(half > 1, z + np_.int8(1), z - np_.int8(2))
         y = np_.where(half.astype("float32") > y, y - np_.float32(1), y + z.astype("float32") % np_.float32(3))
@@ -210,3 +210,21 @@ def test_a_search_is_several_kernels() -> None:
     compiled = lamina.jit(jnp.searchsorted).lower(among, sought).compile()
     assert kernels(compiled) > 1
     np.testing.assert_array_equal(compiled(among, sought), np.searchsorted(among, sought))
+
+
+@pytest.mark.parametrize("size", (4, 100, 3000))
+def test_functions_that_are_called_often_are_called(size: int) -> None:
+    """Where they were inlined, LLVM had a hundred instructions at each place."""
+
+    def chain(x, steps):
+        for step in range(steps):
+            x = jnp.sin(x) + step
+        return x
+
+    x = np.linspace(-3, 3, size, dtype="float32")
+    lines = {}
+    for steps in (60, 120):
+        compiled = lamina.jit(chain, static_argnums=1).lower(x, steps).compile()
+        lines[steps] = compiled.as_text("llvm").count("\n")
+        np.testing.assert_array_equal(np.asarray(compiled(x)), np.asarray(chain(jnp.asarray(x), steps)))
+    assert (lines[120] - lines[60]) / 60 < 60
