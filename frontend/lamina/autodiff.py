@@ -17,8 +17,9 @@ from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from lamina.core.library import library
 from lamina.core.tangents import UndefinedPrimal, Zero
-from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.core.trace import Tracer, get_aval, is_array_like, is_evaluating
 from lamina.core.tree_differences import tree_differences
+from lamina.core.wrapping import function_name
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -72,7 +73,7 @@ def jvp(
     main = tree.unflatten(out.tree, outs[: out.n])
     dots = tree.unflatten(out.tree, [instantiate_zero(t) for t in out_tangents[: out.n]])
     if has_aux:
-        return main, dots, tree.unflatten(out.aux_tree, outs[out.n :])
+        return main, dots, out.aux(outs[out.n :])
     return main, dots
 
 
@@ -104,8 +105,21 @@ class _Out:
     """What a flattened function found out about its results when it ran."""
 
     tree: Any
-    aux_tree: Any
     n: int
+    _aux_tree: Any
+    _aux: list[Any]  # leaves, with None where there is an array
+
+    def keep_aux(self, aux: Any) -> list[Any]:
+        """The arrays of an auxiliary result. What else is in it is no business of derivatives."""
+        leaves, self._aux_tree = tree.flatten(aux)
+        self._aux = [None if is_array_like(x) else x for x in leaves]
+        return [x for x in leaves if is_array_like(x)]
+
+    def aux(self, arrays: Sequence[Any]) -> Any:
+        """The auxiliary result, with these arrays."""
+        given = iter(arrays)
+        leaves = [next(given) if x is None else x for x in self._aux]
+        return tree.unflatten(self._aux_tree, leaves)
 
 
 def _flat_fun(
@@ -123,9 +137,9 @@ def _flat_fun(
                     f"{type(result)} with value {result!r}"
                 )
             result, aux_value = result
-            aux, out.aux_tree = tree.flatten(aux_value)
+            aux = out.keep_aux(aux_value)
         main, out.tree = tree.flatten(result)
-        check_outputs(main, getattr(fun, "__name__", str(fun)))
+        check_outputs(main, function_name(fun))
         out.n = len(main)
         return [*main, *aux]
 
@@ -147,7 +161,7 @@ class _LinearMap:
         self.out_tree, n = out.tree, out.n
         self.out_avals = [get_aval(x) for x in self.outs[:n]]
         self.main = tree.unflatten(out.tree, self.outs[:n])
-        self.aux = tree.unflatten(out.aux_tree, self.outs[n:]) if has_aux else None
+        self.aux = out.aux(self.outs[n:]) if has_aux else None
 
     def with_residuals(self, apply: Callable[..., Any]) -> Partial:
         """A function of tangents or cotangents, whose residuals are leaves of a tree."""
@@ -305,7 +319,7 @@ def as_function_of(
             full[p] = x
         return fun(*full, **kwargs)
 
-    of_active.__name__ = getattr(fun, "__name__", str(fun))  # as messages call it
+    of_active.__name__ = function_name(fun)  # as messages call it
     return of_active, tuple(args[p] for p in positions)
 
 

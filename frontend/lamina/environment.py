@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import platform
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lamina.array import ArrayImpl
+from lamina.core.wrapping import function_name, wraps
 from lamina.devices import default_backend
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,9 +67,9 @@ def named_call(fun: F, *, name: str | None = None) -> F:
     """fun whose operations stand under a name in compiled programs."""
     from lamina import named_scope
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        with named_scope(name or str(getattr(fun, "__name__", "call"))):
+        with named_scope(name or function_name(fun)):
             return fun(*args, **kwargs)
 
     return named  # type: ignore[return-value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import update_wrapper
 from lamina.lax.checks import scalar_of
 
 
@@ -44,7 +44,7 @@ def value_and_grad(
         grads = grads[0] if not isinstance(argnums, Iterable) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
-    return functools.update_wrapper(value_and_grad_f, fun)
+    return update_wrapper(value_and_grad_f, fun)
 
 
 def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -119,4 +119,4 @@ def grad(
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return functools.update_wrapper(grad_f, fun)
+    return update_wrapper(grad_f, fun)

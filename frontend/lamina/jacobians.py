@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from lamina.autodiff import as_function_of, jvp, vjp
 from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import update_wrapper
 from lamina.gradients import check_input, check_output
 from lamina.lax.convert import convert
 from lamina.vmap import vmap
@@ -50,7 +50,7 @@ def jacfwd(
         jac = tree.map(lambda y: _unravel(y, active, argnums), result)
         return (jac, aux) if has_aux else jac
 
-    return functools.update_wrapper(jacfun, fun)
+    return update_wrapper(jacfun, fun)
 
 
 def _check_forward_input(x: Any, holomorphic: bool) -> None:
@@ -98,7 +98,7 @@ def jacrev(
         jac = _split_rows(rows, outs, out_tree)
         return (jac, result[2]) if has_aux else jac
 
-    return functools.update_wrapper(jacfun, fun)
+    return update_wrapper(jacfun, fun)
 
 
 def jacobian(

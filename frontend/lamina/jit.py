@@ -10,6 +10,7 @@ from typing import Any
 
 from lamina import shape_dtype, stages
 from lamina.control_flow.tracing import check_callable
+from lamina.core.wrapping import update_wrapper
 from lamina.jit_calls import call_new
 from lamina.jit_options import JitOptions, options_of
 from lamina.jit_traces import clear_cache, jitted, trace_call
@@ -80,7 +81,7 @@ def _compiled_function(options: JitOptions) -> CompiledFunction:
     # Names of static arguments that stand at a position come by either.
     call = functools.partial(call_new, options)
     wrapped: Any = CompiledFunction(call, options.static_argnums, options.static_argnames)
-    functools.update_wrapper(wrapped, options.fun)
+    update_wrapper(wrapped, options.fun)
     wrapped.trace = functools.partial(_trace_stage, options)
     wrapped.lower = functools.partial(_lower_stage, options)
     wrapped.eval_shape = functools.partial(_eval_shape, options)
@@ -143,7 +144,9 @@ def _eval_shape(options: JitOptions, *args: Any, **kwargs: Any) -> Any:
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it."""
-    options = getattr(fun, "_jit_options", None) or jit(fun)._jit_options
+    options = getattr(fun, "_jit_options", None)
+    if not isinstance(options, JitOptions):
+        options = jit(fun)._jit_options
     return _eval_shape(options, *args, **kwargs)
 
 
@@ -165,4 +168,4 @@ def make_jaxpr(
             return traced.closed
         return traced.closed, shape_dtype.out_info(traced.closed, traced.out_tree)
 
-    return functools.update_wrapper(call, fun)
+    return update_wrapper(call, fun)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lamina.compiler_options import settings_of
 from lamina.control_flow.tracing import check_callable
+from lamina.core.wrapping import function_name
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,10 +31,7 @@ class JitOptions:
 
     @property
     def name(self) -> str:
-        inner = inspect.unwrap(self.fun)
-        while isinstance(inner, functools.partial):
-            inner = inner.func
-        name = getattr(inner, "__name__", None) or type(inner).__name__
+        name = function_name(self.fun)
         return "_lambda_" if name == "<lambda>" else name
 
 

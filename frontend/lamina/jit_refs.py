@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from lamina.core import tree
 from lamina.core.refs import Ref, lifted, recording
 from lamina.core.source_info import current
 from lamina.core.trace import get_aval, is_array_like
+from lamina.core.wrapping import wraps
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import trace_call
 
@@ -103,7 +103,7 @@ def _without_refs_given(options: JitOptions, in_tree: Any, places: list[int]) ->
             )
         return result, [ref.read() for ref in made]
 
-    return functools.wraps(options.fun)(fun)
+    return wraps(options.fun)(fun)
 
 
 def _captured_by_trace(options: JitOptions, args: Any, kwargs: Any) -> list[Ref]:

@@ -15,6 +15,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.wrapping import function_name
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.jit_options import JitOptions
 
@@ -65,7 +66,7 @@ def _split_static(
 
 def _shown(options: JitOptions) -> str:
     """The function's name as messages write it; `options.name` is fit for IR."""
-    return getattr(options.fun, "__name__", options.name)
+    return function_name(options.fun)
 
 
 def trace_call(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -12,6 +11,7 @@ from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
 from lamina.core import tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
 
@@ -61,9 +61,7 @@ def vmap(
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
             out, treedef = tree.flatten(fun(*a, **k), is_vmappable)
-            check_outputs(
-                [x for x in out if not is_vmappable(x)], getattr(fun, "__name__", str(fun))
-            )
+            check_outputs([x for x in out if not is_vmappable(x)], function_name(fun))
             out_tree.append(treedef)
             return out
 
@@ -75,7 +73,7 @@ def vmap(
         ]
         return tree.unflatten(out_tree[0], placed)
 
-    return functools.update_wrapper(vmap_f, fun)
+    return update_wrapper(vmap_f, fun)
 
 
 def _checked_in_axes(in_axes: Any) -> Any:

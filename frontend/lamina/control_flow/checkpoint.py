@@ -28,6 +28,7 @@ from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import is_evaluating
 from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.core.wrapping import wraps
 from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
@@ -73,7 +74,7 @@ def checkpoint(
     check_callable(fun)
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun, attributes=False)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if is_evaluating():
             return fun(*args, **kwargs)

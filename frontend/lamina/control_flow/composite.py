@@ -9,13 +9,14 @@ from typing import Any
 from lamina.control_flow.jit_call import jit_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import Tracer, tree
+from lamina.core.wrapping import wraps
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """`decomposition` as a function of its own in the program, called `name`. Its keyword arguments
     are attributes: values known now."""
 
-    @functools.wraps(decomposition)
+    @wraps(decomposition)
     def call(*args: Any, **attributes: Any) -> Any:
         if any(isinstance(v, Tracer) for v in tree.flatten(attributes)[0]):
             from lamina.errors import UnexpectedTracerError

@@ -126,15 +126,15 @@ def _bind_branches(
     if refs.alive:
         written = list({id(r): r for f in branches for r in written_by(f, what, *operands)}.values())
         if written:
-            with_refs = [refs.lifted(f, written) for f in branches]
+            with_refs = _for_each(lambda f: refs.lifted(f, written), branches)
             out, values = _bind_branches(what, index, with_refs, (values_of(written), *operands))
             write_all(written, values)
             return out
     leaves, in_tree = tree.flatten(tuple(operands))
     in_avals = avals_of(leaves, what)
-    traced = [
-        trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch")) for f in branches
-    ]
+    traced = _for_each(
+        lambda f: trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch")), branches
+    )
     out_trees = [t for _, _, t in traced]
     names = (
         ("false_fun", "true_fun")
@@ -154,23 +154,26 @@ def _bind_branches(
                 "that they have the same pytree structure."
             )
     consts: list[Any] = []
-    closed: list[ClosedJaxpr] = []
-    total = sum(len(c) for _, c, _ in traced)
-    for jaxpr, own, _ in traced:
-        closed.append(
-            with_shared_consts(
-                jaxpr,
-                len(own),
-                len(consts),
-                total,
-                [get_aval(c) for _, cs, _ in traced for c in cs],
-            )
-        )
-        consts += own
+    different = list({id(t): t for t in traced}.values())
+    const_avals = [get_aval(c) for _, own, _ in different for c in own]
+
+    def with_consts(of_branch: Any) -> ClosedJaxpr:
+        jaxpr, own, _ = of_branch
+        start = len(consts)
+        consts.extend(own)
+        return with_shared_consts(jaxpr, len(own), start, len(const_avals), const_avals)
+
+    closed = _for_each(with_consts, traced)
     paths = tree.paths(tree.unflatten(out_trees[0], closed[0].out_avals))
     closed = _unify_results(what, names, places, paths, closed)
     out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
     return tree.unflatten(out_trees[0], out)
+
+
+def _for_each(make: Callable[[Any], Any], branches: Sequence[Any]) -> list[Any]:
+    """make(branch) for each, called once for a branch that is there several times."""
+    made = {i: make(branch) for i, branch in {id(b): b for b in branches}.items()}
+    return [made[id(branch)] for branch in branches]
 
 
 def _who(names: Sequence[str], places: Sequence[str], which: Sequence[int]) -> str:
@@ -204,10 +207,9 @@ def _unify_results(
                     "types match."
                 )
         targets.append(target)
-    return [
-        c if all(a == t for a, t in zip(c.out_avals, targets, strict=True)) else _cast(c, targets)
-        for c in closed
-    ]
+    return _for_each(
+        lambda c: c if list(c.out_avals) == targets else _cast(c, targets), closed
+    )
 
 
 def _cast(closed: ClosedJaxpr, targets: list[ShapedArray]) -> ClosedJaxpr:

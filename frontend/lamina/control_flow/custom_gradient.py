@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from lamina.control_flow.tracing import avals_of, debug_info
 from lamina.core import dtypes, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.wrapping import wraps
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -45,7 +45,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         return tree.unflatten(kept.in_tree, outs)
 
     wrapped.defvjp(fwd, bwd)
-    return functools.wraps(fun)(lambda *args, **kwargs: wrapped(*args, **kwargs))
+    return wraps(fun)(lambda *args, **kwargs: wrapped(*args, **kwargs))
 
 
 class _Rule:

@@ -18,6 +18,7 @@ from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batch_jaxpr
 from lamina.interpreters.staging import is_staging
 
@@ -59,7 +60,7 @@ class CustomRule:
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun).__name__ = function_name(fun)
         self.fun = fun
         nums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         self.nondiff_argnums = tuple(sorted({*nums, *_positions(fun, nondiff_argnames)}))
@@ -180,7 +181,7 @@ def run_rule(rule: Callable[..., Any], *args: Any) -> Any:
 
 def name_of(rule: Any) -> str:
     """How messages call a function."""
-    return getattr(rule, "__name__", None) or str(rule)
+    return function_name(rule)
 
 
 def tangent_or_zero(x: Any, out_aval: ShapedArray) -> Any:

@@ -15,6 +15,7 @@ from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating, set_current_trace
+from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batched_size, batches_first, move_batch
 from lamina.interpreters.jvp import jvp_flat, jvp_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
@@ -41,7 +42,7 @@ class custom_vmap:
     __name__: str
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun).__name__ = function_name(fun)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None
 

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from lamina.core.wrapping import function_name
+
 
 def split_static(
     fun: Callable[..., Any],
@@ -24,7 +26,7 @@ def split_static(
         if not -len(args) <= n < len(args):
             raise ValueError(
                 f"static_argnums={nums} are out of range for a call with {len(args)} positional "
-                f"arguments of {getattr(fun, '__name__', fun)}"
+                f"arguments of {function_name(fun)}"
             )
     static = {n % len(args): args[n % len(args)] for n in nums}
     if names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.library import library
 from lamina.core.trace import get_aval, has_no_value, is_array_like
+from lamina.core.wrapping import function_name, innermost
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -28,13 +28,9 @@ def debug_info(
     kwargs: dict[str, Any] | None = None,
 ) -> DebugInfo:
     """Name, place and argument names of a function, for messages and symbols."""
-    inner = inspect.unwrap(fun)
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    name = getattr(inner, "__name__", None) or type(inner).__name__
-    code = getattr(inner, "__code__", None)
+    code = getattr(innermost(fun), "__code__", None)
     location = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
-    return DebugInfo(kind, name, location, arg_names(fun, args, kwargs or {}))
+    return DebugInfo(kind, function_name(fun), location, arg_names(fun, args, kwargs or {}))
 
 
 def arg_names(

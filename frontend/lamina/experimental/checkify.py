@@ -19,6 +19,7 @@ import numpy as np
 
 from lamina.core import tree
 from lamina.core.trace import get_aval, is_array_like
+from lamina.core.wrapping import function_name
 from lamina.experimental.check_primitive import check_p
 
 
@@ -162,6 +163,6 @@ def checkify(
         found = [s for s, _, _ in sites]
         return Error(tuple(found), [f for _, f, _ in sites], [n for _, _, n in sites]), out
 
-    checked.__name__ = getattr(f, "__name__", "checked")
+    checked.__name__ = function_name(f)
     checked.__wrapped__ = f  # type: ignore[attr-defined]
     return checked

@@ -30,9 +30,9 @@ __all__ = [
 def trace_to_jaxpr_dynamic(
     fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
 ) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
-    """The jaxpr of a function of flat arguments that gives a flat list; its result types; its
-    constants."""
-    closed = trace_to_jaxpr(fun, in_avals)
+    """The jaxpr of a function of flat arguments that gives a flat list, or of a WrappedFun; its
+    result types; its constants."""
+    closed = trace_to_jaxpr(getattr(fun, "call_wrapped", fun), in_avals)
     return closed.jaxpr, closed.out_avals, closed.consts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import Primitive, ShapedArray, Zero, get_aval, is_undefined_primal
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import ANY, check_same_dtypes
@@ -17,13 +17,14 @@ from lamina.lax.elementwise_rules import broadcast_to, builder, elementwise
 
 # ---- user functions ----------------------------------------------------------------------------
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """on_true where pred, else on_false. pred is boolean, of their shape or of rank 0."""
+    """on_true where pred, else on_false. pred is boolean, or of an integer dtype with values 0 and 1;
+    of their shape or of rank 0."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which: Any, *cases: Any) -> Any:
-    """cases[which], elementwise. which is boolean (two cases) or int32, and in range; of the cases'
-    shape or of rank 0. The cases have one shape and one dtype."""
+    """cases[which], elementwise. which is boolean (two cases) or of an integer dtype, and in range; of
+    the cases' shape or of rank 0. The cases have one shape and one dtype."""
     if not cases:
         raise ValueError("select_n() must have at least one case")
     return select_n_p.bind(which, *cases)
@@ -37,10 +38,10 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 # ---- select_n ----------------------------------------------------------------------------------
 def _select_abstract_eval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     first = cases[0]
-    if which.dtype.kind != "b" and which.dtype != np.int32:
-        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype.name}.")
+    if which.dtype.kind != "b" and not dtypes.is_integer(which.dtype):
+        raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype.name}.")
     if which.dtype.kind == "b" and len(cases) > 2:
-        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases. Got {len(cases)}.")
     weak = True
     for case in cases:
         weak = weak and case.weak_type

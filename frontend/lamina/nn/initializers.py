@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from lamina import lax, random
 from lamina import numpy as jnp
-from lamina import random
 from lamina.core import dtypes
 from lamina.numpy.promotion import Array, ArrayLike, DTypeLike
 
@@ -95,6 +95,17 @@ def _fans(
     return inputs * receptive, outputs * receptive
 
 
+def _round_zero(
+    key: Any, shape: Sequence[int], dtype: np.dtype, radius: Callable[[Array], Array]
+) -> Array:
+    """Complex numbers of any direction, whose modulus is a function of uniform numbers."""
+    of_radius, of_angle = random.split(key)
+    real = dtypes.real_dtype(dtype)
+    r = radius(random.uniform(of_radius, shape, real))
+    angle = 2 * np.pi * random.uniform(of_angle, shape, real)
+    return lax.complex(r * jnp.cos(angle), r * jnp.sin(angle))
+
+
 def variance_scaling(
     scale: float,
     mode: str,
@@ -121,8 +132,15 @@ def variance_scaling(
         if distribution == "normal":
             return random.normal(key, shape, to) * jnp.sqrt(variance)
         if distribution == "uniform":
+            if dtypes.is_complex(to):
+                return _round_zero(key, shape, to, lambda u: jnp.sqrt(2 * u)) * jnp.sqrt(variance)
             return random.uniform(key, shape, to, -1) * jnp.sqrt(3 * variance)
         if distribution == "truncated_normal":
+            if dtypes.is_complex(to):
+                kept = 1 - math.exp(-4)  # of the normal numbers those whose modulus is below 2
+                drawn = _round_zero(key, shape, to, lambda u: jnp.sqrt(-jnp.log1p(-kept * u)))
+                # The constant is their standard deviation.
+                return drawn * (jnp.sqrt(variance) / jnp.asarray(0.95311164380491208, to))
             # The constant is the standard deviation of a normal cut off at -2 and 2.
             stddev = jnp.sqrt(variance) / jnp.asarray(0.87962566103423978, to)
             return random.truncated_normal(key, -2, 2, shape, to) * stddev

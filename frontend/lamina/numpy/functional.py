@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core.library import library
+from lamina.core.wrapping import wraps
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -55,7 +55,7 @@ def vectorize(
     if any(isinstance(i, int) and i < 0 for i in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         kept = {i: a for i, a in enumerate(args) if i in excluded or a is None}
         mapped = [i for i in range(len(args)) if i not in kept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,8 +91,8 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """a with axes of size 1 put in, at these positions of the result."""
     (a,) = _checked("expand_dims", a)
-    added = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = canonical_axes(tuple(added), len(a.shape) + len(added))
+    added = tuple(axis) if isinstance(axis, Iterable) and np.ndim(axis) else (axis,)
+    axes = canonical_axes(added, len(a.shape) + len(added))
     return lax.expand_dims(a, axes)
 
 

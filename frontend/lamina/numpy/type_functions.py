@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from lamina import config
 from lamina.core import dtypes, type_promotion
 from lamina.core.trace import Tracer, get_aval, is_array_like
-from lamina.numpy.promotion import DTypeLike, check_arraylike
+from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
 
 dtype = np.dtype
@@ -121,22 +122,34 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array or scalar."""
-    check_arraylike("shape", a)
-    return tuple(get_aval(a).shape)
+    """The shape of an array or scalar, or of the array that nested sequences of them make.
+
+    Raises ValueError where parts of a sequence have different shapes.
+
+    >>> lamina.numpy.shape([[1, 2, 3], [4, 5, 6]])
+    (2, 3)
+    """
+    if is_array_like(a):
+        return tuple(get_aval(a).shape)
+    if isinstance(a, (list, tuple)) and a:
+        shapes = [shape(x) for x in a]
+        if len(set(shapes)) > 1:
+            raise ValueError(f"shape: the elements of a sequence have different shapes: {shapes}")
+        return (len(a), *shapes[0])
+    return np.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array or scalar."""
-    check_arraylike("ndim", a)
-    return len(get_aval(a).shape)
+    """The number of axes of an array or scalar, or of what nested sequences of them make."""
+    return len(shape(a))
 
 
-def size(a: Any, axis: int | None = None) -> int:
-    """The number of elements, in all or along one axis."""
-    check_arraylike("size", a)
-    aval = get_aval(a)
-    return aval.size if axis is None else aval.shape[axis]
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements of an array, a scalar or nested sequences: in all, or along one axis or
+    several."""
+    sizes = shape(a)
+    axes = range(len(sizes)) if axis is None else canonical_axes(axis, len(sizes))
+    return math.prod(sizes[i] for i in axes)
 
 
 def isscalar(element: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from lamina.control_flow.tracing import arg_names, check_callable
 from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import function_name, update_wrapper
 from lamina.devices import devices as all_devices
 from lamina.jit import jit
 from lamina.sharding.manual import Manual, check_not_inside
@@ -87,10 +87,7 @@ def pmap(
             _mesh_devices(devices, backend), names,
         )  # fmt: skip
 
-    try:
-        functools.update_wrapper(pmapped, fun)
-    except AttributeError:
-        pass
+    update_wrapper(pmapped, fun)
     return jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
 
 
@@ -146,7 +143,7 @@ def _apply(
         get_aval(x) if d is None else on.block_type(get_aval(x), spec(d))
         for x, d in zip(leaves, dims, strict=True)
     ]
-    on_device.__name__ = getattr(named, "__name__", "pmap")
+    on_device.__name__ = function_name(named)
     closed, consts = on.trace(on_device, blocks, "pmap")
     results = shard_map_p.bind(
         *consts,
