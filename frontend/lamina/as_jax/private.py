@@ -14,7 +14,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
     "jax._src.checkify": {},  # and all of lamina.experimental.checkify
     "jax._src.compiler": {},  # chex looks what there is to restrict
-    "jax._src.core": {},  # and all of lamina.core
+    "jax._src.core": {"Primitive": "lamina.extend.core:Primitive"},  # and all of lamina.core
     "jax._src.dispatch": {"wait_for_tokens": "lamina:effects_barrier"},
     "jax._src.dtypes": {
         "DType": "numpy:dtype",
@@ -29,7 +29,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "include_frame": "lamina.core.source_info:is_user_frame",
         "register_exclusion": "lamina.core.source_info:leave_out_file",
     },
-    "jax._src.tree_util": {"_registry": "lamina.as_jax.private:node_types"},
+    "jax._src.tree_util": {"_registry": "lamina.core.tree_nodes:node_types"},
 }
 _WHOLE = {
     "jax._src.checkify": "lamina.experimental.checkify",
@@ -37,18 +37,6 @@ _WHOLE = {
     "jax._src.dtypes": "lamina.dtypes",
     "jax._src.tree_util": "lamina.tree_util",
 }
-
-
-class _NodeTypes:
-    """The types that trees have nodes of."""
-
-    def __contains__(self, kind: type) -> bool:
-        from lamina.tree_util import is_tree_node
-
-        return is_tree_node(kind)
-
-
-node_types = _NodeTypes()
 
 
 def module(name: str) -> ModuleType | None:

@@ -77,12 +77,7 @@ class JaxprEqn:
     @property
     def effects(self) -> Effects:
         """What it does besides giving results."""
-        if self.primitive.effects is not None:
-            found: Effects = self.primitive.effects(self.params)
-            return found
-        if not self.primitive.multiple_results:
-            return NO_EFFECTS
-        return NO_EFFECTS.union(*(inner.effects for _, inner in subjaxprs(self.params)))
+        return self.primitive.effects_on([v.aval for v in self.invars], self.params)
 
     def replace(self, **changes: Any) -> JaxprEqn:
         new = {s: getattr(self, s) for s in self.__slots__}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lamina.core import axes as _axes
 from lamina.core import trace as _trace
 from lamina.core.avals import NOWHERE, ShapedArray
+from lamina.core.effects import NO_EFFECTS, Effects
 
 
 class _Marker:
@@ -17,6 +19,11 @@ class _Marker:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def is_marker(rule: Any) -> bool:
+    """Whether one of the words below stands in a rule's place."""
+    return isinstance(rule, _Marker)
 
 
 LINEAR: Final = _Marker("LINEAR", "As a jvp rule: the tangent map is the operation itself.")
@@ -30,6 +37,12 @@ NO_OPERANDS: Final = _Marker(
 OWED: Final = _Marker("OWED", "A rule that could exist and does not yet.")
 
 Rule = Callable[..., Any]
+_all: weakref.WeakSet[Primitive] = weakref.WeakSet()
+
+
+def all_primitives() -> list[Primitive]:
+    """Every primitive that there is, those of users among them, by name."""
+    return sorted(_all, key=lambda primitive: primitive.name)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -89,12 +102,26 @@ class Primitive:
     shown: Rule | None = None
     multiple_results: bool = False
 
+    def __post_init__(self) -> None:
+        _all.add(self)
+
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the primitive in the current trace."""
         if _axes._state.align is not None:
             args, params = _axes._state.align(self, args, params)
         state = _trace._state.trace
         return (state or _trace._eval_trace).process(self, args, params)  # type: ignore[union-attr]
+
+    def effects_on(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Effects:
+        """What an application to operands of these types does besides giving results."""
+        if self.effects is not None:
+            found: Effects = self.effects(params)
+            return found
+        if not self.multiple_results:
+            return NO_EFFECTS
+        from lamina.core.jaxpr import subjaxprs
+
+        return NO_EFFECTS.union(*(inner.effects for _, inner in subjaxprs(params)))
 
     def result_types(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
         """The type of the result, or types with multiple_results, on operands of these types."""

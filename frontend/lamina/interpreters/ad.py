@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lamina.core.primitive import Primitive
+from lamina.core.primitive import LINEAR, NOT_DIFFERENTIABLE, Primitive
 from lamina.core.rule_tables import RuleTable
 from lamina.core.tangents import UndefinedPrimal as UndefinedPrimal
 from lamina.core.tangents import Zero as Zero
@@ -30,7 +30,29 @@ __all__ = [
 
 Rule = Callable[..., Any]
 
-primitive_jvps = RuleTable("jvp")
+
+
+def _linear(primitive: Primitive) -> Rule:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+    return jvp
+
+
+def _without_tangents(primitive: Primitive) -> Rule:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, [Zero(get_aval(x).to_tangent_aval()) for x in out]
+        return out, Zero(get_aval(out).to_tangent_aval())
+
+    return jvp
+
+
+primitive_jvps = RuleTable(
+    "jvp", in_words={LINEAR: _linear, NOT_DIFFERENTIABLE: _without_tangents}
+)
 """rule(primals, tangents, **params) -> (out, out tangent); tangents may be Zero."""
 primitive_transposes = RuleTable("transpose")
 """rule(cotangent, *operands, **params) -> a cotangent, None or Zero for each operand."""
@@ -77,16 +99,12 @@ def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
     """As deflinear, for transpose_rule(cotangent, *operands, **params)."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        out = primitive.bind(*primals, **params)
-        return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
-
     def transpose(ct: Any, *operands: Any, **params: Any) -> Any:
         if type(ct) is Zero:
             return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return transpose_rule(ct, *operands, **params)
 
-    primitive_jvps[primitive] = jvp
+    primitive_jvps[primitive] = _linear(primitive)
     primitive_transposes[primitive] = transpose
 
 

@@ -191,6 +191,7 @@ def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
 # What libraries import from here, beside the transformation itself.
 from lamina.interpreters.batching_rules import (  # noqa: E402
     axis_primitive_batchers as axis_primitive_batchers,
+    fancy_primitive_batchers as fancy_primitive_batchers,
 )
 from lamina.interpreters.batching_rules import bdim_at_front as bdim_at_front  # noqa: E402
 from lamina.interpreters.batching_rules import broadcast as broadcast  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.core import axes
 from lamina.core.primitive import Primitive
 from lamina.core.rule_tables import RuleTable, set_rule
 from lamina.core.trace import get_aval
@@ -31,6 +32,13 @@ def _names_in(params: dict[str, Any]) -> list[Any]:
 axis_primitive_batchers = RuleTable("axis_batching", _with_names)
 """rule(axis, args, dims, **params), for primitives with a named axis (parameter `axis_name` or
 `axes`) when that axis is batched; axis.name, axis.size."""
+
+
+fancy_primitive_batchers = RuleTable(
+    "batching",
+    lambda _, rule: lambda args, dims, **params: rule(axes.batching(), args, dims, **params),
+)
+"""rule(axis, args, dims, **params): rules that want to know the axis that is batched, too."""
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int) -> Any:
