@@ -191,12 +191,14 @@ def batched_size(args: Sequence[Any], dims: Sequence[Dim]) -> int:
 # What libraries import from here, beside the transformation itself.
 from lamina.interpreters.batching_rules import (  # noqa: E402
     axis_primitive_batchers as axis_primitive_batchers,
-    fancy_primitive_batchers as fancy_primitive_batchers,
 )
 from lamina.interpreters.batching_rules import bdim_at_front as bdim_at_front  # noqa: E402
 from lamina.interpreters.batching_rules import broadcast as broadcast  # noqa: E402
 from lamina.interpreters.batching_rules import defbroadcasting as defbroadcasting  # noqa: E402
 from lamina.interpreters.batching_rules import defvectorized as defvectorized  # noqa: E402
+from lamina.interpreters.batching_rules import (
+    fancy_primitive_batchers as fancy_primitive_batchers,
+)
 from lamina.interpreters.batching_rules import moveaxis as moveaxis  # noqa: E402
 from lamina.interpreters.batching_rules import not_mapped as not_mapped  # noqa: E402
 from lamina.interpreters.batching_rules import primitive_batchers as primitive_batchers  # noqa: E402
