@@ -196,7 +196,7 @@ from lamina.interpreters.batching_rules import bdim_at_front as bdim_at_front  #
 from lamina.interpreters.batching_rules import broadcast as broadcast  # noqa: E402
 from lamina.interpreters.batching_rules import defbroadcasting as defbroadcasting  # noqa: E402
 from lamina.interpreters.batching_rules import defvectorized as defvectorized  # noqa: E402
-from lamina.interpreters.batching_rules import (
+from lamina.interpreters.batching_rules import (  # noqa: E402
     fancy_primitive_batchers as fancy_primitive_batchers,
 )
 from lamina.interpreters.batching_rules import moveaxis as moveaxis  # noqa: E402
