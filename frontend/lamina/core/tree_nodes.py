@@ -44,7 +44,8 @@ class NodeTypes(Mapping[type, NodeType]):
 
 
 def _registered() -> Mapping[type, Any]:
-    found: Mapping[type, Any] = optree.register_pytree_node.get(namespace=tree.NAMESPACE)
+    registry: Any = optree.register_pytree_node
+    found: Mapping[type, Any] = registry.get(namespace=tree.NAMESPACE)
     return found
 
 
