@@ -3,6 +3,7 @@
 #include "numpy_api.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -19,6 +20,7 @@
 #include "gemm.h"
 #include "lapack.h"
 #include "leaf.h"
+#include "mapping.h"
 #include "platform.h"
 #include "signature.h"
 #include "sort.h"
@@ -259,6 +261,17 @@ void define_state(nb::module_& m) {
         "How long a device waits in a collective for others that compute; 0 for the default.");
   m.def("pool_stats", stats);
   m.def("set_pool_limit", set_pool_limit, "The most bytes kept for reuse.");
+  m.def(
+      "huge_pages_come_soon",
+      [](size_t bytes, const std::function<int64_t(size_t)>& touch) {
+        size_t tried = 0;
+        const bool soon = huge_pages_come_soon(bytes, touch, tried);
+        return std::pair(soon, tried);
+      },
+      nb::arg("bytes"), nb::arg("touch"),
+      "Whether a block is to be of huge pages, if touching one takes what `touch` says, and how "
+      "many "
+      "bytes were touched to see it.");
   m.def("trim_pool", trim_pool, "Gives the kept bytes back to the system.");
   m.def("symbols", symbols, "Addresses of what compiled code may call.");
   m.def("conversions", conversions,

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "buffer.h"
+#include "mapping.h"
 #include "platform.h"
 
 namespace lamina {
@@ -21,8 +22,7 @@ namespace {
 
 constexpr size_t kHeader = Buffer::kAlignment;
 constexpr size_t kSmallest = 64;
-constexpr size_t kMapFrom = size_t{1} << 20;   // blocks from here on are mapped on their own
-constexpr size_t kHugePage = size_t{2} << 20;  // a fresh huge page faults once, not 512 times
+constexpr size_t kMapFrom = size_t{1} << 20;  // blocks from here on are mapped on their own
 constexpr size_t kLargest = size_t{1} << 46;
 constexpr uint32_t kClasses = 8 * (47 - 6) + 8;
 
@@ -43,22 +43,6 @@ size_t class_bytes(uint32_t size_class) {
 size_t mapped_bytes(uint32_t size_class) {
   const size_t page = 4096;
   return (class_bytes(size_class) + kHeader + page - 1) / page * page;
-}
-
-void* map_block(size_t bytes) {
-  const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : 4096;
-  const size_t span = bytes + alignment;
-  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return nullptr;
-  const auto start = reinterpret_cast<uintptr_t>(raw);
-  const uintptr_t aligned = (start + alignment - 1) / alignment * alignment;
-  if (aligned > start) munmap(raw, aligned - start);
-  if (const uintptr_t end = start + span; end > aligned + bytes) {
-    munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
-  }
-  void* block = reinterpret_cast<void*>(aligned);
-  if (alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE);
-  return block;
 }
 
 }  // namespace
@@ -174,7 +158,7 @@ class Pool {
 
   static void* block_of(uint32_t size_class) {
     const size_t size = class_bytes(size_class);
-    if (size >= kMapFrom) return map_block(mapped_bytes(size_class));
+    if (size >= kMapFrom) return map_pages(mapped_bytes(size_class));
     return std::aligned_alloc(Buffer::kAlignment, size + kHeader);
   }
 

@@ -1,6 +1,8 @@
 """The memory pool: reuse without new memory, bounds, giving back, allocation from threads."""
 
 import gc
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from lamina import runtime
 from lamina.array import from_numpy
+from lamina.runtime import _runtime
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +81,54 @@ def test_threads_allocate_and_free_at_once():
     for thread in threads:
         thread.join()
     assert not errors
+
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "slow", "tried", "soon"),
+    [
+        (4, set(), 1, True),
+        (4, {0}, 1, False),  # the only one that is tried
+        (288, set(), 9, True),
+        (288, {3}, 9, True),  # something else took the time
+        (288, {0, 1}, 2, False),
+        (288, {2, 7}, 8, False),
+        (4096, set(), 16, True),
+    ],
+)
+def test_huge_pages_are_asked_for_where_the_first_come_soon(megabytes, slow, tried, soon):
+    touched = []
+
+    def touch(at):
+        touched.append(at)
+        return 4_000_000 if at // (2 * MB) in slow else 200_000
+
+    assert _runtime.huge_pages_come_soon(megabytes * MB, touch) == (soon, tried * 2 * MB)
+    assert touched == [2 * MB * number for number in range(tried)]
+
+
+FIRST_TOUCH = """
+import mmap, time
+import numpy as np
+from lamina.array import from_numpy
+
+MB = 1 << 20
+ones = np.ones(192 * MB, np.int8)
+block = mmap.mmap(-1, len(ones), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+block.madvise(mmap.MADV_NOHUGEPAGE)
+small = np.frombuffer(block, np.int8)
+start = time.process_time()
+small[:] = ones
+between = time.process_time()
+array = from_numpy(ones)
+print((time.process_time() - between) / (between - start))
+"""
+
+
+def test_a_first_touch_takes_no_longer_than_that_of_small_pages():
+    """Huge pages that have to be found first took six times as long."""
+    command = [sys.executable, "-c", FIRST_TOUCH]
+    runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(4))
+    assert any(float(run.stdout) < 1.6 for run in runs)
