@@ -7,7 +7,7 @@ one gather. Integers out of bounds are clamped in x[...]; take fills by default.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,11 +112,10 @@ def take_by_plan(x: Any, arrays: list[Any], *, plan: Plan, mode: Any, fill_value
         GatherScatterMode.FILL_OR_DROP,
         GatherScatterMode.ONE_HOT,
     )
-    x = _take_slices(x, plan)
     if plan.has_arrays or (filling and any(e.kind == "scalar" for e in plan.entries)):
+        x = _take_slices(x, plan)
         return _gather(x, arrays, plan, mode, fill_value, sorted_, unique)
-    if arrays:
-        x = _take_windows(x, arrays, plan)
+    x = _take_windows(x, arrays, plan) if arrays else _take_slices(x, plan)
     dropped = [a for a, e in enumerate(_axes(plan)) if e.kind in ("int", "moved", "scalar")]
     x = lax.squeeze(x, dropped) if dropped else x
     added, position = [], 0
@@ -132,41 +131,60 @@ def _axes(plan: Plan) -> list[Entry]:
     return [e for e in plan.entries if e.kind != "new"]
 
 
+class _Range(NamedTuple):
+    """The positions of an axis that a static slice takes, in order."""
+
+    start: int
+    limit: int
+    step: int
+
+    @classmethod
+    def of(cls, e: Entry, n: int) -> _Range:
+        """Those of an entry on an axis of size n: all, where it is no slice and no integer."""
+        if e.kind not in ("slice", "int"):
+            return cls(0, n, 1)
+        first, last = e.start, e.start + (e.size - 1) * e.step
+        if not e.size:
+            return cls(first, first, 1)
+        return cls(min(first, last), max(first, last) + 1, abs(e.step))
+
+
 def _take_slices(x: Array, plan: Plan) -> Array:
     """The static slices and integers of a plan; integers leave their axis with size 1."""
-    starts, limits, strides, turned = [], [], [], []
-    for axis, e in enumerate(_axes(plan)):
-        n = x.shape[axis]
-        if e.kind not in ("slice", "int"):
-            start, limit, step = 0, n, 1
-        elif e.step > 0:
-            start, limit, step = (
-                e.start,
-                e.start + (e.size - 1) * e.step + 1 if e.size else e.start,
-                e.step,
-            )
-        else:  # read forwards, then reversed
-            start, limit, step = e.start + (e.size - 1) * e.step, e.start + 1, -e.step
-            turned.append(axis)
-        starts.append(start)
-        limits.append(limit)
-        strides.append(step)
-    if starts != [0] * len(starts) or limits != list(x.shape) or strides != [1] * len(starts):
-        x = lax.slice(x, starts, limits, None if set(strides) == {1} else strides)
+    ranges = [_Range.of(e, n) for e, n in zip(_axes(plan), x.shape, strict=True)]
+    return _reversed(_sliced(x, ranges), plan)
+
+
+def _sliced(x: Array, ranges: list[_Range]) -> Array:
+    if ranges == [(0, n, 1) for n in x.shape]:
+        return x
+    starts, limits, steps = map(list, zip(*ranges, strict=True))
+    return lax.slice(x, starts, limits, None if set(steps) == {1} else steps)
+
+
+def _reversed(x: Array, plan: Plan) -> Array:
+    turned = [axis for axis, e in enumerate(_axes(plan)) if e.step < 0]
     return lax.rev(x, turned) if turned else x
 
 
 def _take_windows(x: Array, arrays: list[Any], plan: Plan) -> Array:
-    """The windows at traced positions, integers among them with size 1."""
+    """The windows at traced positions, integers among them with size 1, and of these the static slices:
+    the array is read once, where both say."""
     given = iter(arrays)
     dtype = index_dtype(arrays, x.shape)
     starts: list[Any] = []
-    sizes = []
+    ranges = []
     for axis, e in enumerate(_axes(plan)):
-        moved = e.kind in ARGUMENTS
-        starts.append(_start(next(given), x.shape[axis], dtype) if moved else dtype.type(0))
-        sizes.append(e.size if moved else x.shape[axis])
-    return lax.dynamic_slice(x, starts, sizes)
+        n = x.shape[axis]
+        if e.kind in ARGUMENTS:
+            starts.append(_start(next(given), n, dtype))
+            ranges.append(_Range(0, e.size, 1))
+        else:
+            taken = _Range.of(e, n)
+            starts.append(dtype.type(taken.start))
+            ranges.append(_Range(0, taken.limit - taken.start, taken.step))
+    x = lax.dynamic_slice(x, starts, [taken.limit for taken in ranges])
+    return _reversed(_sliced(x, ranges), plan)
 
 
 def _start(i: Any, n: int, dtype: np.dtype) -> Any:

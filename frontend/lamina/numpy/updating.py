@@ -306,54 +306,54 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
 def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str, plan: Plan,
                      mode: GatherScatterMode, sorted_: bool, unique: bool) -> Array:  # fmt: skip
     """One scatter. Its updates have the axes of the index arrays first, then one for each slice
-    that is not taken whole, then the windows: axes taken whole."""
+    that skips elements, then the windows: the other slices, at where each begins."""
     given = iter(arrays)
     indexed = [next(given) if e.kind in ARGUMENTS else None for e in axes]
     advanced = [a for a, e in enumerate(axes) if e.kind in INDEXED]
     batch = broadcast_shapes(*(shape_of(indexed[a]) for a in advanced))
-    partial = [a for a, e in enumerate(axes) if e.kind not in INDEXED
-               and not e.is_whole(x.shape[a])]  # fmt: skip
+    strided = [a for a, e in enumerate(axes) if e.kind == "slice" and abs(e.step) > 1]
+    windows = [a for a, e in enumerate(axes) if e.kind in ("slice", "window") and a not in strided]
+    moved = [a for a in windows if axes[a].size != x.shape[a]]
     dtype = index_dtype([i for i in indexed if i is not None] or [np.int32(0)], x.shape)
-    full_batch = (*batch, *(axes[a].size for a in partial))
-    components, order = [], sorted([*advanced, *partial])
+    full_batch = (*batch, *(axes[a].size for a in strided))
+    order = [a for a in range(len(axes)) if a not in windows or a in moved]
+    components = []
     for a in order:
         if a in advanced:
             i = normalized(indexed[a], x.shape[a], dtype)
-            i = (
-                lax.broadcast_in_dim(
-                    i, full_batch, tuple(range(len(batch) - len(shape_of(i)), len(batch)))
-                )
-                if (shape_of(i) != full_batch)
-                else i
-            )
+            dims = tuple(range(len(batch) - len(shape_of(i)), len(batch)))
+        elif a in strided:
+            i = (axes[a].start + axes[a].step * np.arange(axes[a].size)).astype(dtype)
+            dims = (len(batch) + strided.index(a),)
         else:
-            i = _slice_positions(axes[a], indexed[a], dtype)
-            i = lax.broadcast_in_dim(i, full_batch, (len(batch) + partial.index(a),))
-        components.append(i)
-    updates = _arranged(y, axes, plan, batch, partial, x.shape)
-    whole = [a for a in range(len(axes)) if a not in order]
-    numbers = ScatterDimensionNumbers(
-        update_window_dims=tuple(range(len(full_batch), len(full_batch) + len(whole))),
-        inserted_window_dims=tuple(order), scatter_dims_to_operand_dims=tuple(order),
-    )  # fmt: skip
+            i, dims = _first_position(axes[a], indexed[a], dtype), ()
+        components.append(lax.broadcast_in_dim(i, full_batch, dims))
+    updates = _arranged(y, axes, plan, batch, strided, windows)
+    turned = [len(full_batch) + n for n, a in enumerate(windows) if axes[a].step == -1]
+    updates = lax.rev(updates, turned) if turned else updates
     if not order:
         return _COMBINE[op](x, updates)
     if 0 in (*updates.shape, *x.shape):
         return x
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=tuple(range(len(full_batch), len(full_batch) + len(windows))),
+        inserted_window_dims=tuple(a for a in order if a not in moved),
+        scatter_dims_to_operand_dims=tuple(order),
+    )  # fmt: skip
     unique = unique or not batch  # of scalars and slices
     return _SCATTERS[op](x, stacked_indices(components, full_batch), updates, numbers,
                          indices_are_sorted=sorted_, unique_indices=unique, mode=mode)  # fmt: skip
 
 
-def _slice_positions(e: Entry, start: Any, dtype: np.dtype) -> Any:
-    """The positions that a slice takes along its axis."""
-    if start is None:
-        return (e.start + e.step * np.arange(e.size)).astype(dtype)
-    return lax.add(lax.iota(dtype, e.size), lax.convert_element_type(start, dtype))
+def _first_position(e: Entry, start: Any, dtype: np.dtype) -> Any:
+    """The least position that a window, or an integer, takes along its axis."""
+    if start is not None:
+        return lax.convert_element_type(start, dtype)
+    return dtype.type(e.start - e.size + 1 if e.step == -1 else e.start)
 
 
-def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], partial: list[int],
-              shape: tuple[int, ...]) -> Any:  # fmt: skip
+def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], strided: list[int],
+              windows: list[int]) -> Any:  # fmt: skip
     """y, which broadcasts to the shape of x[index], with the axes of _write_scattered's updates."""
     front = bool([e for e in axes if e.kind in INDEXED]) and plan.front
     labels: list[Any] = ["batch"] if front else []
@@ -376,14 +376,7 @@ def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], par
             spans[label] = list(range(len(sizes), len(sizes) + len(extent)))
         sizes.extend(extent)
     y = broadcast_to_shape(y, tuple(sizes))
-    whole = [a for a, e in enumerate(axes) if e.kind not in (*INDEXED, "int") and a not in partial]
-    # Static integers not among index arrays are partial slices of size 1 that y has no axis for.
-    wanted = (
-        spans["batch"]
-        + [i for a in partial for i in spans.get(a, [])]
-        + [i for a in whole for i in spans[a]]
-    )
+    wanted = spans["batch"] + [i for a in (*strided, *windows) for i in spans[a]]
     new = [i for i in range(len(sizes)) if i not in wanted]
     y = lax.transpose(y, [*wanted, *new])
-    final = (*batch, *(axes[a].size for a in partial), *(shape[a] for a in whole))
-    return lax.reshape(y, final)
+    return lax.reshape(y, (*batch, *(axes[a].size for a in (*strided, *windows))))
