@@ -1,0 +1,64 @@
+// Comparisons, clamps and extremes of integers whose bounds are known.
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-simplify{fold=true},stablehlo-dce' | FileCheck %s
+
+// A counter from 1 to an end that is not known: it is not negative, but may be beyond what is there.
+// CHECK-LABEL: func.func @counter
+// CHECK: do {
+// CHECK-NOT: compare LT
+// CHECK: stablehlo.compare LE
+func.func @counter(%n: tensor<i32>, %x: tensor<i32>) -> tensor<i32> {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %one, %a = %x) : tensor<i32>, tensor<i32>
+  cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %most = stablehlo.constant dense<9> : tensor<i32>
+    %negative = stablehlo.compare LT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %inside = stablehlo.compare LE, %i, %most : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %0 = stablehlo.select %negative, %zero, %a : tensor<i1>, tensor<i32>
+    %1 = stablehlo.select %inside, %0, %i : tensor<i1>, tensor<i32>
+    %2 = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %2, %1 : tensor<i32>, tensor<i32>
+  }
+  return %r#1 : tensor<i32>
+}
+
+// One that goes down, and one that goes along with it.
+// CHECK-LABEL: func.func @two_counters
+// CHECK: do {
+// CHECK-NOT: stablehlo.clamp
+// CHECK: stablehlo.return
+func.func @two_counters(%x: tensor<i32>) -> tensor<i32> {
+  %first = stablehlo.constant dense<9> : tensor<i32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %two = stablehlo.constant dense<2> : tensor<i32>
+  %r:3 = stablehlo.while(%i = %first, %j = %zero, %a = %x) : tensor<i32>, tensor<i32>, tensor<i32>
+  cond {
+    %p = stablehlo.compare GE, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %most = stablehlo.constant dense<18> : tensor<i32>
+    %0 = stablehlo.clamp %zero, %i, %first : tensor<i32>
+    %1 = stablehlo.clamp %zero, %j, %most : tensor<i32>
+    %2 = stablehlo.add %0, %1 : tensor<i32>
+    %3 = stablehlo.multiply %a, %2 : tensor<i32>
+    %4 = stablehlo.subtract %i, %one : tensor<i32>
+    %5 = stablehlo.add %j, %two : tensor<i32>
+    stablehlo.return %4, %5, %3 : tensor<i32>, tensor<i32>, tensor<i32>
+  }
+  return %r#2 : tensor<i32>
+}
+
+// A sum that may go around says nothing.
+// CHECK-LABEL: func.func @goes_around
+// CHECK: stablehlo.compare
+func.func @goes_around(%x: tensor<i32>) -> tensor<i1> {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %least = stablehlo.constant dense<-2147483647> : tensor<i32>
+  %0 = stablehlo.add %x, %one : tensor<i32>
+  %1 = stablehlo.compare GE, %0, %least : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  return %1 : tensor<i1>
+}
