@@ -88,8 +88,7 @@ def compile_module(
         found = None if anew else _stored(store, key)
         if found is not None:
             return Compilation(found, from_cache=True)
-    if len(text) >= workers.LEAST_TEXT and target.kind == "cpu":
-        workers.prepare()
+    workers.expect(text.count("\n"), target)  # about as many operations
     work, source = working_copy(module), to_bytecode(module)
     artifact = _compiled(work, source, text, target, name, store, anew)
     if store is not None:

@@ -2,15 +2,17 @@
 
 MLIR's bindings hold the interpreter's lock and llvmlite one of its own, so threads do not help. A
 worker is an interpreter of its own that reads kernels as text and gives objects. Workers are started
-when the first large program comes and kept for the next; one that has nothing to do for a minute
-ends, and so does one whose parent is gone. What a worker can't do, for whatever reason, the caller
-does itself. `LAMINA_COMPILE_WORKERS` says how many there are.
+when a program comes that is large enough and processors are idle (`workforce.py`), and kept for the
+next; one that has nothing to do for a minute ends, and so does one whose parent is gone. What a
+worker can't do, for whatever reason, the caller does itself. `LAMINA_COMPILE_WORKERS` says how many
+there are instead, however busy the machine is.
 """
 
 from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import struct
 import subprocess
@@ -24,14 +26,18 @@ from typing import IO
 
 from lamina.backends.target import Target
 from lamina.backends.turns import short_turns
+from lamina.backends.workforce import (
+    SECONDS_PER_COST,
+    SECONDS_PER_OPERATION,
+    idle_processors,
+    worth_starting,
+)
 from lamina.runtime import machine_limits
 
 LEAST_KERNELS = 8
 """Fewer are compiled before a worker has started, if none is there."""
-LEAST_OPERATIONS, LEAST_TEXT = 500, 50_000
-"""Operations or characters of a program for which workers are started before it is known how many
-kernels it has."""
-_MOST_WORKERS = 8
+LEAST_OPERATIONS = 500
+"""Of a program for which workers may be started before it is known how many kernels it has."""
 _PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
 _HEAD = struct.Struct("<I")
 # A worker needs nothing of the frontend, which the package `lamina` itself would import.
@@ -74,7 +80,8 @@ class Batch:
         """More of them: symbol -> text. One alone is the caller's."""
         self._count += len(sources)
         if self._count >= LEAST_KERNELS and not self._alone:
-            prepare()
+            left = (*(text for _, text in self._waiting), *sources.values())
+            prepare(SECONDS_PER_COST * sum(map(_cost, left)))
         with _lock:
             longest = sorted((*self._waiting, *sources.items()), key=lambda each: -_cost(each[1]))
             self._waiting = deque(longest)
@@ -123,11 +130,13 @@ def _cost(source: str) -> int:
     return len(source) + sum(cost * source.count(word) for word, cost in _COSTS.items())
 
 
-def prepare() -> None:
-    """Start the workers that are not there yet; they are of use as soon as they are ready."""
+def prepare(seconds: float = math.inf) -> None:
+    """Start the workers that are worth it for so many seconds of compiling and not there yet; they are of
+    use as soon as they are ready."""
     with _lock:
         _workers[:] = [worker for worker in _workers if worker.is_there()]
-        while len(_workers) < _wanted():
+        wanted = _wanted(seconds)
+        while len(_workers) < wanted:
             try:
                 _workers.append(_Worker())
             except OSError:  # no processes to be had: the caller compiles alone
@@ -138,14 +147,16 @@ def expect(operations: int, target: Target | None = None) -> None:
     """Says that a program of so many operations is about to be lowered, and then compiled: of a large
     one the workers are ready by the time it has kernels."""
     if operations >= LEAST_OPERATIONS and (target is None or target.kind == "cpu"):
-        prepare()
+        prepare(SECONDS_PER_OPERATION * operations)
 
 
-def _wanted() -> int:
+def _wanted(seconds: float) -> int:
     text = os.environ.get("LAMINA_COMPILE_WORKERS")
     if text is None:
+        if not sys.executable:
+            return 0
         threads, _ = machine_limits()  # what a cgroup pays for, where that is less than the CPUs
-        return min(threads - 1, _MOST_WORKERS) if sys.executable else 0
+        return worth_starting(seconds, threads, idle_processors(own=1 + len(_workers)) + len(_workers))
     if not text.strip().isdecimal():
         raise ValueError(
             f"environment variable LAMINA_COMPILE_WORKERS={text!r}: expected how many processes may "

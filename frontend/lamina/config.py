@@ -185,7 +185,7 @@ ELSEWHERE = {
     "LAMINA_DUMP": "A folder for each program's form at every stage.",
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
-    "none; by default one for each further CPU, eight at most.",
+    "none; by default one for each idle CPU, eight at most, where enough is left to compile.",
     "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "
     "default the CPUs this process may use.",
     "LAMINA_PROCESSOR": "The processor that this process takes its own to be, as one with fewer features: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lamina.backends import kernels as kernels_module
-from lamina.backends import workers
+from lamina.backends import workers, workforce
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import Kernels
 from lamina.backends.planned import kernels_of
@@ -107,7 +108,7 @@ def test_a_worker_compiles_the_same_and_may_die(one_worker, monkeypatch) -> None
 
 @pytest.mark.filterwarnings("ignore:os.fork")  # JAX, imported by other tests, warns
 def test_no_workers_for_small_programs_nor_in_forks(one_worker, monkeypatch) -> None:
-    monkeypatch.setattr(workers, "prepare", lambda: pytest.fail("workers are started"))
+    monkeypatch.setattr(workers, "prepare", lambda seconds: pytest.fail("workers are started"))
     for few, is_shared in ((1, False), (workers.LEAST_KERNELS - 1, True)):
         batch = workers.Batch(Target.host())
         monkeypatch.setattr(batch, "hand_out", lambda: None)
@@ -128,26 +129,72 @@ def test_a_python_that_cannot_be_started(monkeypatch) -> None:
 
 
 def test_workers_start_when_a_large_program_is_to_come(monkeypatch) -> None:
-    started: list[bool] = []
-    monkeypatch.setattr(workers, "prepare", lambda: started.append(True))
+    started: list[float] = []
+    monkeypatch.setattr(workers, "prepare", started.append)
     workers.expect(workers.LEAST_OPERATIONS - 1)
     workers.expect(workers.LEAST_OPERATIONS, Target("cuda", "sm_90a"))
     assert not started
-    workers.expect(workers.LEAST_OPERATIONS)
-    assert started
+    workers.expect(2000)
+    assert started == [1.0]
+    with workers.Batch(Target.host()) as batch:
+        batch.add({f"k{n}": "a" * 10_000 for n in range(workers.LEAST_KERNELS)})
+        batch.take(6)  # these are in hand
+        batch.add({"another": "a" * 20_000})
+    expected = [seconds * workforce.SECONDS_PER_COST for seconds in (80_000, 80_000)]
+    assert started[1:] == pytest.approx(expected)
 
 
 def test_how_many_workers_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAMINA_COMPILE_WORKERS", raising=False)
+    monkeypatch.setattr(workers, "idle_processors", lambda own: 63.0)
     for threads, count in ((1, 0), (3, 2), (64, 8)):  # a cgroup may pay for less than there are CPUs
         monkeypatch.setattr(workers, "machine_limits", lambda threads=threads: (threads, 1 << 30))
-        assert workers._wanted() == count
-    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "5")
-    assert workers._wanted() == 5
+        assert workers._wanted(math.inf) == count
+    assert workers._wanted(0.5) == 0
+    monkeypatch.setattr(workers, "idle_processors", lambda own: 0.0)
+    assert workers._wanted(math.inf) == 0
+    monkeypatch.setenv("LAMINA_COMPILE_WORKERS", "5")  # however busy the machine is
+    assert workers._wanted(0.5) == 5
     for wrong in ("-1", "two", "", "1.5"):
         monkeypatch.setenv("LAMINA_COMPILE_WORKERS", wrong)
         with pytest.raises(ValueError, match="LAMINA_COMPILE_WORKERS=.*: expected how many processes"):
-            workers._wanted()
+            workers._wanted(math.inf)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "processors", "idle", "count"),
+    [
+        (math.inf, 1, 0.0, 0),
+        (0.5, 2, 1.0, 0),  # it would be ready for the last kernel
+        (0.9, 2, 1.0, 1),
+        (0.9, 8, 7.0, 1),
+        (2.2, 8, 7.0, 2),
+        (30.0, 8, 7.0, 7),
+        (math.inf, 64, 63.0, 8),
+        (30.0, 8, 3.4, 3),  # the others are in use
+        (30.0, 2, 0.4, 0),
+        (30.0, 8, -6.0, 0),  # more want to run than can
+    ],
+)
+def test_workers_are_worth_starting_where_work_is_left_and_processors_are_idle(
+    seconds, processors, idle, count
+) -> None:
+    assert workforce.worth_starting(seconds, processors, idle) == count
+
+
+def test_processors_are_idle_that_neither_now_nor_lately_ran_anything(monkeypatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for loads, own, idle in (
+        ("0.00 0.00 0.00 1/300 4711\n", 1, 3.0),
+        ("3.90 1.00 0.50 5/300 4711\n", 1, pytest.approx(0.1)),
+        ("3.90 3.90 3.90 1/300 4711\n", 1, 3.0),  # the others have just ended
+        ("0.10 0.00 0.00 5/300 4711\n", 1, 3.0),  # or have just begun, perhaps for long
+        ("9.00 9.00 9.00 12/300 4711\n", 1, -5.0),
+        ("2.00 2.00 2.00 3/300 4711\n", 3, 1.0),
+        ("", 1, 4.0),  # no Linux
+    ):
+        assert workforce.idle_processors(own, loads) == idle
+    assert workforce.idle_processors() <= 3.0
 
 
 def test_turns_are_short_while_workers_may_help_and_as_before_afterwards(monkeypatch) -> None:
