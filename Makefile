@@ -10,7 +10,9 @@ JOBS := $(shell nproc)
 TESTS :=
 LIT := test
 # The tests that depend on the processor, and another machine to run them as on.
-PROCESSOR_TESTS := test/runtime/test_processor.py
+PROCESSOR_TESTS := $(addprefix test/,runtime/test_processor.py end_to_end/test_processor_levels.py \
+	end_to_end/test_narrow_products.py end_to_end/test_attention_pairs.py backends/test_padding_in_parts.py \
+	$(addprefix backends/test_,kernel.py quotients.py scan.py vectors.py))
 PROCESSOR_LIT := test/backends
 MACHINE := haswell
 NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
