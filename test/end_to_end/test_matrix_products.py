@@ -240,3 +240,15 @@ def test_a_nested_jit_has_no_say():
     for outer in (lamina.jit(lambda x: inner(x)), lamina.grad(inner), lamina.vmap(inner)):
         with pytest.raises(ValueError, match="(?s)only be passed to top-level.*outermost jit"):
             outer(x)
+
+
+@pytest.mark.parametrize("rows", [2048, 2100, 2063])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_times_a_large_matrix(rows, dtype):
+    """Rows of the matrix are taken eight, ten, or one at a time."""
+    rng = np.random.default_rng(0)
+    x, a = rng.standard_normal(rows).astype(dtype), rng.standard_normal((rows, 2064)).astype(dtype)
+    with lamina.enable_x64(True):
+        result = lamina.jit(lambda x, a: x @ a)(x, a)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, x @ a, rtol=1e-3, atol=1e-3 if dtype == np.float32 else 1e-11)
