@@ -70,6 +70,7 @@ STABLEHLO_FUSE = (
     "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
+    "stablehlo-lay-out-loops",
     "stablehlo-hoist-invariants",
     "stablehlo-gather-products",
     "stablehlo-place-picks",
@@ -107,6 +108,7 @@ _NOT_ON_GPUS = (
     "stablehlo-sum-few-products",
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
+    "stablehlo-lay-out-loops",
     "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",

@@ -107,3 +107,52 @@ def test_rows_written_after_they_were_read():
     for i in range(1, len(wanted) - 1):
         wanted[i] = np.float32(0.5) * (wanted[i - 1] + wanted[i + 1]) + wanted[i]
     np.testing.assert_allclose(lamina.jit(f)(given), wanted, rtol=1e-5)
+
+
+def _transposes(f, *args):
+    return lamina.jit(f).lower(*args).compile().as_text("fused").count("stablehlo.transpose")
+
+
+def test_a_recurrence_along_the_last_dimension():
+    """Arrays of which a step touches one position of it are turned round, and back."""
+    x, c = RNG.standard_normal((2, 20, 30, 40)).astype(np.float32)
+
+    def f(x, c):
+        def forward(k, c):
+            return c.at[:, :, k].set(x[:, :, k] + 0.5 * c[:, :, k - 1])
+
+        def back(i, y):
+            k = x.shape[2] - 2 - i
+            return y.at[:, :, k].set(c[:, :, k] - 0.5 * y[:, :, k + 1])
+
+        c = lax.fori_loop(1, x.shape[2], forward, c)
+        return c, lax.fori_loop(0, x.shape[2] - 1, back, jnp.zeros_like(x))
+
+    there = c.copy()
+    for k in range(1, 40):
+        there[:, :, k] = x[:, :, k] + np.float32(0.5) * there[:, :, k - 1]
+    again = np.zeros_like(x)
+    for k in range(38, -1, -1):
+        again[:, :, k] = there[:, :, k] - np.float32(0.5) * again[:, :, k + 1]
+    for got, wanted in zip(lamina.jit(f)(x, c), (there, again), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    assert _transposes(f, x, c) >= 3
+
+
+def test_columns_that_are_read_added_to_and_looked_up():
+    x = RNG.standard_normal((100, 120)).astype(np.float32)
+    order = RNG.integers(-120, 120, 90)
+
+    def f(x, order):
+        def step(i, y):
+            column = x[:, order[i]] + y[:, i + 3]
+            return y.at[:, i].add(column).at[:, -1].max(column[::-1])
+
+        return lax.fori_loop(0, order.shape[0], step, x * 2)
+
+    wanted = x * 2
+    for i, k in enumerate(order):
+        column = x[:, k] + wanted[:, i + 3]
+        wanted[:, i] += column
+        wanted[:, -1] = np.maximum(wanted[:, -1], column[::-1])
+    np.testing.assert_allclose(lamina.jit(f)(x, order), wanted, rtol=1e-5, atol=1e-5)
