@@ -14,6 +14,7 @@ from typing import Any
 
 from lamina.backends import cost, workers
 from lamina.backends.built import BuiltProgram
+from lamina.backends.inlined_size import MOST_OPERATIONS, check_inlined_size
 from lamina.backends.kernels import Kernels
 from lamina.backends.pipelines import ALL_PIPELINES
 from lamina.backends.planned import kernels_of, main_of
@@ -71,11 +72,13 @@ def compile_module(
     target: Target | None = None,
     name: str | None = None,
     anew: bool = False,
+    most_operations: int = MOST_OPERATIONS,
 ) -> Compilation:
     """Machine code for a module whose public @main takes and gives back arrays, from the store where
     it is there; with `anew`, what the store has is replaced.
 
-    The module is left as it is. Raises CompileError naming the op that can't be compiled.
+    The module is left as it is. Raises CompileError naming the op that can't be compiled, or the
+    function that has more than `most_operations` with its calls inlined.
     """
     target = target or Target.host()
     name = name or _name_of(module)
@@ -88,6 +91,7 @@ def compile_module(
         found = None if anew else _stored(store, key)
         if found is not None:
             return Compilation(found, from_cache=True)
+    check_inlined_size(module, most_operations)
     workers.expect(text.count("\n"), target)  # about as many operations
     work, source = working_copy(module), to_bytecode(module)
     artifact = _compiled(work, source, text, target, name, store, anew)
@@ -97,10 +101,16 @@ def compile_module(
 
 
 def compile_own_module(
-    module: ir.Module, *, target: Target | None = None, name: str, anew: bool = False
+    module: ir.Module,
+    *,
+    target: Target | None = None,
+    name: str,
+    anew: bool = False,
+    most_operations: int = MOST_OPERATIONS,
 ) -> Compilation:
     """The same for a module that is known to be valid and that nobody needs afterwards: it is used
     up, and whether the store has it is for the caller to know, by a name of its own."""
+    check_inlined_size(module, most_operations)
     source = to_bytecode(module)
     make_ready(module)
     target = target or Target.host()

@@ -26,8 +26,8 @@ def main() -> None:
     from lamina.backends.cpu.kernel import emit_kernel, lower_kernel
     from lamina.backends.kernels import to_bytes
     from lamina.backends.target import Target
-    from lamina.backends.workers import read_message, write_message
     from lamina.dialects.context import parse
+    from lamina.dialects.processes import read_message, write_message
 
     def compiled(symbol: str, source: str, target: Target) -> bytes:
         try:

@@ -14,15 +14,12 @@ import atexit
 import json
 import math
 import os
-import struct
-import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from typing import IO
 
 from lamina.backends.target import Target
 from lamina.backends.turns import short_turns
@@ -32,6 +29,7 @@ from lamina.backends.workforce import (
     idle_processors,
     worth_starting,
 )
+from lamina.dialects.processes import read_message, start, write_message
 from lamina.runtime import machine_limits
 
 LEAST_KERNELS = 8
@@ -39,15 +37,6 @@ LEAST_KERNELS = 8
 LEAST_OPERATIONS = 500
 """Of a program for which workers may be started before it is known how many kernels it has."""
 _PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
-_HEAD = struct.Struct("<I")
-# A worker needs nothing of the frontend, which the package `lamina` itself would import.
-_START = """import sys, types
-sys.path[:] = {path!r}
-sys.modules["lamina"] = types.ModuleType("lamina")
-sys.modules["lamina"].__path__ = {package!r}
-from lamina.backends.worker import main
-main()
-"""
 
 _lock = threading.Condition()
 _workers: list[_Worker] = []
@@ -169,14 +158,7 @@ class _Worker:
     """A process, and the thread of this one that feeds it."""
 
     def __init__(self) -> None:
-        package = list(sys.modules["lamina"].__path__)
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(path=sys.path, package=package)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # it has none multiplied
-        )
+        self._process = start("lamina.backends.worker")
         threading.Thread(target=self._feed, name="lamina-worker", daemon=True).start()
 
     def is_there(self) -> bool:
@@ -219,24 +201,6 @@ class _Worker:
                     if job is not None:
                         return batch.target, job
                 _lock.wait()
-
-
-def write_message(stream: IO[bytes], data: bytes) -> None:
-    """Send bytes, their number first."""
-    stream.write(_HEAD.pack(len(data)) + data)
-    stream.flush()
-
-
-def read_message(stream: IO[bytes]) -> bytes:
-    """What `write_message` sent; raises EOFError where nothing more will come."""
-    head = stream.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise EOFError
-    (size,) = _HEAD.unpack(head)
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
 
 
 def _forget() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 
+from lamina.dialects.parse_error import NOT_UTF8, excerpt_at, is_about_encoding
+from lamina.dialects.parse_error import ParseError as ParseError
 from lamina.dialects.vendors import ir, load_dialects, stablehlo_ext
 
 _MLIR_BYTECODE_MAGIC = b"ML\xefR"
@@ -28,17 +30,6 @@ def context() -> ir.Context:
     return found
 
 
-class ParseError(ValueError):
-    """A module's text or bytes that MLIR does not accept; the message names the line."""
-
-    def __init__(self, name: str, problem: str, line: int = 0, column: int = 0, shown: str = ""):
-        self.problem = problem
-        self.line = line
-        place = f"{name}:{line}:{column}" if line else name
-        excerpt = f"\n{shown}\n{' ' * (column - 1)}^" if shown.strip() else ""
-        super().__init__(f"{place}: {problem}{excerpt}")
-
-
 def parse(source: str | bytes, *, name: str = "<input>") -> ir.Module:
     """The module in MLIR text, MLIR bytecode or a StableHLO portable artifact, verified.
 
@@ -48,37 +39,53 @@ def parse(source: str | bytes, *, name: str = "<input>") -> ir.Module:
     with ir.Context.current or context() as ctx, ir.Location.unknown():
         if isinstance(source, bytes) and source[:4] == _MLIR_BYTECODE_MAGIC:
             return _parse_bytecode(ctx, source, name)
-        if isinstance(source, bytes):
-            try:
-                source = source.decode()
-            except UnicodeDecodeError as error:
-                problem = "neither MLIR text (not UTF-8) nor MLIR bytecode (no ML\\xefR header)"
-                raise ParseError(name, problem) from error
+        source = decoded(source, name)
         try:
             return ir.Module.parse(source)
         except ir.MLIRError as error:
             raise _located(error, source, name) from None
+        except (RuntimeError, UnicodeError) as error:
+            if not is_about_encoding(error):
+                raise
+            raise ParseError(name, NOT_UTF8) from None
+
+
+def decoded(source: str | bytes, name: str) -> str:
+    """Text of a program as text; ParseError where it is not UTF-8."""
+    try:
+        if isinstance(source, bytes):
+            return source.decode()
+        if not source.isascii():
+            source.encode()  # a str may hold what has no UTF-8
+        return source
+    except UnicodeError as error:
+        problem = "neither MLIR text (not UTF-8) nor MLIR bytecode (no ML\\xefR header)"
+        raise ParseError(name, problem) from error
 
 
 def _parse_bytecode(ctx: ir.Context, source: bytes, name: str) -> ir.Module:
     # A portable artifact is bytecode whose producer string says StableHLO and whose ops are VHLO.
     producer = source[5:64].split(b"\0", 1)[0]
+    what = "portable artifact" if producer.startswith(b"StableHLO") else "bytecode"
     try:
-        if producer.startswith(b"StableHLO"):
-            return stablehlo_ext.deserialize_portable_artifact(ctx, source)
-        return ir.Module.parse(source)
+        if what == "bytecode":
+            return ir.Module.parse(source)
+        return stablehlo_ext.deserialize_portable_artifact(ctx, source)
     except Exception as error:
-        what = "portable artifact" if producer.startswith(b"StableHLO") else "bytecode"
-        raise ParseError(name, f"not a readable MLIR {what}: {error}") from None
+        problem = NOT_UTF8 if is_about_encoding(error) else _first_diagnostic(error)
+        raise ParseError(name, f"not a readable MLIR {what}: {problem}") from None
+
+
+def _first_diagnostic(error: Exception) -> str:
+    diagnostics = getattr(error, "error_diagnostics", None)
+    return diagnostics[0].message if diagnostics else str(error)
 
 
 def _located(error: ir.MLIRError, source: str, name: str) -> ParseError:
     """MLIR's first diagnostic, with the line of source it points at."""
-    diagnostics = getattr(error, "error_diagnostics", None)
-    problem = diagnostics[0].message if diagnostics else str(error)
+    problem = _first_diagnostic(error)
     place = re.search(r'"-":(\d+):(\d+)', str(error))
     if place is None:
         return ParseError(name, problem)
     line, column = int(place[1]), int(place[2])
-    lines = source.splitlines()
-    return ParseError(name, problem, line, column, lines[line - 1] if line <= len(lines) else "")
+    return ParseError(name, problem, line, column, excerpt_at(source, line, column))

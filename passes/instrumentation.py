@@ -13,12 +13,14 @@ import itertools
 import os
 import re
 import shlex
+import shutil
+import stat
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
@@ -29,6 +31,9 @@ from lamina.passes.base import _counts
 from lamina.passes.records import Record
 
 Which = Literal["changed", "all"]
+
+_FAILURE = "lamina-failure-"
+_FAILURES_KEPT = 5
 
 
 class Dump(Record, frozen=False):
@@ -107,17 +112,20 @@ class Instrumentation(Record, frozen=False):
         if self.print_after and (self.print_after == "all" or changed):
             print(f"// -----// IR Dump After {name} //----- //\n{after}", file=self._out())
 
-    def keep_failure(self, module: ir.Module, passes: str) -> str:
-        """Keep the module before a failing pass; returns the command that fails again."""
+    def keep_failure(self, module: ir.Module, passes: str, loaded: Path | None = None) -> str:
+        """Keep the module before a failing pass; returns the command that fails again. `loaded` is the
+        file that the pass is from, where it is none of lamina's. Without a folder for dumps, only the
+        last few of this user are kept."""
         name = f"before_{file_name(passes)}.mlir"
         text = module.operation.get_asm(enable_debug_info=True)
         if self.dump:
             path = self.dump.write(name, text)
         else:
-            path = Path(tempfile.mkdtemp(prefix="lamina-failure-")) / name
+            path = _folder_for_failure() / name
             path.write_text(text)
         pipeline = shlex.quote(f"builtin.module({passes})")
-        return f"lamina-opt {shlex.quote(str(path))} --pass-pipeline={pipeline}"
+        load = f" --load {shlex.quote(str(loaded))}" if loaded else ""
+        return f"lamina-opt {shlex.quote(str(path))}{load} --pass-pipeline={pipeline}"
 
     def report(self) -> str:
         """The table of passes: time, share, statistics."""
@@ -169,6 +177,19 @@ def off() -> Iterator[None]:
     """Watch nothing inside."""
     with use(Instrumentation()):
         yield
+
+
+def _folder_for_failure() -> Path:
+    """A new folder of this user alone; of earlier ones in the same place the oldest are removed."""
+    earlier = []
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FAILURE}*"):
+        with suppress(OSError):  # one that another process is removing
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode):
+                earlier.append((status.st_mtime_ns, folder))
+    for _, folder in sorted(earlier, reverse=True)[_FAILURES_KEPT - 1 :]:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=_FAILURE))
 
 
 def file_name(text: str) -> str:

@@ -170,7 +170,8 @@ class Pipeline(Record):
                     break
         explained = error if isinstance(error, CompileError) else _as_pass_error(error)
         explained.pass_name = _text(found)
-        reproducer = watch.keep_failure(again, _text(found))
+        loaded = registry.loaded_file(found.name) if isinstance(found, Pass) else None
+        reproducer = watch.keep_failure(again, _text(found), loaded)
         if isinstance(explained, PassError):
             explained.reproducer = reproducer
         return explained

@@ -16,6 +16,7 @@ import lamina.passes
 from lamina.passes.base import Pass, name_of_module
 
 _loaded: dict[str, type[Pass]] = {}  # from files given by --load
+_files: dict[str, Path] = {}  # of these
 
 
 def find(name: str) -> type[Pass] | None:
@@ -56,8 +57,14 @@ def load_file(path: str | Path) -> type[Pass]:
     held = _pass_in(module)
     if held is None:
         raise ValueError(f"{path}: no subclass of lamina.passes.base.Pass in it")
-    _loaded[name_of_module(path.stem)] = held
+    name = name_of_module(path.stem)
+    _loaded[name], _files[name] = held, path.absolute()
     return held
+
+
+def loaded_file(name: str) -> Path | None:
+    """The file that a pass was loaded from, for one from outside."""
+    return _files.get(name)
 
 
 def documentation(cls: type[Pass]) -> str:

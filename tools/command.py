@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lamina.dialects.context import ParseError
+from lamina.dialects.parse_error import ParseError
 from lamina.passes.base import CompileError
 
 
@@ -27,3 +28,12 @@ def command(
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def add_isolate(parser: argparse.ArgumentParser) -> None:
+    """Adds the option `--isolate` of commands that read programs, None where it is not given."""
+    parser.add_argument(
+        "--isolate",
+        action=argparse.BooleanOptionalAction,
+        help="let a process of its own read the program first; by default for bytecode only",
+    )

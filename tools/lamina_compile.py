@@ -15,11 +15,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from lamina import config
 from lamina.backends.compile import Compilation, compile_module
 from lamina.backends.stages import KERNEL_STAGES, stages_of
 from lamina.backends.target import Target
 from lamina.stablehlo_api import read_module, with_source
-from lamina.tools.command import command
+from lamina.tools.command import add_isolate, command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,9 +32,12 @@ def _run(arguments: argparse.Namespace) -> int:
     target = Target.parse(arguments.target)
     source = sys.stdin.buffer.read() if arguments.input == "-" else Path(arguments.input)
     begin = time.perf_counter()
-    module = read_module(source)
+    module = read_module(source, arguments.isolate)
     with with_source(source):
-        compilation = compile_module(module, target=target, name=arguments.name)
+        most = config.program_operations.value
+        compilation = compile_module(
+            module, target=target, name=arguments.name, most_operations=most
+        )
     seconds = time.perf_counter() - begin
     if arguments.emit is not None:
         _write(arguments.output, compilation.text(arguments.emit))
@@ -83,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     targets = "cpu (the default: this machine's processor), or such as cpu:x86-64-v3, cuda:sm_90a"
     parser.add_argument("--target", default="cpu", help=targets)
     parser.add_argument("--name", help="the program's name, instead of its module's")
+    add_isolate(parser)
     parser.add_argument("--timing", action="store_true", help="say how long it took")
     return parser
 

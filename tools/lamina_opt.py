@@ -17,13 +17,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamina.dialects.context import ParseError, make_context, parse
+from lamina.dialects.context import make_context
+from lamina.dialects.foreign import read
+from lamina.dialects.parse_error import ParseError
 from lamina.dialects.serialize import to_text
 from lamina.dialects.vendors import ir
+from lamina.interpreters.foreign_programs import limits
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError
 from lamina.passes.pipeline import Pipeline
-from lamina.tools.command import command
+from lamina.tools.command import add_isolate, command
 from lamina.tools.expected_diagnostics import Diagnostic, check
 
 _SEPARATOR = "// -----"
@@ -55,9 +58,9 @@ def _run(argv: list[str]) -> int:
         with make_context() as context, ir.Location.unknown(), instrumentation.use(watch):
             context.allow_unregistered_dialects = arguments.allow_unregistered_dialect
             if arguments.verify_diagnostics:
-                problems += check(_text_of(chunk), _diagnostics(chunk, name, pipeline))
+                problems += check(_text_of(chunk), _diagnostics(chunk, name, pipeline, arguments))
             else:
-                module = _compile(chunk, name, pipeline, arguments.verify)
+                module = _compile(chunk, name, pipeline, arguments)
                 outputs.append(to_text(module, debug_info=arguments.mlir_print_debuginfo))
     if arguments.timing:
         print(watch.report(), file=sys.stderr)
@@ -89,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--no-verify", dest="verify", action="store_false", help="don't verify after each pass")
     add("--mlir-print-debuginfo", action="store_true", help="print source locations")
     add("--allow-unregistered-dialect", action="store_true", help="accept ops nobody defines")
+    add_isolate(parser)
     return parser
 
 
@@ -147,19 +151,29 @@ def _text_of(data: bytes) -> str:
         raise ValueError("only text can be split or checked for diagnostics") from None
 
 
-def _compile(data: bytes, name: str, pipeline: Pipeline, verify: bool = True) -> ir.Module:
-    module = parse(data, name=name)
+def _compile(
+    data: bytes, name: str, pipeline: Pipeline, arguments: argparse.Namespace
+) -> ir.Module:
+    module = read(
+        data,
+        name=name,
+        isolate=arguments.isolate,
+        limits=limits(),
+        allow_unregistered_dialects=arguments.allow_unregistered_dialect,
+    )
     try:
-        pipeline.run(module, verify="each" if verify else "never")
+        pipeline.run(module, verify="each" if arguments.verify else "never")
     except CompileError as error:
         raise error.in_file("-", name) from error.__cause__
     return module
 
 
-def _diagnostics(data: bytes, name: str, pipeline: Pipeline) -> list[Diagnostic]:
+def _diagnostics(
+    data: bytes, name: str, pipeline: Pipeline, arguments: argparse.Namespace
+) -> list[Diagnostic]:
     """What the passes say about a part that may be wrong."""
     try:
-        _compile(data, name, pipeline)
+        _compile(data, name, pipeline, arguments)
     except ParseError as error:
         return [Diagnostic(error.line or None, error.problem)]
     except CompileError as error:

@@ -34,6 +34,24 @@ def _topics(text: str) -> frozenset[str]:
     return topics
 
 
+def _count(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError("expected a whole number")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number of seconds") from None
+
+
+def _is_positive(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ValueError(f"expected a positive number, got {value!r}")
+
+
 def _check_topics(topics: Any) -> None:
     known = {"retrace", "compile", "cache"}
     if isinstance(topics, str) or not known.issuperset(topics):
@@ -170,6 +188,42 @@ softmax_custom_jvp = flag(
     "softmax_custom_jvp",
     True,
     "Accepted for JAX's programs: the derivative of softmax is the same either way.",
+)
+
+program_operations = Option(
+    "program_operations",
+    1_000_000,
+    "The most operations that a program may have with its calls inlined; one that has more is refused.",
+    parse=_count,
+    check=_is_positive,
+)
+program_bytes = Option(
+    "program_bytes",
+    2 << 30,
+    "The most bytes of text or bytecode that compile_stablehlo, lamina-opt and lamina-compile read.",
+    parse=_count,
+    check=_is_positive,
+)
+program_depth = Option(
+    "program_depth",
+    500,
+    "How deep brackets may be nested in the text of a program that they read.",
+    parse=_count,
+    check=_is_positive,
+)
+reader_bytes = Option(
+    "reader_bytes",
+    4 << 30,
+    "The most memory that the process which reads bytecode may take for one program.",
+    parse=_count,
+    check=_is_positive,
+)
+reader_seconds = Option(
+    "reader_seconds",
+    60.0,
+    "The most time that it may take for one program.",
+    parse=_seconds,
+    check=_is_positive,
 )
 
 _LOGGING_FLAGS = {"compile": log_compiles, "retrace": explain_cache_misses}

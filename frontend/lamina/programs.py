@@ -178,7 +178,13 @@ def build(
             with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
                 module = plan.lower() if lowered is None else _copy_of(lowered)
         with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
-            compilation = compile_(module, target=target, name=f"jit_{plan.name}", anew=anew)
+            compilation = compile_(
+                module,
+                target=target,
+                name=f"jit_{plan.name}",
+                anew=anew,
+                most_operations=config.program_operations.value,
+            )
     except Exception:
         too_large = beyond_memory(plan.closed)
         if too_large is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import linecache
 import os
 from collections.abc import Iterator, Sequence
@@ -169,6 +170,7 @@ def compile_stablehlo(
     target: Target | str | None = None,
     name: str | None = None,
     num_replicas: int | None = None,
+    isolate: bool | None = None,
 ) -> LoadedStableHLO | DynamicStableHLO:
     """A StableHLO program compiled for `target` (by default this machine's processor).
 
@@ -178,23 +180,28 @@ def compile_stablehlo(
 
     num_replicas  how many devices run it together (by default what the module says): see the
                   result's `on_devices`. With one, collectives give what they are given.
+    isolate       whether a process of its own, which a damaged program may bring down, reads the
+                  program first: by default it does with bytecode, which MLIR trusts. Text is looked
+                  over here. A module is taken as it is.
 
     Raises:
-        ParseError: it is no program, with the line that is wrong.
-        CompileError: it can't be compiled, with the operation and its line.
+        ParseError: it is no program, with the line that is wrong; or it is beyond the limits that
+            settings say (`program_bytes`, `program_depth`, `reader_bytes`, `reader_seconds`).
+        CompileError: it can't be compiled, with the operation and its line; or it has more operations
+            than the setting `program_operations` says.
         TargetError: there is no backend for the target.
     """
     from lamina.backends.target import Target
 
     chosen = target if target is None or isinstance(target, Target) else Target.parse(target)
-    module = read_module(source)
-    if num_replicas is not None:
-        module = _for_devices(module, num_replicas)
-    if config.matrix_products.value != "auto":
-        module = _with_settings(module)
-    if any(None in spec.shape for spec in _argument_specs(module)):
-        return DynamicStableHLO(module, chosen, name or _name_of(module))
+    module = read_module(source, isolate)
     with with_source(source):
+        if num_replicas is not None:
+            module = _for_devices(module, num_replicas)
+        if config.matrix_products.value != "auto":
+            module = _with_settings(module)
+        if any(None in spec.shape for spec in _argument_specs(module)):
+            return DynamicStableHLO(module, chosen, name or _name_of(module))
         return _loaded(module, chosen, name)
 
 
@@ -202,13 +209,20 @@ def _loaded(module: Any, target: Target | None, name: str | None) -> LoadedStabl
     from lamina.backends.compile import compile_module
     from lamina.runtime.executable import LoadError
 
-    compilation = compile_module(module, target=target, name=name)
+    compiled = functools.partial(
+        compile_module,
+        module,
+        target=target,
+        name=name,
+        most_operations=config.program_operations.value,
+    )
+    compilation = compiled()
     try:
         return LoadedStableHLO(compilation)
-    except LoadError:
+    except LoadError:  # what the store has is no program
         if not compilation.from_cache:
             raise
-    return LoadedStableHLO(compile_module(module, target=target, name=name, anew=True))
+    return LoadedStableHLO(compiled(anew=True))
 
 
 def _with_settings(module: Any) -> Any:
@@ -234,11 +248,11 @@ def _for_devices(module: Any, count: int) -> Any:
     return copy
 
 
-def read_module(source: Source) -> Any:
+def read_module(source: Source, isolate: bool | None = None) -> Any:
     """The MLIR module in any of the forms that compile_stablehlo takes."""
-    from lamina.dialects.context import parse
     from lamina.dialects.shardy import without_shardings
     from lamina.dialects.vendors import ir
+    from lamina.interpreters.foreign_programs import foreign_program
 
     if isinstance(source, ir.Module):
         return source
@@ -252,16 +266,22 @@ def read_module(source: Source) -> Any:
     name, content = _content(source)
     if isinstance(content, str):
         content = without_shardings(content)
-    return parse(content, name=name)
+    return foreign_program(content, name, isolate)
 
 
 @contextlib.contextmanager
 def with_source(source: Source) -> Iterator[None]:
     """Errors raised inside point at the lines of `source`, which MLIR itself knows only as "-"."""
+    from lamina.dialects.parse_error import NOT_UTF8, ParseError, is_about_encoding
     from lamina.passes.base import CompileError
 
     try:
         yield
+    except (RuntimeError, UnicodeError) as error:
+        if not is_about_encoding(error):
+            raise
+        is_named = isinstance(source, str | bytes | os.PathLike)
+        raise ParseError(_content(source)[0] if is_named else "<module>", NOT_UTF8) from None
     except CompileError as error:
         if isinstance(source, str | bytes | os.PathLike):
             name, content = _content(source)

@@ -1,6 +1,9 @@
 """Pipelines as text, options, dumps, failures: the pass framework without any particular pass."""
 
+import os
 import pickle
+import shlex
+import tempfile
 from typing import Literal
 
 import pytest
@@ -176,6 +179,19 @@ def test_an_invalid_module_names_the_pass_and_keeps_the_input(module, tmp_path, 
     (kept,) = tmp_path.rglob("*.mlir")
     assert str(kept) in caught.value.reproducer
     assert kept.read_text().count("stablehlo.sine") == 1  # after the passes before the failing one
+
+
+def test_the_last_few_failures_are_kept(module, tmp_path, monkeypatch):
+    monkeypatch.delenv("LAMINA_DUMP", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "another").mkdir()
+    kept = []
+    for _ in range(8):
+        with pytest.raises(PassError) as caught:
+            Pipeline.of(Spoil()).run(parse(str(module)))
+        kept.append(shlex.split(caught.value.reproducer)[1])
+    assert sum(os.path.exists(path) for path in kept) == 5 == len(list(tmp_path.rglob("*.mlir")))
+    assert all(map(os.path.exists, kept[-5:])) and (tmp_path / "another").exists()
 
 
 def test_what_fails_unchecked_is_explained(module, tmp_path, monkeypatch):

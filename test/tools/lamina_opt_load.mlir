@@ -15,7 +15,7 @@
 
 // A failure keeps the program and says how to see it again.
 // CRASH: lamina-opt: pass swap-operands{crash=true} failed: RuntimeError: swapping broke
-// CRASH-NEXT: reproduce: lamina-opt {{.*}}before_swap-operands_crash_true.mlir --pass-pipeline='builtin.module(swap-operands{crash=true})'
+// CRASH-NEXT: reproduce: lamina-opt {{.*}}before_swap-operands_crash_true.mlir --load {{/.*}}/swap_operands.py --pass-pipeline='builtin.module(swap-operands{crash=true})'
 
 // So does a pass that leaves an invalid module.
 // SPOIL: lamina-opt: pass swap-operands{spoil=true} failed: operand #0 does not dominate

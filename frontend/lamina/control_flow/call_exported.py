@@ -7,15 +7,26 @@ from typing import Any
 
 from lamina.core.avals import ShapedArray
 from lamina.core.primitive import Primitive
+from lamina.interpreters.foreign_programs import foreign_program
 
 
 class ExportedModule:
     """A StableHLO portable artifact as a parameter: equal to another of the same bytes."""
 
-    __slots__ = ("content", "digest")
+    __slots__ = ("content", "digest", "is_foreign")
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, *, is_foreign: bool = False) -> None:
+        """`is_foreign` is for bytes that this process has not made itself."""
         self.content, self.digest = content, hashlib.sha256(content).hexdigest()
+        self.is_foreign = is_foreign
+
+    def parse(self) -> Any:
+        """The MLIR module. Raises ParseError for foreign bytes that are none."""
+        if self.is_foreign:
+            return foreign_program(self.content, "<exported>")
+        from lamina.dialects import context
+
+        return context.parse(self.content)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExportedModule) and self.content == other.content
@@ -30,14 +41,17 @@ class ExportedModule:
 def _lowering(
     ctx: Any, *args: Any, module: ExportedModule, name: str, out_avals: tuple[ShapedArray, ...]
 ) -> Any:
-    from lamina.dialects import context, stablehlo
+    from lamina.dialects import stablehlo
     from lamina.dialects.vendors import ir
     from lamina.interpreters.lowering import tensor_type
 
     symbol = ctx.module.functions.get(module)
     if symbol is None:
-        parsed = context.parse(module.content)
+        parsed = module.parse()
         functions = [op.operation for op in parsed.body.operations]
+        if module.is_foreign:
+            types = [[x.type for x in args], [tensor_type(a) for a in out_avals]]
+            _check_functions(functions, types, name)
         for function in functions:
             old = function.attributes["sym_name"].value
             new = ctx.module.fresh_name(name if old == "main" else f"{name}_{old}")
@@ -52,6 +66,22 @@ def _lowering(
             function.clone(ip=ir.InsertionPoint(ctx.module.module.body))
         ctx.module.functions[module] = symbol
     return list(stablehlo.call(symbol, list(args), [tensor_type(a) for a in out_avals]))
+
+
+def _check_functions(functions: list[Any], types: list[list[Any]], name: str) -> None:
+    """Raises ValueError where a module from outside is not what its description says."""
+    for function in functions:
+        if function.name != "func.func" or not function.regions[0].blocks:
+            raise ValueError(f"[call_exported] {name} holds more than functions with bodies")
+        if function.attributes["sym_name"].value == "main":
+            of = function.attributes["function_type"].value
+            if [list(of.inputs), list(of.results)] == types:
+                return
+            raise ValueError(
+                f"[call_exported] {name} is a function of type {of}, which is not what was stored "
+                "with it: it was cut or changed"
+            )
+    raise ValueError(f"[call_exported] {name} has no function @main")
 
 
 def _batching(args: Any, dims: Any, **params: Any) -> Any:

@@ -51,6 +51,7 @@ class Exported:
     _get_vjp: Callable[[], Exported] | None = dataclasses.field(default=None, repr=False)
     nr_devices: int = 1
     disabled_safety_checks: tuple[Any, ...] = ()
+    _is_foreign: bool = dataclasses.field(default=False, repr=False)
 
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
@@ -62,9 +63,12 @@ class Exported:
 
     def mlir_module(self) -> str:
         """The module as text."""
-        from lamina.dialects import context, serialize
+        from lamina.dialects import serialize
 
-        return serialize.to_text(context.parse(self.mlir_module_serialized))
+        return serialize.to_text(self._module().parse())
+
+    def _module(self) -> ExportedModule:
+        return ExportedModule(self.mlir_module_serialized, is_foreign=self._is_foreign)
 
     def has_vjp(self) -> bool:
         """Whether its derivative is there."""
@@ -111,7 +115,7 @@ class Exported:
         return tree.unflatten(self.out_tree, self._flat()(*cast))
 
     def _flat(self) -> Callable[..., list[Any]]:
-        module = ExportedModule(self.mlir_module_serialized)
+        module = self._module()
         out_avals = self.out_avals
 
         def run(*leaves: Any) -> list[Any]:
@@ -160,27 +164,40 @@ class Exported:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """An exported function from what `serialize` gave. ValueError where this is no such thing."""
+    """An exported function from what `serialize` gave, which may come from a stranger: its program is
+    read in a process of its own when it is first needed. ValueError where this is no such thing."""
     data = bytes(blob)
     if not data.startswith(_MAGIC):
         raise ValueError(f"not what {library}.export's Exported.serialize gives (JAX's are not read)")
     text, _, rest = data[len(_MAGIC) :].partition(b"\n")
     try:
         header = json.loads(text)
-        size, vjp = header["module_bytes"], rest[header["module_bytes"] :]
-        if len(rest) != size + header["vjp_bytes"]:
+        size = header["module_bytes"]
+        if not 0 <= size <= len(rest) or len(rest) != size + header["vjp_bytes"]:
             raise ValueError(f"{len(rest)} bytes follow its header")
-    except (ValueError, KeyError) as e:
+        name = header["fun_name"]
+        if not isinstance(name, str):
+            raise ValueError(f"{name!r} is not a function's name")
+        in_avals = tuple(map(_aval_from_json, header["in_avals"]))
+        out_avals = tuple(map(_aval_from_json, header["out_avals"]))
+        platforms = tuple(map(str, header["platforms"]))
+        structures = header["in_tree"], header["out_tree"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise ValueError("what Exported.serialize gave was cut or changed") from e
+    in_tree, out_tree = map(from_json, structures)
+    if (in_tree.num_leaves, out_tree.num_leaves) != (len(in_avals), len(out_avals)):
+        raise ValueError("what Exported.serialize gave was cut or changed")
+    vjp = rest[size:]
     return Exported(
-        header["fun_name"],
-        from_json(header["in_tree"]),
-        tuple(map(_aval_from_json, header["in_avals"])),
-        from_json(header["out_tree"]),
-        tuple(map(_aval_from_json, header["out_avals"])),
-        tuple(header["platforms"]),
+        name,
+        in_tree,
+        in_avals,
+        out_tree,
+        out_avals,
+        platforms,
         rest[:size],
         (lambda: deserialize(vjp)) if vjp else None,
+        _is_foreign=True,
     )
 
 
@@ -269,6 +286,8 @@ def _aval_to_json(aval: ShapedArray) -> Any:
 
 def _aval_from_json(stored: Any) -> ShapedArray:
     shape, name = stored
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"{shape} is no shape")
     return ShapedArray(tuple(shape), dtypes.KEYS_BY_NAME.get(name) or dtypes.canonicalize(name))
 
 

@@ -72,8 +72,12 @@ def to_json(structure: tree.PyTreeDef) -> Any:
 
 
 def from_json(described: Any) -> tree.PyTreeDef:
-    """The structure."""
-    return tree.structure(_build(described))
+    """The structure. Raises ValueError for what `to_json` did not give."""
+    try:
+        built = _build(described)
+    except (TypeError, AttributeError, IndexError, RecursionError) as e:
+        raise ValueError("this describes no structure") from e
+    return tree.structure(built)
 
 
 _LEAF = 0
@@ -113,6 +117,8 @@ def _build(described: Any) -> Any:
         return {k: _build(v) for k, v in rest[0].items()}
     if kind in ("list", "tuple"):
         return (list if kind == "list" else tuple)(_build(x) for x in rest[0])
+    if kind != "node":
+        raise ValueError(f"there are no pytree nodes of kind {kind!r}")
     name, data, children = rest
     if name not in _by_name:
         raise ValueError(

@@ -33,6 +33,18 @@ class Accepted(NamedTuple):
     names: str
 
 
+MOST_REACH = 1 << 56
+"""Memory has no addresses for more bytes; what is a few times as far still has a 64-bit number."""
+
+
+def check_reach(name: str, *numbers: int) -> None:
+    """Raises ValueError where paddings, dilated sizes or strides lead beyond all memory, even where the
+    result is small again."""
+    for number in numbers:
+        if abs(number) > MOST_REACH:
+            raise ValueError(f"[{name}] reaches over {number} elements, beyond what 64 bits count")
+
+
 def accepted(*categories: str) -> Accepted:
     """All dtypes of these categories: bool, integer, signedinteger, floating, complexfloating."""
     return Accepted(frozenset().union(*(_CATEGORIES[c] for c in categories)), ", ".join(categories))

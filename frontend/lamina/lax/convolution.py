@@ -11,7 +11,13 @@ from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
-from lamina.lax.checks import NUMBER, check_accepted, check_same_dtypes, static_ints
+from lamina.lax.checks import (
+    NUMBER,
+    check_accepted,
+    check_reach,
+    check_same_dtypes,
+    static_ints,
+)
 from lamina.lax.conv_layouts import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -224,8 +230,11 @@ def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[
     _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
     sizes = [lhs.shape[numbers.lhs_spec[0]] // batch_group_count, rhs.shape[numbers.rhs_spec[0]]]
     for i in range(n):
-        padded = dilated(lhs.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i]) + sum(padding[i])
+        spread = dilated(lhs.shape[numbers.lhs_spec[i + 2]], lhs_dilation[i])
         window = dilated(rhs.shape[numbers.rhs_spec[i + 2]], rhs_dilation[i])
+        steps = window_strides[i], lhs_dilation[i], rhs_dilation[i]
+        check_reach("conv_general_dilated", spread, window, *padding[i], *steps)
+        padded = spread + sum(padding[i])
         sizes.append(max(0, (padded - window) // window_strides[i] + 1))
     shape = [0] * (n + 2)
     for d, size in zip(numbers.out_spec, sizes):

@@ -11,7 +11,14 @@ from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray, Zero, is_undefined_primal
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
-from lamina.lax.checks import canonical_axis, check_same_dtypes, is_array, scalar_like, static_ints
+from lamina.lax.checks import (
+    canonical_axis,
+    check_reach,
+    check_same_dtypes,
+    is_array,
+    scalar_like,
+    static_ints,
+)
 
 PaddingConfig = Sequence[tuple[int, int, int]]
 
@@ -150,7 +157,9 @@ def _pad_abstract_eval(x: ShapedArray, value: ShapedArray, *, padding_config: An
     for n, (low, high, interior) in zip(x.shape, padding_config):
         if interior < 0:
             raise ValueError(f"[pad] interior padding can't be negative, got {padding_config}")
-        sizes.append(low + high + n + interior * (n - 1 if n else 0))
+        spread = n + interior * (n - 1 if n else 0)
+        check_reach("pad", low, high, interior, spread)
+        sizes.append(low + high + spread)
         if sizes[-1] < 0:
             raise ValueError(
                 f"[pad] {padding_config} cuts away more than there is in {x.str_short()}"

@@ -79,6 +79,8 @@ def _slice_lowering(
     ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
 ) -> Any:
     steps = strides if strides is not None else [1] * len(start_indices)
+    ends = zip(steps, start_indices, limit_indices)
+    steps = [min(n, max(1, limit - start)) for n, start, limit in ends]  # beyond, all are the same
     return hlo.slice(x, start_indices, limit_indices, steps)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina.lax.checks import check_reach
 from lamina.lax.window_padding import Pads, dilated, padtype_to_pads, transposed_pads
 
 Shape = tuple[int, ...]
@@ -113,13 +114,16 @@ def reduce_window_shape_tuple(
 ) -> Shape:
     """Of a reduce_window."""
     ones = (1,) * len(operand_shape)
-    return tuple(
-        _places(dilated(n, base) + low + high, dilated(k, wide), s)
-        for n, k, s, (low, high), base, wide in zip(
-            operand_shape, window_dimensions, window_strides, padding, base_dilation or ones,
-            window_dilation or ones,
-        )
+    rows = zip(
+        operand_shape, window_dimensions, window_strides, padding, base_dilation or ones,
+        window_dilation or ones,
     )  # fmt: skip
+    found = []
+    for n, k, s, (low, high), base, wide in rows:
+        size, window = dilated(n, base), dilated(k, wide)
+        check_reach("reduce_window", low, high, base, wide, s, size, window)
+        found.append(_places(size + low + high, window, s))
+    return tuple(found)
 
 
 def _places(size: int, window: int, stride: int) -> int:

@@ -25,6 +25,7 @@ from lamina.lax.batching_rules import insert, move_axis
 from lamina.lax.checks import NUMBER, REAL, Accepted, check_accepted, scalar_like, static_ints
 from lamina.lax.reduce import scalar_body
 from lamina.lax.window_padding import Pads, dilated, padtype_to_pads
+from lamina.lax.window_shapes import reduce_window_shape_tuple
 
 _INT32 = np.dtype(np.int32)
 
@@ -132,11 +133,7 @@ def _abstract_eval(name: str, accept: Accepted, result: np.dtype | None = None
                   "padding": padding, "base_dilation": base_dilation,
                   "window_dilation": window_dilation}  # fmt: skip
         _check_windows(name, x, params)
-        per_axis = tuple(params.values())
-        sizes = tuple(
-            max(0, (dilated(n, base) + low + high - dilated(window, wide)) // stride + 1)
-            for n, window, stride, (low, high), base, wide in zip(x.shape, *per_axis)
-        )
+        sizes = reduce_window_shape_tuple(x.shape, *params.values())  # type: ignore[arg-type]
         return ShapedArray(sizes, result or x.dtype, x.weak_type and result is None)
 
     return rule
