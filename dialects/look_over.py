@@ -59,11 +59,11 @@ def check_size(size: int, name: str, limits: Limits) -> None:
 
 def _deepest(bare: bytes) -> int:
     """How many brackets are open at most. Where one closes another's, the parser stops anyway."""
-    brackets = np.frombuffer(bare.translate(None, _OTHERS), np.uint8)
+    steps = _STEPS[np.frombuffer(bare.translate(None, _OTHERS), np.uint8)]
     deepest = open_ones = 0
-    for begin in range(0, len(brackets), 1 << 20):  # sums of a part at a time, which stays small
-        depths = np.cumsum(_STEPS[brackets[begin : begin + (1 << 20)]], dtype=np.int64)
-        deepest = max(deepest, open_ones + int(depths.max()))
+    for begin in range(0, len(steps), 1 << 20):  # sums of a part at a time, which stays small
+        depths = np.cumsum(steps[begin : begin + (1 << 20)], dtype=np.int64)
+        deepest = max(deepest, open_ones + int(np.max(depths)))
         open_ones += int(depths[-1])
     return deepest
 
