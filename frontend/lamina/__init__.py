@@ -82,9 +82,11 @@ if _TYPE_CHECKING:
     from lamina import distributed as distributed
     from lamina import dlpack as dlpack
     from lamina import dtypes as dtypes
+    from lamina import example_libraries as example_libraries
     from lamina import experimental as experimental
     from lamina import export as export
     from lamina import extend as extend
+    from lamina import ffi as ffi
     from lamina import flatten_util as flatten_util
     from lamina import image as image
     from lamina import monitoring as monitoring
@@ -110,6 +112,7 @@ if _TYPE_CHECKING:
     from lamina.environment import named_call as named_call
     from lamina.environment import print_environment_info as print_environment_info
     from lamina.environment import typeof as typeof
+    from lamina.numpy.slices import ds as ds
     from lamina.python_control import autograph as autograph
     from lamina.ref import Ref as Ref
     from lamina.ref import empty_ref as empty_ref
@@ -136,9 +139,11 @@ _MODULES = frozenset(
         "distributed",
         "dlpack",
         "dtypes",
+        "example_libraries",
         "experimental",
         "export",
         "extend",
+        "ffi",
         "flatten_util",
         "image",
         "monitoring",
@@ -166,6 +171,7 @@ _NAMES = {
     "compile_stablehlo": "lamina.stablehlo_api",
     "custom_gradient": "lamina.custom_derivatives",
     "custom_vjp": "lamina.custom_derivatives",
+    "ds": "lamina.numpy.slices",
     "effects_barrier": "lamina.callbacks.barrier",
     "empty_ref": "lamina.ref",
     "float0": "lamina.dtypes",

@@ -9,9 +9,12 @@ from lamina.control_flow.tracing import debug_info as _debug_info
 from lamina.core import tree
 from lamina.core.jaxpr import DebugInfo
 from lamina.core.trace import get_aval as shaped_abstractify
-from lamina.extend.linear_util import transformation_with_aux2
+from lamina.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
 
-__all__ = ["debug_info", "flatten_fun", "flatten_fun_nokwargs", "shaped_abstractify"]
+__all__ = [
+    "argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs", "safe_map",
+    "shaped_abstractify",
+]  # fmt: skip
 
 
 def debug_info(
@@ -40,3 +43,81 @@ def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *args:
     leaves, out_tree = tree.flatten(f(*tree.unflatten(in_tree, args)))
     store.store(out_tree)
     return leaves
+
+
+class _Static:
+    """An argument that stays the same, equal to an equal one of the same type."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Static)
+            and type(self.value) is type(other.value)
+            and bool(self.value == other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class _Unhashable:
+    """An argument that stays the same and can't be compared: equal to nothing else."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@transformation2
+def _with_static(f: Any, nums: tuple[int, ...], static: tuple[Any, ...], *args: Any, **kw: Any) -> Any:
+    given, fixed = dict(zip(nums, args, strict=True)), iter(static)
+    count = len(nums) + len(static)
+    return f(*(given[i] if i in given else next(fixed).value for i in range(count)), **kw)
+
+
+def argnums_partial(
+    f: WrappedFun,
+    dyn_argnums: int | Sequence[int],
+    args: Sequence[Any],
+    require_static_args_hashable: bool = True,
+) -> tuple[WrappedFun, tuple[Any, ...]]:
+    """A function of some of its arguments, the others being those of `args`; and these some.
+
+    Raises ValueError for positions that are not there, and where another argument cannot be hashed,
+    unless require_static_args_hashable is False.
+    """
+    nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    for num in nums:
+        if not -len(args) <= num < len(args):
+            raise ValueError(
+                "Positional argument indices, e.g. for `static_argnums`, must have value greater than "
+                f"or equal to -len(args) and less than len(args), but got value of {num} for "
+                f"len(args) == {len(args)}."
+            )
+    nums = tuple(num % len(args) for num in nums)
+    static: list[Any] = []
+    for i, arg in enumerate(args):
+        if i in nums:
+            continue
+        if not require_static_args_hashable:
+            static.append(_Unhashable(arg))
+            continue
+        try:
+            hash(arg)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are not supported, as this can lead to unexpected "
+                f"cache-misses. Static argument (index {i}) of type {type(arg)} for function "
+                f"{f.__name__} is non-hashable."
+            ) from None
+        static.append(_Static(arg))
+    return _with_static(f, nums, tuple(static)), tuple(args[i] for i in nums)
+
+
+def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:
+    """list(map(f, *args)) of sequences of one length; ValueError where their lengths differ."""
+    rows = [list(arg) for arg in args]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"safe_map() arguments have lengths {[len(row) for row in rows]}")
+    return list(map(f, *rows))

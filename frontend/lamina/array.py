@@ -49,6 +49,13 @@ class Device:
         return runtime.cuda_device(self.id)["name"] if self.platform == "cuda" else self.platform
 
     @property
+    def client(self) -> Any:
+        """The platform that it belongs to, with `devices()`, `platform`, `process_index()`."""
+        from lamina.extend.backend import Backend
+
+        return Backend(self.platform)
+
+    @property
     def compute_capability(self) -> str:
         """Of a GPU, such as "9.0"."""
         if self.platform != "cuda":

@@ -1,11 +1,13 @@
 """Settings: each has a name, a `LAMINA_<NAME>` environment variable, a default and a meaning.
 
 `config.update("enable_x64", True)` sets one for the process; `with enable_x64(True): ...` sets it
-for a block in the current thread. JAX's spelling (`jax_enable_x64`) is accepted by `update`.
+for a block in the current thread. JAX's spelling (`jax_enable_x64`, `jax_platform_name`,
+`jax_compilation_cache_dir`) is accepted by `update`.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from lamina.core.library import library
@@ -26,6 +28,18 @@ def _platforms(text: str) -> tuple[str, ...]:
         if name not in ("cpu", "cuda"):
             raise ValueError(f"expected cpu, cuda or both; got {name!r}")
     return names or ("cpu", "cuda")
+
+
+def _as_platforms(given: Any) -> tuple[str, ...]:
+    return _platforms(given if isinstance(given, str) else ",".join(given or ()))
+
+
+def _keep_cache_in(directory: str | None) -> None:
+    """For the store, which reads the variable whenever a program is compiled."""
+    if directory is None:
+        os.environ.pop("LAMINA_CACHE_DIR", None)
+    else:
+        os.environ["LAMINA_CACHE_DIR"] = os.fspath(directory)
 
 
 def _topics(text: str) -> frozenset[str]:
@@ -122,6 +136,14 @@ platforms: Option[tuple[str, ...]] = Option(
     ("cpu", "cuda"),
     "The platforms that may be used, the default one first: cpu, cuda or both.",
     parse=_platforms,
+    convert=_as_platforms,
+)
+cache_dir: Option[str | None] = Option(
+    "cache_dir",
+    None,
+    "The folder of the disk cache; by default `$XDG_CACHE_HOME/lamina`.",
+    parse=str,
+    then=_keep_cache_in,
 )
 default_device: Option[Any] = Option(
     "default_device",
@@ -230,7 +252,6 @@ _LOGGING_FLAGS = {"compile": log_compiles, "retrace": explain_cache_misses}
 
 ELSEWHERE = {
     "LAMINA_CACHE": "0, off: no disk cache.",
-    "LAMINA_CACHE_DIR": "The folder of the disk cache; by default `$XDG_CACHE_HOME/lamina`.",
     "LAMINA_COLLECTIVE_TIMEOUT": "Seconds after which devices stop waiting for each other.",
     "LAMINA_CUDA_ARCH": "The architecture that programs on GPUs are compiled for, such as sm_90 for an "
     "sm_90a without wgmma; by default the GPU's own.",
@@ -258,7 +279,13 @@ def logs(topic: str) -> bool:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "x64_enabled":  # JAX's other name for it
+        return enable_x64.value
     short = name.removeprefix("jax_")
     if short != name and short in options():
         return options()[short].value
+    if name == "jax_platform_name":
+        return platforms.value[0]
+    if name == "jax_compilation_cache_dir":
+        return cache_dir.value
     raise AttributeError(f"module '{library}.config' has no attribute {name!r}")

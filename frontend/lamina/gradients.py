@@ -20,6 +20,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """A function that gives (fun(...), gradient).
 
@@ -28,10 +29,14 @@ def value_and_grad(
                 positions the gradient is a tuple.
     holomorphic fun is holomorphic: inputs and result are complex.
     allow_int   integer arguments are allowed; their gradient has dtype float0.
+    reduce_axes must be (): sum over a named axis by lax.psum(gradient, axis). NotImplementedError
+                where it is not.
     Raises TypeError where the result is no scalar or an argument is not of a floating type.
     """
 
     check_callable(fun)
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to grad is deprecated: use lax.psum(gradient, axis)")
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)
@@ -108,12 +113,13 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """A function that gives the gradient of a scalar function; see value_and_grad.
 
     With has_aux the result is (gradient, aux).
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)

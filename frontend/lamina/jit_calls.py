@@ -13,6 +13,7 @@ from lamina.control_flow.jit_call import jit_p
 from lamina.core import refs, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, is_evaluating
+from lamina.core.value_tables import as_own_arrays
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import TracedCall, trace_call
@@ -40,6 +41,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
             args = _placed_arguments(options, args)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
+        leaves = as_own_arrays(leaves)
         entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():

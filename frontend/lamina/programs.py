@@ -15,6 +15,7 @@ from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.value_tables import as_own_arrays
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.key_array import PhysicalEntry, as_logical
 from lamina.program_key import program_key
@@ -242,6 +243,7 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             from lamina.interpreters.staging import raise_leaked
 
             raise_leaked(x)
+    args = as_own_arrays(args)
     entry = _jaxpr_entry(closed, name, _device_of(args, name))
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
@@ -255,6 +257,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     of_keys: dict[Any, Any] = {}  # what the fast path does not read
 
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args = tuple(as_own_arrays(args))
         device = _device_of(args, primitive.name)
         signature = tuple(map(get_aval, args)) if of_keys else ()
         if signature in of_keys and device is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -144,7 +145,10 @@ def register_pytree_node(
         children, aux = flatten_func(x)
         return tuple(children), aux
 
-    optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=_tree.NAMESPACE)
+    with warnings.catch_warnings():
+        # A class derived from a namedtuple may be taken apart in another way than these are.
+        warnings.filterwarnings("ignore", "PyTree type .* is a subclass of", UserWarning)
+        optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=_tree.NAMESPACE)
     if flatten_with_keys_func is not None:
         with_keys = flatten_with_keys_func
         tree_paths.register_keys(nodetype, lambda x: tuple(k for k, _ in with_keys(x)[0]))

@@ -13,8 +13,8 @@ __path__: list[str] = []  # a package: `import jax.numpy` is the finder's busine
 
 
 def __getattr__(name: str) -> Any:
-    if name == "version":  # which nobody has to import first
-        return importlib.import_module("jax.version")
+    if name in ("lib", "version"):  # which nobody has to import first
+        return importlib.import_module(f"jax.{name}")
     return getattr(lamina, name)
 
 

@@ -10,6 +10,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "__version__": "lamina.as_jax.jax:__version__",
         "__version_info__": "lamina.as_jax.jax:__version_info__",
     },
+    "jax.lib": {"__version__": "lamina.as_jax.jax:__version__"},
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
     "jax._src.checkify": {},  # and all of lamina.experimental.checkify

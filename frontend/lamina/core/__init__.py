@@ -32,3 +32,4 @@ from lamina.core.trace import get_aval as get_aval
 from lamina.core.trace import get_opaque_trace_state as get_opaque_trace_state
 from lamina.core.trace import is_array_like as is_array_like
 from lamina.core.trace import set_current_trace as set_current_trace
+from lamina.core.value_tables import pytype_aval_mappings as pytype_aval_mappings

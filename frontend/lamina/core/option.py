@@ -12,11 +12,14 @@ T = TypeVar("T")
 
 _options: dict[str, Option] = {}
 _listeners: list[Callable[[str], None]] = []
+_other_names = {"compilation_cache_dir": "cache_dir", "platform_name": "platforms"}
 
 
 class Option(Generic[T]):
     """One setting. Calling it gives a context manager that sets it for a block.
 
+    Of a value that is given `check` raises ValueError where the setting does not take it, and
+    `convert` makes what is kept; `then` is called with each new value of the process.
     `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
     the fast path of calls must know, `of_programs` those that one program can be given in its
     compiler_options.
@@ -30,11 +33,14 @@ class Option(Generic[T]):
         *,
         parse: Callable[[str], T],
         check: Callable[[Any], None] | None = None,
+        convert: Callable[[Any], Any] | None = None,
+        then: Callable[[Any], None] | None = None,
         affects_trace: bool = False,
         affects_calls: bool = False,
         of_programs: bool = False,
         values: tuple[str, ...] = (),
     ) -> None:
+        self.convert, self.then = convert, then
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
         self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
@@ -71,22 +77,26 @@ class Option(Generic[T]):
 
     def set(self, value: T) -> None:
         """Sets the process-wide value; ValueError where it is none that the setting takes."""
-        self.checked(value)
+        value = self.checked(value)
         type(self._values).value = value
+        if self.then is not None:
+            self.then(value)
         if self.affects_calls:
             _changed("process")
 
-    def checked(self, value: Any) -> None:
-        """Raises ValueError where the setting does not take this value."""
+    def checked(self, value: Any) -> T:
+        """The value as it is kept; ValueError where the setting does not take it."""
         try:
             if self.check is not None:
                 self.check(value)
+            kept: T = value if self.convert is None else self.convert(value)
+            return kept
         except ValueError as e:
             raise ValueError(f"config option {self.name}: {e}") from None
 
     @contextmanager
     def __call__(self, new_val: T = True) -> Iterator[None]:  # type: ignore[assignment]
-        self.checked(new_val)
+        new_val = self.checked(new_val)
         had = "value" in vars(self._values)
         old = self._values.value
         self._values.value = new_val
@@ -136,6 +146,7 @@ def call_key() -> tuple[Any, ...]:
 
 def _option(name: str) -> Option:
     short = name.removeprefix("jax_").removeprefix("lamina_")
+    short = _other_names.get(short, short)
     if short in _options:
         return _options[short]
     import difflib

@@ -20,15 +20,18 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like
 from lamina.core.tree import leaves
+from lamina.lax import full_like, select
 from lamina.lax.checks import position_dtype
 from lamina.numpy.creation import asarray
+from lamina.numpy.slices import Slice
 
 
 class Entry(NamedTuple):
     """One step of an index expression.
 
     kind    "new"; "slice" (start, size and step known); "int" (start known, in bounds);
-            "window" (size known, start an argument, in bounds); "moved" (an integer known to be in
+            "window" (size known, start an argument, in bounds or moved there); "range" (the same,
+            with all of it out of bounds where a part is, which updates drop); "moved" (an integer known to be in
             bounds, an argument); "scalar" and "array" (arguments that may be anything).
     """
 
@@ -44,7 +47,7 @@ class Entry(NamedTuple):
 
 # The kinds that take one element, or one for each of an index array.
 INDEXED = ("moved", "scalar", "array")
-ARGUMENTS = (*INDEXED, "window")
+ARGUMENTS = (*INDEXED, "window", "range")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,16 +73,23 @@ class OutOfBounds(Exception):
     """A static index lies outside its axis, and the mode has a meaning for that."""
 
 
-def with_arrays(index: Any) -> Any:
-    """An index expression with the lists in it as arrays. Raises TypeError for one that is a list."""
+def with_arrays(index: Any, *, reads: bool = True) -> Any:
+    """An index expression with the lists in it as arrays. Where it `reads`, `ds` of what is known is
+    a slice; an update of which a part is out of bounds is dropped.
+
+    Raises TypeError for one that is a list.
+    """
+    if isinstance(index, Slice):
+        return (index.static() if reads or index.stride != 1 else None) or index
     if isinstance(index, list):
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
             "`arr[array(seq)]` instead of `arr[seq]`."
         )
-    if not isinstance(index, tuple) or not any(isinstance(i, (list, tuple)) for i in index):
+    if not isinstance(index, tuple) or not any(isinstance(i, (list, tuple, Slice)) for i in index):
         return index
-    return tuple(_array_of(i) if isinstance(i, (list, tuple)) else i for i in index)
+    items = (with_arrays(i, reads=reads) if isinstance(i, Slice) else i for i in index)
+    return tuple(_array_of(i) if isinstance(i, (list, tuple)) else i for i in items)
 
 
 def _array_of(items: Sequence[Any]) -> Any:
@@ -138,7 +148,8 @@ def make_plan(
 
 def _separated(items: list[Any]) -> bool:
     at = [
-        k for k, i in enumerate(items) if not (i is None or i is Ellipsis or isinstance(i, slice))
+        k for k, i in enumerate(items)
+        if not (i is None or i is Ellipsis or isinstance(i, (slice, Slice)))
     ]
     return bool(at) and at[-1] - at[0] + 1 != len(at)
 
@@ -228,6 +239,8 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
            reads: bool) -> tuple[Entry, Any]:  # fmt: skip
     if isinstance(item, slice):
         return _slice_entry(item, n, position), None
+    if isinstance(item, Slice):
+        return _moving_entry(item, n, axis, clamp, reads)
     if isinstance(item, (int, np.integer)):
         return _int_entry(int(item), n, axis, clamp), None
     if isinstance(item, (str, bytes)):
@@ -265,6 +278,25 @@ def _int_entry(i: int, n: int, axis: int, clamp: bool) -> Entry:
             raise OutOfBounds
         i = 0 if i < 0 else n - 1
     return Entry("int", i)
+
+
+def _moving_entry(
+    s: Slice, n: int, axis: int, clamp: bool, reads: bool
+) -> tuple[Entry, Any]:
+    """A slice at a traced position; one that is written and may be dropped is a range."""
+    start = asarray(s.start)
+    if s.is_dynamic_size or start.shape or not dtypes.is_integer(start.dtype) or s.stride != 1:
+        raise IndexError(
+            f"ds at a traced position takes an integer, a static size and stride 1; got {s} for axis "
+            f"{axis}. Give ds(start, size * stride)[::stride], or an index array, for other strides."
+        )
+    size = operator.index(s.size)
+    if size > n:
+        raise IndexError(f"ds of size {size} does not fit axis {axis} of size {n}")
+    if reads or clamp:  # only what is read counts from the end where it is negative
+        return Entry("window", size=size), start if reads else start.clip(0)
+    fits = (start >= 0) & (start <= n - size)
+    return Entry("range", size=size), select(fits, start, full_like(start, n))
 
 
 def _slice_entry(s: slice, n: int, position: int) -> Entry:

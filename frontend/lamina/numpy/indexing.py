@@ -122,7 +122,7 @@ def take_by_plan(x: Any, arrays: list[Any], *, plan: Plan, mode: Any, fill_value
     for e in plan.entries:
         if e.kind == "new":
             added.append(position)
-        position += e.kind in ("new", "slice", "window")
+        position += e.kind in ("new", "slice", "window", "range")
     return lax.expand_dims(x, added) if added else x
 
 

@@ -211,7 +211,7 @@ def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, uni
     check_mode(mode)
     aval = get_aval(x)
     x, values = _of_one_dtype(op, x, values)
-    index = with_arrays(index)
+    index = with_arrays(index, reads=False)
     known = GatherScatterMode.from_any(None if mode == "wrap" else mode)
     dropping = known in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
     if not wrap:
@@ -284,7 +284,7 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
             starts.append(e.start - e.size + 1 if e.step == -1 else e.start)
     sizes = tuple(e.size for e in axes)
     y = broadcast_to_shape(
-        y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window"))
+        y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window", "range"))
     )
     y = lax.reshape(y, sizes)
     turned = [a for a, e in enumerate(axes) if e.step == -1]

@@ -26,11 +26,15 @@ from lamina.extend.core.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
 from lamina.extend.core.jaxprs import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
 from lamina.extend.core.jaxprs import subjaxprs as subjaxprs
 from lamina.extend.core.jaxprs import unmapped_aval as unmapped_aval
+from lamina.extend.core.traces import TraceTag as TraceTag
+from lamina.extend.core.traces import concrete_or_error as concrete_or_error
+from lamina.extend.core.traces import set_current_trace as set_current_trace
+from lamina.extend.core.traces import take_current_trace as take_current_trace
 
 __all__ = [
     "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
-    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr", "eval_jaxpr",
-    "get_opaque_trace_state", "jaxpr_as_fun",
+    "Primitive", "ShapedArray", "Trace", "TraceTag", "Tracer", "Var", "check_jaxpr", "concrete_or_error",
+    "eval_jaxpr", "get_opaque_trace_state", "jaxpr_as_fun",
     "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "primal_dtype_to_tangent_dtype", "primitives",
-    "subjaxprs", "unmapped_aval", "valid_jaxtype",
+    "set_current_trace", "subjaxprs", "take_current_trace", "unmapped_aval", "valid_jaxtype",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Small libraries that JAX ships beside its interface: layers (stax) and optimisers."""

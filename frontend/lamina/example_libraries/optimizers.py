@@ -1,0 +1,331 @@
+"""Optimisers as three functions.
+
+    init, update, get_params = optimizers.adam(1e-3)
+    state = init(params)                                      # params: any pytree
+    state = update(step, lamina.grad(loss)(get_params(state)), state)
+
+A step size is a number, or a function of the number of the step (a schedule).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from lamina import numpy as jnp
+from lamina import tree, tree_util
+
+__all__ = [
+    "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads",
+    "constant", "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum",
+    "nesterov", "optimizer", "pack_optimizer_state", "piecewise_constant", "polynomial_decay",
+    "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
+]  # fmt: skip
+
+Schedule = Callable[[Any], Any]
+
+
+class OptimizerState(NamedTuple):
+    """The state of each parameter, flat; the structure of the parameters, those of the states."""
+
+    packed_state: Any
+    tree_def: Any
+    subtree_defs: Any
+
+
+tree_util.register_pytree_node(
+    OptimizerState,
+    lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
+    lambda defs, packed: OptimizerState(packed[0], *defs),
+)
+
+
+class Optimizer(NamedTuple):
+    """init(params) -> state, update(step, gradient, state) -> state, params(state) -> params."""
+
+    init_fn: Callable[[Any], Any]
+    update_fn: Callable[[Any, Any, Any], Any]
+    params_fn: Callable[[Any], Any]
+
+
+def _pack(states: list[Any], structure: Any) -> OptimizerState:
+    flat = [tree.flatten(state) for state in states]
+    return OptimizerState(tuple(f[0] for f in flat), structure, tuple(f[1] for f in flat))
+
+
+def _unpack(state: OptimizerState) -> list[Any]:
+    return [tree.unflatten(d, s) for d, s in zip(state.subtree_defs, state.packed_state)]
+
+
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+    """Makes an optimiser of pytrees out of one of arrays.
+
+    opt_maker  gives (init, update, get_params) for one array: init(x) -> state,
+               update(step, gradient, state) -> state, get_params(state) -> x.
+    The update raises TypeError where the gradient's structure is not that of the parameters.
+    """
+
+    @functools.wraps(opt_maker)
+    def make(*args: Any, **kwargs: Any) -> Optimizer:
+        init_one, update_one, params_of_one = opt_maker(*args, **kwargs)
+
+        def init(params: Any) -> OptimizerState:
+            leaves, structure = tree.flatten(params)
+            return _pack([init_one(x) for x in leaves], structure)
+
+        def update(step: Any, gradient: Any, state: OptimizerState) -> OptimizerState:
+            gradients, structure = tree.flatten(gradient)
+            if structure != state.tree_def:
+                raise TypeError(
+                    "optimizer update function was passed a gradient tree that did not match the "
+                    f"parameter tree structure with which it was initialized: parameter tree "
+                    f"{state.tree_def} and grad tree {structure}."
+                )
+            new = _pack(
+                [update_one(step, g, s) for g, s in zip(gradients, _unpack(state), strict=True)],
+                structure,
+            )
+            for before, after in zip(state.subtree_defs, new.subtree_defs, strict=True):
+                if before != after:
+                    raise TypeError(
+                        "optimizer update function produced an output structure that did not match "
+                        f"its input structure: input {before} and output {after}."
+                    )
+            return new
+
+        def get_params(state: OptimizerState) -> Any:
+            return tree.unflatten(state.tree_def, [params_of_one(s) for s in _unpack(state)])
+
+        return Optimizer(init, update, get_params)
+
+    return make
+
+
+def _first(state: Any) -> Any:
+    return state[0]
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """Gradient descent: x - step_size * gradient."""
+    size = make_schedule(step_size)
+    return (lambda x: x), (lambda i, g, x: x - size(i) * g), (lambda x: x)
+
+
+@optimizer
+def momentum(step_size: Any, mass: float) -> Any:
+    """Gradient descent along a velocity, of which `mass` is left in each step."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - size(i) * velocity, velocity
+
+    return (lambda x: (x, jnp.zeros_like(x))), update, _first
+
+
+@optimizer
+def nesterov(step_size: Any, mass: float) -> Any:
+    """Momentum that looks ahead (Nesterov)."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - size(i) * (mass * velocity + g), velocity
+
+    return (lambda x: (x, jnp.zeros_like(x))), update, _first
+
+
+def _zeros_beside(count: int) -> Callable[[Any], Any]:
+    return lambda x: (x, *(jnp.zeros_like(x) for _ in range(count)))
+
+
+def _inverse_root(squares: Any) -> Any:
+    return jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0.0)
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
+    """Steps that shrink with the sum of squared gradients (Duchi, Hazan and Singer, 2011)."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, m = state
+        squares = squares + jnp.square(g)
+        m = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * m
+        return x - size(i) * m, squares, m
+
+    return _zeros_beside(2), update, _first
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
+    """Gradients divided by the root of their running mean square, of which `gamma` stays."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares = state
+        squares = squares * gamma + jnp.square(g) * (1.0 - gamma)
+        return x - size(i) * g / jnp.sqrt(squares + eps), squares
+
+    return _zeros_beside(1), update, _first
+
+
+@optimizer
+def rmsprop_momentum(
+    step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> Any:
+    """rmsprop whose steps go along a velocity."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, velocity = state
+        squares = squares * gamma + jnp.square(g) * (1.0 - gamma)
+        velocity = momentum * velocity + size(i) * g / jnp.sqrt(squares + eps)
+        return x - velocity, squares, velocity
+
+    return _zeros_beside(2), update, _first
+
+
+@optimizer
+def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """Adam: running means of the gradient (b1) and its square (b2), corrected for their start."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        mean = m / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        square = v / (1 - jnp.asarray(b2, m.dtype) ** (i + 1))
+        return x - size(i) * mean / (jnp.sqrt(square) + eps), m, v
+
+    return _zeros_beside(2), update, _first
+
+
+@optimizer
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """Adam by the largest gradient of late in place of the mean square."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, largest = state
+        m = (1 - b1) * g + b1 * m
+        largest = jnp.maximum(b2 * largest, jnp.abs(g))
+        step = size(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        return x - step * m / (largest + eps), m, largest
+
+    return _zeros_beside(2), update, _first
+
+
+@optimizer
+def sm3(step_size: Any, momentum: float = 0.9) -> Any:
+    """adagrad that keeps one number for each row of each axis (Anil et al., arXiv:1901.11150)."""
+    size = make_schedule(step_size)
+
+    def init(x: Any) -> Any:
+        shape, x = x.shape, jnp.atleast_1d(x)
+        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape], shape
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, rows, shape = state
+        others = [tuple(b for b in range(x.ndim) if b != a) for a in range(x.ndim)]
+        g = jnp.reshape(g, x.shape)
+        least = functools.reduce(jnp.minimum, map(jnp.expand_dims, rows, others))
+        squares = least + jnp.square(g)
+        m = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * m
+        return x - size(i) * m, m, [squares.max(axes) for axes in others], shape
+
+    return init, update, lambda state: state[0].reshape(state[3])
+
+
+def constant(step_size: Any) -> Schedule:
+    """The same step size always."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """step_size * decay_rate ** (i / decay_steps)."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """step_size / (1 + decay_rate * i / decay_steps), the quotient i / decay_steps rounded down
+    with `staircase`."""
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
+) -> Schedule:
+    """From step_size to final_step_size in decay_steps steps."""
+
+    def schedule(i: Any) -> Any:
+        left = 1 - jnp.minimum(i, decay_steps) / decay_steps
+        return left**power * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """values[k] in step i, where i is greater than k of the boundaries.
+
+    Raises ValueError unless both are vectors, and there is one value more than boundaries.
+    """
+    edges, levels = jnp.array(boundaries), jnp.array(values)
+    if not edges.ndim == levels.ndim == 1:
+        raise ValueError("boundaries and values must be sequences")
+    if edges.shape[0] != levels.shape[0] - 1:
+        raise ValueError("boundaries length must be one shorter than values length")
+    return lambda i: levels[jnp.sum(i > edges)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A schedule: a function as it is, a number as constant(number). TypeError for an array."""
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(type(scalar_or_schedule))
+
+
+def l2_norm(tree: Any) -> Any:
+    """The root of the sum of squares of all leaves."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_util.tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """The gradient, made shorter where its l2_norm exceeds max_norm."""
+    norm = l2_norm(grad_tree)
+    return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+class JoinPoint:
+    """Where in a tree of parameters the state of one of them hangs."""
+
+    def __init__(self, subtree: Any) -> None:
+        self.subtree = subtree
+
+    def __iter__(self) -> Any:
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """The tree of parameters with a JoinPoint for each, which holds its state: for saving."""
+    return tree.unflatten(opt_state.tree_def, [JoinPoint(s) for s in _unpack(opt_state)])
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The inverse of unpack_optimizer_state. TypeError where a leaf is no JoinPoint."""
+    leaves, structure = tree.flatten(marked_pytree)
+    for leaf in leaves:
+        if not isinstance(leaf, JoinPoint):
+            raise TypeError(f"a JoinPoint was expected as a leaf, not {leaf!r}")
+    return _pack([leaf.subtree for leaf in leaves], structure)

@@ -1,0 +1,21 @@
+"""Where JAX keeps the constructors of IFRT programs, for runtimes on other machines.
+
+lamina has no such runtime: each name of `ifrt_programs` raises AttributeError, which says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ifrt_programs"]
+
+
+class _None:
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"ifrt_programs.{name}: lamina has no IFRT runtime; compile by "
+            "lamina.jit(f).lower(x).compile() or lamina.compile_stablehlo"
+        )
+
+
+ifrt_programs = _None()
