@@ -150,6 +150,7 @@ def test_settings_by_their_names_in_jax(tmp_path, monkeypatch):
 
 
 def test_small_names():
+    assert jnp.arange(2).aval.at_least_vspace().dtype == lamina.float0
     device = lamina.devices()[0]
     assert device.client.platform == "cpu" and device in device.client.devices()
     assert float(lamina.grad(lambda x: x * x, reduce_axes=())(3.0)) == 6.0

@@ -15,7 +15,10 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.ad_util": {"stop_gradient_p": "lamina.lax:stop_gradient_p"},
     "jax._src.checkify": {},  # and all of lamina.experimental.checkify
     "jax._src.compiler": {},  # chex looks what there is to restrict
-    "jax._src.core": {"Primitive": "lamina.extend.core:Primitive"},  # and all of lamina.core
+    "jax._src.core": {  # and all of lamina.core
+        "Primitive": "lamina.extend.core:Primitive",
+        "trace_state_clean": "lamina.core.trace:is_evaluating",
+    },
     "jax._src.dispatch": {"wait_for_tokens": "lamina:effects_barrier"},
     "jax._src.dtypes": {
         "DType": "numpy:dtype",

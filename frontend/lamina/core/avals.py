@@ -105,6 +105,8 @@ class ShapedArray(AbstractValue):
         dtype = dtypes.tangent_dtype(self.dtype)
         return self if dtype is self.dtype else self.update(dtype=dtype)
 
+    at_least_vspace = to_tangent_aval  # JAX's other name for it
+
     def str_short(self) -> str:
         """As jaxprs print it: f32[2,3], f32[2]{V:i} for one that varies along the mesh axis i."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._str_vma()}"

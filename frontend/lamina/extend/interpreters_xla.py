@@ -1,4 +1,4 @@
-"""What is left of JAX's module of this name: how values become arrays, and how primitives run."""
+"""What JAX has left in interpreters.xla: how values become arrays, and how primitives run."""
 
 from __future__ import annotations
 

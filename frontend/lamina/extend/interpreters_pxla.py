@@ -1,4 +1,4 @@
-"""What is left of JAX's module of this name: the mesh in whose block a thread is."""
+"""What JAX has left in interpreters.pxla: the mesh in whose block a thread is."""
 
 from __future__ import annotations
 
