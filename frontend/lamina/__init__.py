@@ -86,7 +86,6 @@ if _TYPE_CHECKING:
     from lamina import experimental as experimental
     from lamina import export as export
     from lamina import extend as extend
-    from lamina import ffi as ffi
     from lamina import flatten_util as flatten_util
     from lamina import image as image
     from lamina import monitoring as monitoring
@@ -143,7 +142,6 @@ _MODULES = frozenset(
         "experimental",
         "export",
         "extend",
-        "ffi",
         "flatten_util",
         "image",
         "monitoring",

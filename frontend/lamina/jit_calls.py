@@ -41,7 +41,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
             args = _placed_arguments(options, args)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
-        leaves = as_own_arrays(leaves)
+        leaves = list(as_own_arrays(leaves))
         entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
         if value_checks.active():

@@ -18,7 +18,7 @@ labels = jnp.asarray(rng.integers(0, 4, 16))
 class Net(nn.Module):
     @nn.compact
     def __call__(self, x, train):
-        x = nn.Conv(8, (3, 3))(x)
+        x = nn.Conv(8, (3, 3), use_bias=False)(x)
         x = nn.BatchNorm(use_running_average=not train)(x)
         x = nn.max_pool(nn.relu(x), (2, 2), (2, 2))
         x = nn.Dropout(0.2, deterministic=not train)(x.reshape(len(x), -1))

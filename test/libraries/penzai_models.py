@@ -44,7 +44,16 @@ config = llamalike_common.LlamalikeTransformerConfig(
 )  # fmt: skip
 transformer = llamalike_common.build_llamalike_transformer(config, init_base_rng=jax.random.key(2))
 tokens = pz.nx.wrap(jnp.asarray(rng.integers(0, 11, (2, 5))), "batch", "seq")
-scores = jax.jit(lambda m, t: m(t, token_positions=pz.nx.arange("seq", 5)))(transformer, tokens)
+frozen, parameters = pz.unbind_params(transformer, freeze=True)
+
+
+@jax.jit
+def run(parameters, tokens):
+    whole = pz.bind_variables(frozen, parameters)
+    return whole(tokens, token_positions=pz.nx.arange("seq", 5))
+
+
+scores = run(parameters, tokens)
 print(
     json.dumps(
         {
