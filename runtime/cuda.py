@@ -139,14 +139,16 @@ _KIND = "products"
 
 @functools.cache
 def _cublaslt() -> str:
-    """The file of cuBLASLt that its wheel brought, or the name under which the system may have it."""
-    import importlib.util
-    from pathlib import Path
-
-    spec = importlib.util.find_spec("nvidia")
-    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
-    found = [path for folder in folders for path in Path(folder).glob("*/lib/libcublasLt.so.??")]
-    return str(max(found, key=lambda path: path.suffix)) if found else "libcublasLt.so.13"
+    """The file of cuBLASLt that a wheel, a toolkit or the system has; else the name that a driver's
+    folder may have it by."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+    except ImportError:
+        return "libcublasLt.so.13"
+    try:
+        return load_nvidia_dynamic_lib("cublasLt").abs_path or "libcublasLt.so.13"
+    except RuntimeError:  # it is nowhere
+        return "libcublasLt.so.13"
 
 
 def _check_runs_on(manifest: dict[str, Any], device: int) -> None:

@@ -1,17 +1,14 @@
-"""PTX to cubin with nvJitLink, which needs neither a GPU nor a driver; it comes as a wheel."""
+"""PTX to cubin with nvJitLink by way of cuda-python: neither needs a GPU or a driver, both come as wheels."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import importlib.util
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 from lamina.passes.records import Record
 
-_PTX = 2  # nvJitLinkInputType
 _INSTALL = "pip install 'lamina[cuda]'"
 
 
@@ -41,32 +38,28 @@ class Cubin(Record):
 def assemble(ptx: str, arch: str) -> Cubin:
     """The cubin of a PTX module for an architecture such as "sm_90a".
 
-    Raises CudaUnavailable where nvJitLink is not installed, ValueError for PTX it refuses.
+    Raises CudaUnavailable where nvJitLink is not installed, ValueError for PTX or an architecture that
+    it refuses.
     """
-    library = _library()
-    options = [f"-arch={arch}".encode(), b"-O3", b"-verbose"]
-    handle = ctypes.c_void_p()
-    status = library.nvJitLinkCreate(
-        ctypes.byref(handle), len(options), (ctypes.c_char_p * len(options))(*options)
-    )
-    if status:
-        raise ValueError(f"nvJitLink does not know the architecture {arch} (error {status})")
+    nvjitlink = _nvjitlink()
+    options = [f"-arch={arch}", "-O3", "-verbose"]
+    try:
+        handle = nvjitlink.create(len(options), options)
+    except nvjitlink.nvJitLinkError as error:
+        raise ValueError(f"nvJitLink does not know the architecture {arch} ({error})") from None
     try:
         data = ptx.encode() + b"\0"
-        status = library.nvJitLinkAddData(handle, _PTX, data, len(data), b"lamina") or (
-            library.nvJitLinkComplete(handle)
-        )
-        if status:
-            log = _text(library.nvJitLinkGetErrorLogSize, library.nvJitLinkGetErrorLog, handle)
-            raise ValueError(f"the assembler refuses the generated PTX (error {status}): {log}")
-        size = ctypes.c_size_t()
-        library.nvJitLinkGetLinkedCubinSize(handle, ctypes.byref(size))
-        code = ctypes.create_string_buffer(size.value)
-        library.nvJitLinkGetLinkedCubin(handle, code)
-        log = _text(library.nvJitLinkGetInfoLogSize, library.nvJitLinkGetInfoLog, handle)
-        return Cubin(code.raw, resources(log))
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), "lamina")
+        nvjitlink.complete(handle)
+        code = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, code)
+        log = _text(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
+        return Cubin(bytes(code), resources(log))
+    except nvjitlink.nvJitLinkError as error:
+        log = _text(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
+        raise ValueError(f"the assembler refuses the generated PTX ({error}): {log}") from None
     finally:
-        library.nvJitLinkDestroy(ctypes.byref(handle))
+        nvjitlink.destroy(handle)
 
 
 _ENTRY = re.compile(
@@ -90,22 +83,23 @@ def resources(log: str) -> dict[str, Resources]:
     return found
 
 
-def _text(size_of: Callable[..., int], get: Callable[..., int], handle: ctypes.c_void_p) -> str:
-    size = ctypes.c_size_t()
-    size_of(handle, ctypes.byref(size))
-    if not size.value:
-        return ""
-    text = ctypes.create_string_buffer(size.value)
-    get(handle, text)
-    return text.value.decode(errors="replace")
+def _text(size_of: Callable[[int], int], get: Callable[[int, bytearray], None], handle: int) -> str:
+    text = bytearray(size_of(handle))
+    if text:
+        get(handle, text)
+    return text.rstrip(b"\0").decode(errors="replace")
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for path in sorted(Path(folder).glob("*/lib/libnvJitLink.so*"), reverse=True):
-            return ctypes.CDLL(str(path))
-    raise CudaUnavailable(
-        f"making cubins needs nvJitLink, which is not installed here: {_INSTALL}"
-    )
+def _nvjitlink() -> Any:
+    """cuda-python's binding of nvJitLink, with the library found."""
+    try:
+        from cuda.bindings import nvjitlink
+
+        nvjitlink.version()  # which looks for the library
+    except (ImportError, RuntimeError) as error:
+        raise CudaUnavailable(
+            f"making cubins needs cuda-bindings and nvJitLink, which are not installed here: {_INSTALL}"
+            f" ({str(error).splitlines()[0]})"
+        ) from None
+    return nvjitlink

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ import simt
 
 import lamina
 import lamina.numpy as jnp
-from lamina.backends.cuda.cubin import resources
+from lamina.backends.cuda import cubin
+from lamina.backends.cuda.cubin import CudaUnavailable, assemble, resources
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
@@ -172,6 +174,20 @@ def test_what_a_gpu_can_t_do_names_its_line() -> None:
 def test_there_is_no_cuda_device() -> None:
     with pytest.raises(RuntimeError, match="(?s)backend: 'cuda' .*compile.target='cuda:sm_90a'"):
         lamina.devices("cuda")
+
+
+def test_what_the_assembler_refuses_it_says() -> None:
+    wrong = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f() { add.s32 %r0, %r1, 1; ret; }"
+    with pytest.raises(ValueError, match=r"(?s)refuses the generated PTX.*line 4.*instruction 'add'"):
+        assemble(wrong, "sm_80")
+    with pytest.raises(ValueError, match="does not know the architecture sm_999"):
+        assemble(wrong, "sm_999")
+
+
+def test_without_the_assembler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(CudaUnavailable, match=r"pip install 'lamina\[cuda\]'"):
+        cubin._nvjitlink.__wrapped__()
 
 
 def test_the_assembler_s_log_is_read() -> None:

@@ -3,16 +3,16 @@ one."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fake_driver
 import ml_dtypes
 import numpy as np
 import pytest
+from cuda import pathfinder
 from fake_cublaslt import FakeCublasLt
 from fake_driver import FakeDriver
 
@@ -134,14 +134,12 @@ def test_a_call_that_fails_says_which(large: None) -> None:
             jitted(_ARGUMENTS[0], _W).block_until_ready()
 
 
-def test_the_newest_wheel_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-    spec = ModuleSpec("nvidia", None, is_package=True)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec if name == "nvidia" else find(name))
+def test_the_library_is_where_cuda_python_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(name: str) -> None:
+        raise pathfinder.DynamicLibNotFoundError(f"no {name}")
+
+    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", nowhere)
     assert cuda._cublaslt.__wrapped__() == "libcublasLt.so.13"
-    for folder, version in (("cublas", 12), ("cu13", 13)):
-        file = tmp_path / folder / "lib" / f"libcublasLt.so.{version}"
-        file.parent.mkdir(parents=True)
-        file.touch()
-    spec.submodule_search_locations = [str(tmp_path)]
-    assert cuda._cublaslt.__wrapped__() == str(file)
+    found = SimpleNamespace(abs_path="/opt/libcublasLt.so.13")
+    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", {"cublasLt": found}.__getitem__)
+    assert cuda._cublaslt.__wrapped__() == found.abs_path
