@@ -1,7 +1,7 @@
 """The one importer of the MLIR wheel; everyone else takes MLIR's names from here.
 
 Importing it costs 0.1-0.2 s and 100 MB, so callers above import it inside functions.
-Upstream dialect modules (`func`, `scf`, ...) load when first asked for.
+Upstream dialect modules (`func`, `scf`, ...) load when something of theirs is first asked for.
 """
 
 from __future__ import annotations
@@ -50,13 +50,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _Dialect(types.ModuleType):
+    """The classes of a dialect's ops, imported when one of them is asked for: some two milliseconds each."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._classes(), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._classes())
+
+    def _classes(self) -> types.ModuleType:
+        with uninterrupted():
+            module = importlib.import_module(f"torch_mlir.dialects.{self.__name__}")
+        vars(self).update((name, value) for name, value in vars(module).items() if name[:2] != "__")
+        return module
+
+
 def __getattr__(name: str) -> Any:
     if name not in DIALECT_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with uninterrupted():
-        module = importlib.import_module(f"torch_mlir.dialects.{name}")
-    globals()[name] = module
-    return module
+    return globals().setdefault(name, _Dialect(name))
 
 
 def load_dialects(context: ir.Context) -> None:

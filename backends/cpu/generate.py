@@ -115,7 +115,7 @@ def _names_to_look_for(stages: tuple[str, ...]) -> tuple[str, ...]:
     names = {word for word in words if "." in word}
     if "math." in names:
         names.remove("math.")
-        ops = (getattr(found, "OPERATION_NAME", "") for found in vars(math).values())
+        ops = (getattr(getattr(math, found), "OPERATION_NAME", "") for found in dir(math))
         names.update(name for name in ops if name)
     return tuple(sorted(names))
 
