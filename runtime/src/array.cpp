@@ -138,6 +138,7 @@ PyObject* unsafe_buffer_pointer(PyObject* self, PyObject*) {
 }
 
 PyObject* array_numpy_view(PyObject* self, PyObject*) {
+  if (raise_kept_interrupt()) return nullptr;
   return wait_for_array(cast(self)) ? numpy_view(cast(self)) : nullptr;
 }
 
@@ -187,7 +188,11 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "arrays are immutable: no writable buffer");
     return -1;
   }
-  if (!wait_for_array(array)) return -1;
+  bool interrupted = false;
+  if (!wait_for_array(array, &interrupted)) {
+    if (interrupted) keep_interrupt();
+    return -1;
+  }
   auto* exported = new (std::nothrow) Export;
   if (exported == nullptr) {
     PyErr_NoMemory();
@@ -381,10 +386,10 @@ bool check_alive(const ArrayObject* array) {
   return false;
 }
 
-bool wait_for_array(const ArrayObject* array) {
+bool wait_for_array(const ArrayObject* array, bool* interrupted) {
   if (!check_alive(array)) return false;
   const auto buffer = Ref<Buffer>::share(array->buffer);
-  return buffer->pending() == nullptr || wait_for(buffer->pending());
+  return buffer->pending() == nullptr || wait_for(buffer->pending(), interrupted);
 }
 
 PyObject* numpy_view(ArrayObject* array) {

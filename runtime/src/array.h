@@ -59,7 +59,7 @@ void set_gather(PyObject* gather);
 void set_default_sharding(PyObject* sharding, bool of_thread);
 
 // Returns when the content is there; false with a Python error set.
-bool wait_for_array(const ArrayObject* array);
+bool wait_for_array(const ArrayObject* array, bool* interrupted = nullptr);
 
 // A read-only ndarray on the array's memory. The array must be ready.
 PyObject* numpy_view(ArrayObject* array);

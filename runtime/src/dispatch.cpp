@@ -2,7 +2,8 @@
 //
 // One thread runs the queue, started by the first call that needs it. A caller that blocks on a
 // result takes over the running where the dispatcher has not woken yet: the usual call-and-wait
-// then costs no thread switch.
+// then costs no thread switch. Only where the call is known to be short: a caller that waits looks
+// for Ctrl-C, one that runs compiled code does not.
 #include "dispatch.h"
 
 #include <pthread.h>
@@ -51,7 +52,7 @@ class Dispatcher {
   bool help() {
     if (is_runner) return run_next();  // a callback that waits: what is queued behind its program
     std::unique_lock running(run_mutex_, std::try_to_lock);
-    return running.owns_lock() && run_as_runner();
+    return running.owns_lock() && may_help() && run_as_runner();
   }
 
   void drain() {
@@ -87,6 +88,13 @@ class Dispatcher {
     thread_count();
     pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(); },
                    [] { instance().in_child(); });
+  }
+
+  // Where there is no dispatcher, in a forked child or for want of threads, whoever waits runs all.
+  bool may_help() {
+    if (!running_thread_.load(std::memory_order_acquire)) return true;
+    std::lock_guard guard(lock_);
+    return !queue_.empty() && queue_.front()->call.program->is_short();
   }
 
   bool run_next_alone() {

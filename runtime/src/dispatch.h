@@ -22,7 +22,7 @@ void enqueue(std::unique_ptr<Job> job);
 // True where fewer calls wait than enqueue blocks on.
 bool queue_has_room();
 
-// Runs the next queued call on this thread where nobody else is running one.
+// Runs the next queued call on this thread where nobody else is running one and it is short.
 bool help_with_queue();
 
 // Marks this thread as running Python code for a program: calls from there run at once, since the

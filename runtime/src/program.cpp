@@ -43,13 +43,14 @@ void enter(const Program& program, void** args, void** results, void* arena) {
 void run_and_learn(const Program& program, void** args, void** results, void* arena) {
   const bool learning = program.callbacks == nullptr &&
                         program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
-  if (!learning && !program.cheap.load(std::memory_order_relaxed)) {
-    enter(program, args, results, arena);
-    return;
-  }
+  const bool cheap = program.cheap.load(std::memory_order_relaxed);
   const int64_t start = now_ns();
   enter(program, args, results, arena);
   const int64_t elapsed = now_ns() - start;
+  if (!cheap && elapsed > program.longest_ns.load(std::memory_order_relaxed)) {
+    program.longest_ns.store(elapsed, std::memory_order_relaxed);
+  }
+  if (!learning && !cheap) return;
   if (!learning) {
     const int debt = program.long_call_debt.load(std::memory_order_relaxed);
     if (elapsed > kTooLongNs) {

@@ -34,6 +34,18 @@ int drop_all(void*) {
   return 0;
 }
 
+// What a signal's handler raised, and its traceback at that time.
+struct Interrupt {
+  PyObject* exception = nullptr;
+  PyObject* traceback = nullptr;
+  void forget() {
+    Py_CLEAR(exception);
+    Py_CLEAR(traceback);
+  }
+};
+
+thread_local Interrupt kept_interrupt;
+
 }  // namespace
 
 void drop_reference(void* object) {
@@ -52,19 +64,44 @@ Buffer* wrap_python_memory(void* data, size_t bytes, PyObject* owner) {
   return Buffer::wrap(data, bytes, drop_reference, Py_NewRef(owner));
 }
 
-bool wait_for(Completion* completion) {
+bool wait_for(Completion* completion, bool* interrupted) {
   const auto held = Ref<Completion>::share(completion);
   while (!held->done()) {
     {
       const WithoutGil unlocked;
       if (!help_with_queue()) held->wait(50'000'000);
     }
-    if (PyErr_CheckSignals() != 0) return false;
+    if (PyErr_CheckSignals() != 0) {
+      if (interrupted != nullptr) *interrupted = true;
+      return false;
+    }
   }
   if (!held->failed()) return true;
   held->error().take_report();
   raise_run_error(held->error());
   return false;
+}
+
+void keep_interrupt() {
+  PyObject *type, *exception, *traceback;
+  PyErr_Fetch(&type, &exception, &traceback);
+  PyErr_NormalizeException(&type, &exception, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(exception, traceback);
+  kept_interrupt.forget();
+  kept_interrupt = {Py_NewRef(exception), PyException_GetTraceback(exception)};
+  PyErr_Restore(type, exception, traceback);
+}
+
+bool raise_kept_interrupt() {
+  if (kept_interrupt.exception == nullptr) return false;
+  const Owned now(PyException_GetTraceback(kept_interrupt.exception));
+  const bool was_dropped = now.get() == kept_interrupt.traceback;
+  if (was_dropped) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(kept_interrupt.exception)),
+                    kept_interrupt.exception);
+  }
+  kept_interrupt.forget();
+  return was_dropped;
 }
 
 void set_out_of_memory(size_t bytes, const std::string& what) {

@@ -57,7 +57,13 @@ Buffer* wrap_python_memory(void* data, size_t bytes, PyObject* owner);
 
 // Sleeps until done without the GIL, helping with queued work. False with a Python error set where
 // the computation failed or a signal handler raised.
-bool wait_for(Completion* completion);
+bool wait_for(Completion* completion, bool* interrupted = nullptr);
+
+// NumPy drops every error of the buffer protocol, also what Ctrl-C raised, and asks __array__ next.
+// The first keeps the error that is set; the second raises it again where it was dropped: one that
+// reached Python code has a longer traceback since.
+void keep_interrupt();
+bool raise_kept_interrupt();
 
 // MemoryError: "out of memory: 4294967296 bytes for float32[1024,1024,1024]".
 void set_out_of_memory(size_t bytes, const std::string& what);
