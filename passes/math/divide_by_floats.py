@@ -17,6 +17,9 @@ Of 64 bits, magnitudes are divided where vectors have 512 bits, and with them su
 Four roundings are less than 2^-50, so no q is too large and no rest negative. The first quotient lacks
 less than 1 + 2^15, and the second is of what that leaves: what it lacks is less than 1 + 2^-34.
 
+What is divided may be known to have at most 52 bits, such as the number of a place: that is one division by f64,
+as above. A divisor that is not exact as a float is larger than it, and the quotient 0.
+
 Leaves alone divisions by constants, which LLVM makes products; of indices; outside of loops and where
 one iteration waits for the one before, since a float's takes twice as long until it is there.
 Divisions by zero, and of the least number by -1, are as undefined as before: StableHLO's select
@@ -27,6 +30,8 @@ example: test/passes/math/divide_by_floats.mlir
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops, is_inside
@@ -35,6 +40,20 @@ from lamina.passes.math.terms import Kind, Lane, Term
 _SIGNED = ("arith.divsi", "arith.remsi")
 _UNSIGNED = ("arith.divui", "arith.remui")
 _REMAINDERS = ("arith.remsi", "arith.remui")
+_EXACT_BITS = 52  # so that the sum of a number and a smaller divisor is exact in f64, too
+_COUNTER_BITS = 48  # of a loop's counter: no array has more elements
+_BITS: dict[str, Callable[..., int]] = {
+    "arith.index_cast": lambda x: x,
+    "arith.extsi": lambda x: x,
+    "vector.broadcast": lambda x: x,
+    "arith.addi": lambda x, y: max(x, y) + 1,
+    "arith.subi": lambda x, y: max(x, y) + 1,
+    "arith.muli": lambda x, y: x + y,
+    "arith.remsi": min,
+    "arith.divsi": lambda x, _: x,
+    "arith.select": lambda _, x, y: max(x, y),
+}
+"""Of the results of ops, by those of their operands."""
 
 
 class DivideByFloats(Pass):
@@ -48,7 +67,8 @@ class DivideByFloats(Pass):
         chosen = [op for op in found if _is_for_floats(op, most)]  # before any is replaced
         for op in chosen:
             with ir.InsertionPoint(op), op.location:
-                result = _divided_wide(op) if _width(op.results[0].type) == 64 else _divided(op)
+                is_wide = _width(op.results[0].type) == 64 and not _is_exact(op)
+                result = _divided_wide(op) if is_wide else _divided(op)
                 op.results[0].replace_all_uses_with(result)
             op.erase()
         self.count("divisions", len(chosen))
@@ -69,6 +89,27 @@ def _width(type_: ir.Type) -> int:
     """Bits of an integer or of the elements of a vector; 0 of an index."""
     element = type_.element_type if isinstance(type_, ir.VectorType) else type_
     return element.width if isinstance(element, ir.IntegerType) else 0
+
+
+def _is_exact(op: ir.Operation) -> bool:
+    """Whether what is divided is an exact float, and so few that quotients are."""
+    return op.name in _SIGNED and _bits(op.operands[0]) <= _EXACT_BITS
+
+
+def _bits(value: ir.Value, depth: int = 4) -> int:
+    """How many bits the magnitude of a signed integer has at most."""
+    most = _width(value.type) or 64
+    if isinstance(value.owner, ir.Block):
+        block = value.owner
+        counts = block.owner.operation.name == "scf.for" and value == block.arguments[0]
+        return min(most, _COUNTER_BITS) if counts else most
+    op = value.owner.operation
+    if op.name == "arith.constant":
+        number = op.attributes["value"]
+        return abs(number.value).bit_length() if isinstance(number, ir.IntegerAttr) else most
+    if not depth or op.name not in _BITS:
+        return most
+    return min(most, _BITS[op.name](*(_bits(operand, depth - 1) for operand in op.operands)))
 
 
 def _waits(op: ir.Operation, loop: ir.Operation) -> bool:
@@ -114,6 +155,7 @@ def _divided(op: ir.Operation) -> ir.Value:
     word = Lane.make(32, shape)
     narrow = _width(of) <= 16
     lane = word if narrow else word.resized(64)
+    word = lane if _width(of) == 64 else word
     signed = op.name in _SIGNED
     kind = "si" if narrow or signed else "ui"  # a word holds what is narrower, of any sign
 

@@ -73,3 +73,19 @@ def test_drawn(data, dtype):
     number = st.one_of(st.integers(limits.min, limits.max), st.integers(0, 1000), st.sampled_from(edges(dtype)))
     pairs = data.draw(st.lists(st.tuples(number, number), min_size=N, max_size=N))
     check([a for a, _ in pairs], [b for _, b in pairs], dtype)
+
+
+def test_numbers_of_places():
+    """What is known to have few bits is divided once, by any divisor."""
+
+    @lamina.jit
+    def f(b):
+        places = lamina.numpy.arange(1000) * 3 - 1500
+        return places // b, places % b, lax.div(places, b), lax.rem(places, b)
+
+    places = [3 * i - 1500 for i in range(1000)]
+    with lamina.enable_x64(True):
+        for b in edges(np.dtype(np.int64)):
+            wanted = [expected(a, b, np.dtype(np.int64)) for a in places]
+            quotients, remainders, towards, rest = (np.asarray(x).tolist() for x in f(np.int64(b)))
+            assert list(zip(towards, rest, quotients, remainders)) == list(map(tuple, wanted)), b

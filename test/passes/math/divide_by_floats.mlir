@@ -103,6 +103,34 @@ func.func @other_divisions(%x: memref<9xi8>, %y: memref<9xi64>, %n: index) {
   return
 }
 
+// One division of the number of a place, or what is made of it, whatever the divisor; two of what may be wider.
+// WIDE-LABEL: func.func @places
+// WIDE: scf.for
+// WIDE-COUNT-1: arith.divf
+// WIDE: arith.subf
+// WIDE: llvm.fptosi {{.*}} : f64 to i64
+// WIDE: scf.for
+// WIDE: arith.shrsi
+// WIDE-COUNT-1: arith.divf
+func.func @places(%y: memref<9xi64>, %n: index, %by: i64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : i64
+  scf.for %i = %c0 to %n step %c1 {
+    %a = arith.index_cast %i : index to i64
+    %b = arith.muli %a, %c3 : i64
+    %r = arith.remsi %b, %by : i64
+    memref.store %r, %y[%i] : memref<9xi64>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %a = arith.index_cast %i : index to i64
+    %b = arith.muli %a, %by : i64
+    %r = arith.remsi %b, %by : i64
+    memref.store %r, %y[%i] : memref<9xi64>
+  }
+  return
+}
+
 // Where one waits for the one before: in a value, one element, the element before. And outside of loops.
 // CHECK-LABEL: func.func @chains
 // CHECK-NOT: divf
