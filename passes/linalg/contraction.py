@@ -153,7 +153,7 @@ def choose_tiling(
     vectors = max(1, min(most, columns // lanes))
     if most == 2 and accumulators > 12 and vectors == 2 and columns // lanes % 6 == 3:
         vectors = 3  # leaves nothing at the end
-    if vectors == most and (columns // lanes) % most and (columns // lanes) % (most - 1) == 0:
+    if vectors == most > 2 and (columns // lanes) % most and (columns // lanes) % (most - 1) == 0:
         vectors = most - 1  # leaves nothing at the end
     middle = (lanes,) * vectors if columns >= lanes else ()
     rest = columns % (lanes * vectors) if middle else columns

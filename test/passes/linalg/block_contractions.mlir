@@ -270,3 +270,20 @@ func.func @in_place(%a: memref<4x64x512xf32>, %b: memref<4x64x32xf32>, %w: memre
   }
   return
 }
+
+// For many rows columns are taken two vectors at a time, though their number is odd: one is left at the end.
+// CHECK-LABEL: func.func @odd
+// CHECK: %[[END:.*]] = arith.constant 576 : index
+// CHECK: %[[TWO:.*]] = arith.constant 32 : index
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]] step %[[TWO]] {
+func.func @odd(%a: memref<256x64xf32>, %b: memref<64x592xf32>, %c: memref<256x592xf32>) {
+  %z = arith.constant 0.0 : f32
+  linalg.fill ins(%z : f32) outs(%c : memref<256x592xf32>)
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<256x64xf32>, memref<64x592xf32>) outs(%c : memref<256x592xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %0 = arith.mulf %in, %in_0 : f32
+    %1 = arith.addf %out, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
