@@ -129,6 +129,7 @@ __version__ = "0.1.0"
 # One a line, sorted: many hands add to these.
 _MODULES = frozenset(
     {
+        "ad",
         "ad_checkpoint",
         "api_util",
         "checkpoint_policies",

@@ -29,11 +29,12 @@ from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import is_evaluating
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.core.wrapping import wraps
+from lamina.interpreters.backward_logs import log
 from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.interpreters.transpose import transpose_jaxpr
+from lamina.interpreters.transpose import transpose_with_logs
 
 Policy = Callable[..., Any]
 
@@ -233,19 +234,22 @@ def _keeps(policy: Policy, eqn: JaxprEqn, result: int) -> bool:
 
 @cache_on_jaxpr
 def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> Any:
-    backward, given = transpose_jaxpr(closed, linear, nonzero, False)
+    backward, given, logs = transpose_with_logs(closed, linear, nonzero, False)
     hoisted, consts = hoist_consts(backward)
     slim, reads = dce_nested(hoisted, [True] * len(hoisted.jaxpr.outvars))
-    return slim, consts, reads, given
+    return slim, consts, reads, given, logs
 
 
 def _transpose(cts: list[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    backward, consts, reads, given = _transposed(jaxpr, linear, nonzero)
+    backward, consts, reads, given, logs = _transposed(jaxpr, linear, nonzero)
     operands = [*consts, *(x for x in args if not is_undefined_primal(x)), *kept(cts, nonzero)]
     outs = iter(_bind(backward, kept(operands, reads), params))
-    return [next(outs) if g else None for g in given]
+    found = [next(outs) if g else None for g in given]
+    if logs is not None:
+        log(tree.unflatten(logs, list(outs)))
+    return found
 
 
 _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))

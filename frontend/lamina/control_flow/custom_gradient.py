@@ -2,47 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.control_flow.custom_vjp import custom_vjp
+from lamina.control_flow.custom_rule import SymbolicZero
+from lamina.control_flow.custom_vjp import custom_vjp, custom_vjp_primal_tree_values
 from lamina.control_flow.tracing import avals_of, debug_info
 from lamina.core import dtypes, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.wrapping import wraps
+from lamina.interpreters.accumulators import NullAccum
 from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.tangents import zeros_like_aval
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
+) -> Any:
     """A function from one that gives (result, gradient rule); the rule takes the result's cotangent
-    and gives those of the arguments: a tuple, or the one alone.
+    and gives those of the arguments: a tuple, or the one alone. Without fun, a decorator.
 
     The rule may use all that fun computed: what it reads is kept.
+
+    with_logs    the rule gives (cotangents, logs), as in `custom_vjp.defvjp_with_logs`.
+    remat        in place of the rule fun gives a function of its arguments that gives (result, rule);
+                 what that reads of fun is kept, as in `custom_vjp.defremat`.
+    with_accums  the rule takes (cotangent, *places), as in `custom_vjp.defvjp_with_accums`. Says of
+                 what class each place is, hijax.ValAccum or RefAccum: a prefix of the arguments' tree.
+
+    Raises NotImplementedError for with_accums and remat together.
+
+    >>> f = lamina.custom_gradient(lambda x: (x**2, lambda g: g * x))
+    >>> lamina.grad(f)(3.0)
+    Array(3., dtype=float32, weak_type=True)
     """
+    if fun is None:
+        return functools.partial(
+            custom_gradient, with_logs=with_logs, remat=remat, with_accums=with_accums
+        )
+    if with_accums is not None and remat:
+        raise NotImplementedError("custom_gradient takes with_accums or remat, not both")
+    rule_of = fun
 
     @custom_vjp
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)[0]
+        return rule_of(*args, **kwargs)[0]
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        out, rule = fun(*args, **kwargs)
-        leaves, out_tree = tree.flatten(out)
-        cts = [get_aval(x).to_tangent_aval() for x in leaves]
-        in_tree: list[Any] = []
+        return _with_rule(*rule_of(*args, **kwargs))
+
+    def bwd(kept: _Traced, cotangents: Any) -> Any:
+        given, *logs = kept(cotangents) if with_logs else (kept(cotangents),)
+        return (_as_tuple(given), *logs) if with_logs else _as_tuple(given)
+
+    if with_accums is not None:
+        wrapped.defvjp_with_accums(*_rules_with_places(rule_of, with_accums), symbolic_zeros=True)
+    elif remat:
+
+        def first(*args: Any) -> Any:
+            out, again = rule_of(*args)
+            avals = [get_aval(x) for x in tree.leaves(args)]
+            step = lambda *xs: _with_rule(*again(*xs))  # noqa: E731
+            return out, _Traced.of(step, tree.structure(args), avals)
+
+        define = wrapped.defremat_with_logs if with_logs else wrapped.defremat
+        define(first, lambda kept, *args: kept(*args), bwd)
+    else:
+        (wrapped.defvjp_with_logs if with_logs else wrapped.defvjp)(fwd, bwd)
+    return wraps(rule_of)(lambda *args, **kwargs: wrapped(*args, **kwargs))
+
+
+def _as_tuple(cotangents: Any) -> tuple[Any, ...]:
+    return cotangents if isinstance(cotangents, tuple) else (cotangents,)
+
+
+def _with_rule(out: Any, rule: Callable[[Any], Any]) -> tuple[Any, _Traced]:
+    """A result, and its gradient rule as residuals."""
+    leaves, structure = tree.flatten((out,))
+    cotangents = [get_aval(x).to_tangent_aval() for x in leaves]
+    return out, _Traced.of(rule, structure, cotangents)
+
+
+def _rules_with_places(
+    fun: Callable[..., Any], kinds: Any
+) -> tuple[Callable[..., Any], Callable[..., None]]:
+    """fwd and bwd of a function whose rule puts cotangents into places of these kinds."""
+
+    def fwd(*primals: Any) -> Any:
+        args = custom_vjp_primal_tree_values(primals)
+        perturbed = [p.perturbed for p in tree.leaves(primals)]
+        given, args_tree = tree.flatten(args)
+        avals = [get_aval(x).to_tangent_aval() for x in given]
+        classes = tree.broadcast_prefix(kinds, args)
+        out, rule = fun(*args)
+
+        def run(cotangent: Any) -> Any:
+            places = [
+                (c if p else NullAccum)(a) for c, p, a in zip(classes, perturbed, avals, strict=True)
+            ]
+            logs = rule(cotangent, *tree.unflatten(args_tree, places))
+            sums = [place.freeze() for place in places]
+            return logs, [None if isinstance(x, Zero) else x for x in sums]
+
+        return _with_rule(out, run)
+
+    def bwd(kept: _Traced, cotangents: Any, *places: Any) -> Any:
+        symbolic = tree.leaves(cotangents, is_leaf=lambda x: isinstance(x, SymbolicZero))
+        given = [zeros_like_aval(x.aval) if isinstance(x, SymbolicZero) else x for x in symbolic]
+        logs, sums = kept.on_leaves(given)
+        for place, x in zip(tree.leaves(places), sums, strict=True):
+            place.accum(x)
+        return logs
+
+    return fwd, bwd
+
+
+class _Traced:
+    """A function as residuals: its program is static, what it closes over are the leaves."""
+
+    def __init__(self, jaxpr: Jaxpr, out_tree: Any, consts: Sequence[Any]) -> None:
+        self.jaxpr, self.out_tree, self.consts = jaxpr, out_tree, list(consts)
+
+    @classmethod
+    def of(cls, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> _Traced:
+        """A function of arguments of this structure, with leaves of these types."""
+        found: list[Any] = []
 
         def flat(*values: Any) -> list[Any]:
-            given = rule(tree.unflatten(out_tree, values))
-            found, treedef = tree.flatten(given if isinstance(given, tuple) else (given,))
-            in_tree.append(treedef)
-            return found
+            leaves, structure = tree.flatten(fun(*tree.unflatten(in_tree, values)))
+            found[:] = [structure]
+            return leaves
 
-        closed = trace_to_jaxpr(flat, cts, debug_info(rule, "custom_gradient"))
-        return out, _Rule(closed.jaxpr, in_tree[0], closed.consts)
+        closed = trace_to_jaxpr(flat, avals, debug_info(fun, "custom_gradient"))
+        return cls(closed.jaxpr, found[0], closed.consts)
 
-    def bwd(kept: _Rule, cotangents: Any) -> Any:
-        outs = eval_jaxpr(kept.jaxpr, kept.consts, *tree.leaves(cotangents))
-        return tree.unflatten(kept.in_tree, outs)
+    def __call__(self, *args: Any) -> Any:
+        return self.on_leaves(tree.leaves(args))
 
     wrapped.defvjp(fwd, bwd)
     return wraps(fun)(lambda *args, **kwargs: wrapped(*args, **kwargs))
@@ -53,12 +155,15 @@ class _Rule:
 
     def __init__(self, jaxpr: Jaxpr, in_tree: Any, consts: Any) -> None:
         self.jaxpr, self.in_tree, self.consts = jaxpr, in_tree, list(consts)
+    def on_leaves(self, leaves: Sequence[Any]) -> Any:
+        """The result for arguments with these leaves."""
+        return tree.unflatten(self.out_tree, eval_jaxpr(self.jaxpr, self.consts, *leaves))
 
 
 tree.register_node(
-    _Rule,
-    lambda rule: (rule.consts, (rule.jaxpr, rule.in_tree)),
-    lambda static, consts: _Rule(static[0], static[1], consts),
+    _Traced,
+    lambda traced: (traced.consts, (traced.jaxpr, traced.out_tree)),
+    lambda static, consts: _Traced(static[0], static[1], consts),
 )
 
 

@@ -22,6 +22,9 @@ from lamina.core.avals import ShapedArray, same_type
 from lamina.core.library import library
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.core.wrapping import wraps
+from lamina.interpreters.accumulators import NullAccum, ValAccum
+from lamina.interpreters.backward_logs import log
 from lamina.interpreters.tangents import instantiate_zero
 
 
@@ -81,6 +84,8 @@ class custom_vjp(CustomRule):
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
         self.optimize_remat = False
+        self.with_logs = False
+        self.with_accums = False
 
     def defvjp(
         self,
@@ -88,6 +93,7 @@ class custom_vjp(CustomRule):
         bwd: Callable[..., Any],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
+        generic_batching: bool = False,
     ) -> None:
         """Sets the rules.
 
@@ -98,9 +104,77 @@ class custom_vjp(CustomRule):
         optimize_remat  where residuals turn out not to be needed, as in the first pass over a
              `checkpoint`, the function runs and not fwd. (Of fwd itself, what computes residuals
              alone is dropped in any case.)
+        generic_batching  accepted for JAX's programs: all results of a batched call are batched.
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
         self.optimize_remat = optimize_remat
+        self.with_logs = self.with_accums = False
+
+    def defvjp_with_logs(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Sets the rules as defvjp does, where bwd gives (cotangents, logs): logs is None, or a dict of
+        pytrees that `vjp_function.with_logs(cotangent)` gives back.
+
+        Entries from a scan are stacked, those from a batch have its axis first. Keys are unique
+        within a backward pass; ValueError, where it runs, for one that is there twice.
+
+            @custom_vjp
+            def f(x): return x
+
+            f.defvjp_with_logs(lambda x: (x, None), lambda _, g: ((g,), {"cotangent": g}))
+            _, f_vjp = lamina.vjp(f, 1.0)
+            (x_bar,), logs = f_vjp.with_logs(2.0)
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.with_logs = True
+
+    def defvjp_with_accums(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Sets the rules as defvjp does, where bwd takes (residuals, cotangent, *places), a
+        `hijax.GradAccum` for each array of each argument, to whose `accum` it gives what it finds. It
+        gives None, or a dict of logs (see defvjp_with_logs)."""
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.with_accums = True
+
+    def defremat(
+        self,
+        fwd: Callable[..., Any],
+        rem: Callable[..., Any],
+        bwd: Callable[..., Any],
+        generic_batching: bool = False,
+    ) -> None:
+        """Sets rules in three parts, where no others are set.
+
+        fwd  as in defvjp.
+        rem  takes (fwd's residuals, *arguments); gives (result, residuals of bwd). It runs right
+             after fwd; under `checkpoint` both run again in the backward pass.
+        bwd  as in defvjp, on what rem gave.
+        """
+        if self.fwd is None:
+            self.defvjp(_in_two_steps(fwd, rem), bwd, generic_batching=generic_batching)
+
+    def defremat_with_logs(
+        self,
+        fwd: Callable[..., Any],
+        rem: Callable[..., Any],
+        bwd: Callable[..., Any],
+        generic_batching: bool = False,
+    ) -> None:
+        """Sets rules as defremat does, where bwd gives (cotangents, logs) as in defvjp_with_logs."""
+        if self.fwd is None:
+            self.defvjp_with_logs(_in_two_steps(fwd, rem), bwd, generic_batching=generic_batching)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
@@ -131,6 +205,15 @@ class custom_vjp(CustomRule):
             optimize_remat=self.optimize_remat,
         )
         return tree.unflatten(call.out_tree, outs)
+
+
+def _in_two_steps(fwd: Callable[..., Any], rem: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fwd)
+    def both(*args: Any) -> Any:
+        _, residuals = fwd(*args)
+        return rem(residuals, *args)
+
+    return both
 
 
 def _flat_forward(
@@ -171,13 +254,19 @@ def _flat_forward(
             )
         residuals, res_tree = tree.flatten(result[1])
         in_avals = [get_aval(x) for x in primals]
-        return outs, residuals, _flat_backward(custom, call, out_tree, res_tree, in_avals)
+        backward = _flat_backward(custom, call, out_tree, res_tree, in_avals, perturbed)
+        return outs, residuals, backward
 
     return forward
 
 
 def _flat_backward(
-    custom: custom_vjp, call: Call, out_tree: Any, res_tree: Any, in_avals: Sequence[ShapedArray]
+    custom: custom_vjp,
+    call: Call,
+    out_tree: Any,
+    res_tree: Any,
+    in_avals: Sequence[ShapedArray],
+    perturbed: Sequence[bool],
 ) -> Backward:
     bwd = custom.bwd
     assert bwd is not None
@@ -192,10 +281,35 @@ def _flat_backward(
             for ct in cotangents
         ]
         res = tree.unflatten(res_tree, residuals)
-        given = run_rule(bwd, *call.static.values(), res, tree.unflatten(out_tree, cts))
+        before = [*call.static.values(), res, tree.unflatten(out_tree, cts)]
+        if custom.with_accums:
+            places = [
+                (ValAccum if p else NullAccum)(a.to_tangent_aval())
+                for a, p in zip(in_avals, perturbed, strict=True)
+            ]
+            log(_checked_logs(run_rule(bwd, *before, *tree.unflatten(call.in_tree, places))))
+            return [place.freeze() for place in places]
+        given = run_rule(bwd, *before)
+        if custom.with_logs:
+            if not isinstance(given, (tuple, list)) or len(given) != 2:
+                raise TypeError(
+                    "Custom VJP bwd rule was registered with defvjp_with_logs and so must produce a "
+                    f"pair (in_cts, logs), but got {given}."
+                )
+            given, entries = given
+            log(_checked_logs(entries))
         return _cotangents(bwd, given, call.in_tree, in_avals)
 
     return backward
+
+
+def _checked_logs(entries: Any) -> Any:
+    if entries is not None and type(entries) is not dict:
+        raise TypeError(
+            "the logs of a Custom VJP bwd rule must be None or a dict of backward-pass log entries, "
+            f"but got {type(entries).__name__}."
+        )
+    return entries
 
 
 _ABSENT = object()

@@ -19,13 +19,14 @@ from lamina.control_flow.custom_rule import (
 )
 from lamina.control_flow.custom_vjp_remat import fwd_or_function
 from lamina.control_flow.varying import aligns_call, as_given
-from lamina.core import axes, dtypes
+from lamina.core import axes, dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.axes import Axis
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
+from lamina.interpreters.backward_logs import collected, log
 from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
 
 Backward = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -138,6 +139,7 @@ def _batched_backward(
         zeros = [type(ct) is Zero for ct in cotangents]
         given = [ct for ct in cotangents if type(ct) is not Zero]
         none: list[bool] = []
+        logs: list[Any] = []  # their structure
 
         def flat(*values: Any) -> list[Any]:
             there = iter(values[len(residuals) :])
@@ -145,9 +147,12 @@ def _batched_backward(
                 Zero(_one_lane(ct.aval)) if z else next(there)
                 for ct, z in zip(cotangents, zeros, strict=True)
             ]
-            outs = backward(values[: len(residuals)], cts)
+            with collected() as entries:
+                outs = backward(values[: len(residuals)], cts)
+            logged, structure = tree.flatten(entries)
+            logs[:] = [structure] if entries else []
             none[:] = [type(ct) is Zero for ct in outs]
-            return [ct for ct in outs if type(ct) is not Zero]
+            return [ct for ct in outs if type(ct) is not Zero] + logged
 
         found, dims = batch_flat(flat, [*residuals, *given], [*res_dims, *[0] * len(given)], axis)
         each = iter(zip(found, dims, strict=True))
@@ -159,6 +164,8 @@ def _batched_backward(
             ct, dim = next(each)
             ct = move_batch(ct, dim, axis.size)
             out.append(ct if by_lane else lax.reduce_sum(ct, axes=(0,)))
+        if logs:
+            log(tree.unflatten(logs[0], [move_batch(x, dim, axis.size) for x, dim in each]))
         return out
 
     return batched

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamina.control_flow.residuals import forward_inputs, gather_residuals
 from lamina.control_flow.varying import aligns_call
+from lamina.core import tree
 from lamina.core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -21,10 +22,11 @@ from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import eval_trace
 from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.interpreters.backward_logs import log
 from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.linearize import partial_eval_jaxpr
-from lamina.interpreters.transpose import transpose_jaxpr
+from lamina.interpreters.transpose import transpose_with_logs
 
 
 def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
@@ -108,7 +110,7 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
 
 
 _transposed = cache_on_jaxpr(
-    lambda closed, linear, nonzero: transpose_jaxpr(closed, linear, nonzero, False)
+    lambda closed, linear, nonzero: transpose_with_logs(closed, linear, nonzero, False)
 )
 
 
@@ -118,10 +120,13 @@ def transpose_call(
     """The transpose of a call: a call of its transpose."""
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    backward, nonzero_out = _transposed(jaxpr, linear, nonzero)
+    backward, nonzero_out, logs = _transposed(jaxpr, linear, nonzero)
     operands = [x for x in args if not is_undefined_primal(x)]
     given = iter(_call(backward, operands + [ct for ct in cts if type(ct) is not Zero], name))
-    return [next(given) if nz else None for nz in nonzero_out]
+    found = [next(given) if nz else None for nz in nonzero_out]
+    if logs is not None:
+        log(tree.unflatten(logs, list(given)))
+    return found
 
 
 _batched = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))

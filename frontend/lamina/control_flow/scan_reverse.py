@@ -9,9 +9,11 @@ from typing import Any
 from lamina.control_flow.carry import fixpoint
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.scan_step import split, trace_step
+from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, dce_jaxpr, eval_jaxpr, jaxpr_as_fun, kept
 from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.interpreters.backward_logs import collected, log
 from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.tangents import add_tangents, instantiate_zero, zeros_like_aval
 from lamina.interpreters.transpose import backward_pass
@@ -186,7 +188,7 @@ def transpose(
     ct_consts = [zeros_like_aval(a.to_tangent_aval()) for a in lin_consts]
     ct_carry = [instantiate_zero(ct) for ct in cts[:num_carry]]
     ct_ys = cts[num_carry:]
-    body = _step_back(jaxpr, const_lin, xs_lin, [type(ct) is not Zero for ct in ct_ys])
+    body, logs = _step_back(jaxpr, const_lin, xs_lin, [type(ct) is not Zero for ct in ct_ys])
     scanned = [ct for ct in ct_ys if type(ct) is not Zero] + res_xs
     operands = [*res_consts, *ct_consts, *ct_carry]
     closed, extra = hoist_consts(trace_step(body, operands, scanned, jaxpr))
@@ -204,19 +206,24 @@ def transpose(
     it = iter(outs)
     by_const = [next(it) if lin else None for lin in const_lin]
     by_carry = [ct if lin else None for lin, ct in zip(carry_lin, it, strict=False)]
-    return [*by_const, *by_carry, *(next(it) if lin else None for lin in xs_lin)]
+    by_xs = [next(it) if lin else None for lin in xs_lin]
+    if logs:
+        log(tree.unflatten(logs[0], list(it)))  # of all steps, stacked
+    return [*by_const, *by_carry, *by_xs]
 
 
 def _step_back(
     jaxpr: ClosedJaxpr, const_lin: list[bool], xs_lin: list[bool], ys_nz: list[bool]
-) -> Callable[..., list[Any]]:
+) -> tuple[Callable[..., list[Any]], list[Any]]:
     """The step of a transposed scan: from what is known of the constants, the sums of cotangents of the
     others so far, the carry's cotangents, those of the ys that have any, and what is known of the xs; to
-    new sums, and cotangents of the carry and of the other xs."""
+    new sums, and cotangents of the carry and of the other xs, and what its rules log, whose structure
+    is in the list once the step has run."""
     num_consts, num_carry = len(const_lin), len(jaxpr.in_avals) - len(const_lin) - len(xs_lin)
     const_avals, carry_avals, x_avals = split(jaxpr.in_avals, num_consts, num_carry)
     y_avals = jaxpr.out_avals[num_carry:]
     sizes = [const_lin.count(False), const_lin.count(True), num_carry, ys_nz.count(True)]
+    logs: list[Any] = []
 
     def body(*values: Any) -> list[Any]:
         it = iter(values)
@@ -228,12 +235,16 @@ def _step_back(
             *map(UndefinedPrimal, carry_avals),
             *_with_unknown(x_avals, xs_lin, it),
         ]
-        out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*ct_carry, *cts])
+        with collected() as found:
+            out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*ct_carry, *cts])
+        logged, structure = tree.flatten(found)
+        logs[:] = [structure] if found else []
         consts, carry, xs = split(out, num_consts, num_carry)
         new_sums = map(add_tangents, sums, kept(consts, const_lin))
-        return [instantiate_zero(ct) for ct in (*new_sums, *carry, *kept(xs, xs_lin))]
+        cotangents = [instantiate_zero(ct) for ct in (*new_sums, *carry, *kept(xs, xs_lin))]
+        return cotangents + logged
 
-    return body
+    return body, logs
 
 
 def _with_unknown(avals: Sequence[Any], linear: list[bool], known: Iterator[Any]) -> list[Any]:

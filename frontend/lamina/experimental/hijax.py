@@ -15,6 +15,10 @@ from lamina.core.library import library
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.tangents import Zero as Zero
 from lamina.core.tangents import is_undefined_primal as is_undefined_primal
+from lamina.interpreters.accumulators import GradAccum as GradAccum
+from lamina.interpreters.accumulators import NullAccum as NullAccum
+from lamina.interpreters.accumulators import RefAccum as RefAccum
+from lamina.interpreters.accumulators import ValAccum as ValAccum
 from lamina.interpreters.tangents import instantiate_zero as instantiate_zeros
 
 __all__ = [

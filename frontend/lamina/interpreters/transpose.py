@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from lamina.core.primitive import NOT_LINEAR, OWED
 from lamina.core.source_info import SourceInfo, at_places
 from lamina.core.tangents import UndefinedPrimal, UnknownOperand, Zero, is_undefined_primal
+from lamina.interpreters.backward_logs import collected, refuse
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import add_tangents, instantiate_zero
 
@@ -141,9 +143,25 @@ def transpose_jaxpr(
     results -> the cotangents of linear inputs.
 
     With `instantiate` every linear input gets one, else only those that the program depends on.
-    Also gives for which inputs there is a cotangent.
+    Also gives for which inputs there is a cotangent. Raises NotImplementedError where a rule logs.
     """
+    out, given, logs = transpose_with_logs(closed, linear, nonzero_cts, instantiate)
+    if logs is not None:
+        info = closed.jaxpr.debug_info
+        refuse(tree.unflatten(logs, [None] * logs.num_leaves), f"control flow of {info.function}")
+    return out, given
+
+
+def transpose_with_logs(
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero_cts: Sequence[bool],
+    instantiate: bool,
+) -> tuple[ClosedJaxpr, tuple[bool, ...], Any]:
+    """As transpose_jaxpr, where what rules log are further results, and the last thing given is
+    their structure: None where there are none."""
     given_out: list[bool] = []
+    logs_tree: list[Any] = [None]
 
     def fun(*args: Any) -> list[Any]:
         given = iter(args)
@@ -155,7 +173,8 @@ def transpose_jaxpr(
             next(given) if nz else Zero(a.to_tangent_aval())
             for a, nz in zip(closed.out_avals, nonzero_cts, strict=True)
         ]
-        out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        with collected() as logs:
+            out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
         out = [
             Zero(a.to_tangent_aval()) if ct is None and lin else ct
             for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
@@ -164,10 +183,12 @@ def transpose_jaxpr(
             lin and (instantiate or type(ct) is not Zero)
             for ct, lin in zip(out, linear, strict=True)
         ]
-        return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g]
+        logged, structure = tree.flatten(logs)
+        logs_tree[0] = structure if logs else None
+        return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g] + logged
 
     avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
     avals += [a.to_tangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
     info = closed.jaxpr.debug_info
     out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
-    return out, tuple(given_out)
+    return out, tuple(given_out), logs_tree[0]
