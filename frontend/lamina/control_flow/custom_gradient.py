@@ -146,15 +146,6 @@ class _Traced:
     def __call__(self, *args: Any) -> Any:
         return self.on_leaves(tree.leaves(args))
 
-    wrapped.defvjp(fwd, bwd)
-    return wraps(fun)(lambda *args, **kwargs: wrapped(*args, **kwargs))
-
-
-class _Rule:
-    """A gradient rule as residuals: its program is static, what it closes over are the leaves."""
-
-    def __init__(self, jaxpr: Jaxpr, in_tree: Any, consts: Any) -> None:
-        self.jaxpr, self.in_tree, self.consts = jaxpr, in_tree, list(consts)
     def on_leaves(self, leaves: Sequence[Any]) -> Any:
         """The result for arguments with these leaves."""
         return tree.unflatten(self.out_tree, eval_jaxpr(self.jaxpr, self.consts, *leaves))
