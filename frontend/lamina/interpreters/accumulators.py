@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.core.avals import ShapedArray
+from lamina.core.refs import Ref
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
-from lamina.interpreters.tangents import add_tangents
+from lamina.interpreters.tangents import add_tangents, zeros_like_aval
 
 
 class GradAccum:
@@ -72,9 +73,7 @@ class RefAccum(GradAccum):
     def inst(self) -> RefAccum:
         """With a ref of zeros where it has none."""
         if self.ref is None:
-            from lamina.ref import empty_ref
-
-            self.ref = empty_ref(self.aval)
+            self.ref = Ref(zeros_like_aval(self.aval))
         return self
 
 
