@@ -48,8 +48,12 @@ class NotSaveable:
     """In the place of an argument that was not to be kept: the caller puts it back."""
 
 
+def _register_empty(kind: type) -> None:
+    register_pytree_node(kind, lambda _: ((), None), lambda *_: kind())
+
+
 for _kind in (GradRef, DidntWant, NotNeeded, NotSaveable):
-    register_pytree_node(_kind, lambda _: ((), None), lambda _, __, kind=_kind: kind())
+    _register_empty(_kind)
 
 
 @dataclasses.dataclass

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+import scipy.special
 from oracle import JAX, LAMINA, assert_same, check, check_all
 
 import lamina
@@ -221,3 +222,49 @@ def test_strategies_of_reading():
         at[5].get(strategy="static_slice")
     with pytest.raises(ValueError, match="Unknown indexing strategy: 'fast'"):
         at[5].get(strategy="fast")
+
+
+def test_several_arrays_are_a_tuple():
+    def program(m):
+        x, y = np.arange(3), np.float32(2)
+        return {
+            "meshgrid": m.np.meshgrid(x, x[:2]), "ij": m.np.meshgrid(x, sparse=True, indexing="ij"),
+            "at least": [f(x, y) for f in (m.np.atleast_1d, m.np.atleast_2d, m.np.atleast_3d)],
+            "broadcast": m.np.broadcast_arrays(x, y), "none": m.np.broadcast_arrays(),
+        }  # fmt: skip
+
+    check_all(program)
+
+
+def test_cross_products_are_of_three_components():
+    for m in (LAMINA, JAX):
+        for x, y in ((np.ones(2), np.ones(2)), (np.ones(3), np.ones(2))):
+            with pytest.raises(ValueError, match="Dimension must be 3 for cross product"):
+                m.np.cross(x, y)
+
+
+def test_condition_numbers_of_singular_matrices():
+    def program(m):
+        singular, unknown = m.np.zeros((2, 3, 3)), m.np.full((2, 2), np.nan)
+        cond = m.np.linalg.cond
+        return {"none": cond(singular), "-2": cond(singular, -2), "nan": cond(unknown), "1": cond(singular, 1)}
+
+    check_all(program)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_erfcinv(dtype):
+    y = np.array([0, 1e-37, 1e-30, 1e-5, 0.5, 1, 1.5, 1.9999, 2, -0.1, 2.1, np.nan])
+    with lamina.enable_x64(dtype == "float64"), jax.enable_x64(dtype == "float64"):
+
+        def program(m):
+            f = m.module.scipy.special.erfcinv if m is LAMINA else jax.scipy.special.erfcinv
+            x = m.np.asarray(y, dtype)
+            return {"value": f(x), "slope": m.vmap(m.grad(f))(x[2:8])}
+
+        check_all(program, rtol=1e-12 if dtype == "float64" else 1e-6 if dtype == "float32" else 1e-2)
+        want = scipy.special.erfcinv(y)
+        if dtype == "float64":
+            np.testing.assert_allclose(jnp.asarray(lamina.scipy.special.erfcinv(y)), want, rtol=1e-14)
+    with pytest.raises(ValueError, match="does not support complex"):
+        lamina.scipy.special.erfcinv(1j)

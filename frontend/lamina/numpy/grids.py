@@ -27,7 +27,7 @@ from lamina.numpy.ranges import arange, linspace
 
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-             ) -> list[Array]:  # fmt: skip
+             ) -> tuple[Array, ...]:  # fmt: skip
     """Coordinate arrays of the grid spanned by vectors, in "xy" or matrix ("ij") order."""
     check_arraylike("meshgrid", *xi)
     if indexing not in ("xy", "ij"):
@@ -48,7 +48,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
             tuple(s if j == at else 1 for j, s in enumerate(full_shape)) if sparse else full_shape
         )
         out.append(lax.broadcast_in_dim(a, shape, (at,)))
-    return out
+    return tuple(out)
 
 
 

@@ -121,7 +121,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def _atleast(name: str, arrays: tuple[ArrayLike, ...], grow: Any) -> Any:
-    out = [grow(a) for a in _checked(name, *arrays)]
+    out = tuple(grow(a) for a in _checked(name, *arrays))
     return out[0] if len(out) == 1 else out
 
 
@@ -192,11 +192,11 @@ def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     return broadcast_to_shape(array, as_shape(shape))
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays repeated to their common shape."""
     arrays = _checked("broadcast_arrays", *args)
     shape = broadcast_shapes(*(a.shape for a in arrays))
-    return [broadcast_to_shape(a, shape) for a in arrays]
+    return tuple(broadcast_to_shape(a, shape) for a in arrays)
 
 
 # ---- order of elements -------------------------------------------------------------------------

@@ -252,20 +252,25 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:  # fmt: skip
-    """The cross product of vectors of 2 or 3 components (of two 2-vectors: its third component)."""
+    """The cross product of vectors of 3 components.
+
+    axisa, axisb, axisc  where these are in a, in b and in the result; `axis` names all three.
+
+    Raises ValueError for vectors of another size.
+
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
     check_arraylike("cross", a, b)
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (asarray(x) for x in promote_dtypes(a, b))
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ValueError("Dimension must be either 2 or 3 for cross product")
-    planar = a.shape[-1] == 2 and b.shape[-1] == 2
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError("Dimension must be 3 for cross product")
     outer_shape = broadcast_shapes(a.shape[:-1], b.shape[:-1])
 
     def component(x: Array, i: int) -> Array:
-        if i >= x.shape[-1]:
-            return lax.full(outer_shape, 0, x.dtype)
         return broadcast_to_shape(
             lax.index_in_dim(x, i, len(x.shape) - 1, keepdims=False), outer_shape
         )
@@ -275,8 +280,6 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
             lax.mul(component(a, i), component(b, j)), lax.mul(component(a, j), component(b, i))
         )
 
-    if planar:
-        return minor(0, 1)
     parts = [lax.expand_dims(minor(i, j), (len(outer_shape),)) for i, j in ((1, 2), (2, 0), (0, 1))]
     out = lax.concatenate(parts, len(outer_shape))
     return moveaxis(lax.convert_element_type(out, out.dtype), -1, axisc)  # not weak, as in JAX

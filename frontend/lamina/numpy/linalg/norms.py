@@ -108,10 +108,11 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
     check_rank("cond", x)
     if p is None or p in (2, -2):
         s = svd(x, compute_uv=False)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    check_square("cond", x)
-    axes = (len(x.shape) - 2, len(x.shape) - 1)
-    out = _matrix_norm(x, p, axes, False) * _matrix_norm(inv(x), p, axes, False)
+        out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        check_square("cond", x)
+        axes = (len(x.shape) - 2, len(x.shape) - 1)
+        out = _matrix_norm(x, p, axes, False) * _matrix_norm(inv(x), p, axes, False)
     # NaN came from dividing by zero, unless x has one itself.
     given = sum(lax.convert_element_type(lax.ne(x, x), np.int32), (-2, -1)) > 0
     return where(lax.bitwise_and(lax.ne(out, out), lax.bitwise_not(given)), np.inf, out)

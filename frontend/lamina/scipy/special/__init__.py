@@ -46,5 +46,5 @@ from lamina.scipy.special.gamma_functions import (
     zeta,
 )  # fmt: skip
 from lamina.scipy.special.hypergeometric import hyp1f1, hyp2f1
-from lamina.scipy.special.normal import log_ndtr, ndtr, ndtri, owens_t
+from lamina.scipy.special.normal import erfcinv, log_ndtr, ndtr, ndtri, owens_t
 from lamina.scipy.special.spherical import sph_harm_y

@@ -13,7 +13,7 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.lax.checks import scalar_like
 from lamina.lax.special.program import chebyshev, where
-from lamina.numpy.promotion import Array, ArrayLike, check_arraylike
+from lamina.numpy.promotion import Array, ArrayLike, check_arraylike, promote_args_inexact
 from lamina.scipy.special import tables
 from lamina.scipy.special.define import in_double
 from lamina.scipy.special.error_functions import mills, square_and_error
@@ -108,6 +108,33 @@ def ndtri(p: ArrayLike) -> Array:
     """The inverse of ndtr on [0, 1]. Raises TypeError unless p is of floats."""
     _check_float("ndtri", p)
     return _ndtri(p)
+
+
+def _erfcinv_program(y: Any) -> Any:
+    far = y > 1.0
+    z = _ndtri_program(0.5 * where(far, 2.0 - y, y)) * -_ROOT_HALF
+    return where(far, -z, z)
+
+
+_erfcinv = in_double("erfcinv", _erfcinv_program, 1, [
+    lambda g, ans, y: g * (-0.5 * math.sqrt(math.pi) * jnp.exp(ans * ans)),
+], stable=True)  # fmt: skip
+
+
+def erfcinv(y: ArrayLike) -> Array:
+    """The inverse of erfc on [0, 2], exact for small y too; NaN elsewhere.
+
+    y  an array of floats, or of integers, which become floats.
+
+    Raises ValueError for complex numbers.
+
+    >>> lamina.scipy.special.erfcinv(0.5)
+    Array(0.47693628, dtype=float32, weak_type=True)
+    """
+    (y,) = promote_args_inexact("erfcinv", y)
+    if dtypes.is_complex(get_aval(y).dtype):
+        raise ValueError("erfcinv does not support complex-valued inputs.")
+    return _erfcinv(y)
 
 
 # ---- Owen's T ----------------------------------------------------------------------------------
