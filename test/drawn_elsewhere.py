@@ -41,8 +41,6 @@ _listed("takes dimension numbers", "samples/indexing", "lax",
 _listed("takes dimension numbers", "test_lax_functions", "lax",
         "conv_general_dilated_local conv_general_dilated_patches index_take ragged_dot "
         "ragged_dot_general")  # fmt: skip
-_listed("classes, as functions", "test_signatures", "lax",
-        "ConvGeneralDilatedDimensionNumbers PrecisionLike")  # fmt: skip
 _listed("what x.at[...].apply and conv_general_dilated are made of", "", "lax",
         "conv_dimension_numbers scatter_apply")  # fmt: skip
 _listed("a type, and a step of compilation", "", "lax", "DotDimensionNumbers stage")

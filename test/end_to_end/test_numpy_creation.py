@@ -153,7 +153,7 @@ def test_scalar_types():
     lamina.jit(lambda x: (isinstance(x, jnp.ndarray) or pytest.fail("a tracer is an array"), x)[1])(
         1.0
     )
-    with pytest.raises(TypeError, match="should not be instantiated"):
+    with pytest.raises(TypeError, match="has no constructor"):
         jnp.ndarray((2,))
 
 
