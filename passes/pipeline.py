@@ -22,7 +22,6 @@ from lamina.passes.find import find_ops
 from lamina.passes.records import Record
 from lamina.passes.upstream import run_upstream
 
-Stage = Pass | str
 Verify = Literal["each", "end", "never"]
 T = TypeVar("T")
 
@@ -60,6 +59,27 @@ def _unchecked_is_wanted() -> bool:
     return os.environ.get("LAMINA_VERIFY", "0") in ("", "0")
 
 
+class NotYet:
+    """A pass of ours that is imported when it first has something to do."""
+
+    def __init__(self, item: str, only_with: frozenset[str]) -> None:
+        self._item, self.only_with = item, only_with
+
+    @functools.cached_property
+    def loaded(self) -> Pass:
+        """The pass."""
+        found = _stage(self._item)
+        assert isinstance(found, Pass)
+        return found
+
+    def run(self, module: ir.Module) -> None:
+        """As the pass does."""
+        self.loaded.run(module)
+
+
+Stage = Pass | NotYet | str
+
+
 class Pipeline(Record):
     """Passes in order: instances of ours, text for upstream's. Equal pipelines print equally."""
 
@@ -67,16 +87,17 @@ class Pipeline(Record):
 
     @classmethod
     def of(cls, *stages: Stage) -> Pipeline:
-        """The pipeline of these passes; text may itself be a pipeline."""
+        """The pipeline of these passes; text may itself be a pipeline. Those that many modules have no use
+        for are not imported yet."""
         flat: list[Stage] = []
         for stage in stages:
-            flat += [stage] if isinstance(stage, Pass) else _parse(stage)
+            flat += map(_when_needed, _items(stage)) if isinstance(stage, str) else [stage]
         return cls(tuple(flat))
 
     @classmethod
     def parse(cls, text: str) -> Pipeline:
         """The pipeline in a text; raises ValueError naming what is wrong with it."""
-        return cls(tuple(_parse(text)))
+        return cls(tuple(map(_stage, _items(text))))
 
     def __str__(self) -> str:
         return ",".join(_text(stage) for stage in self.stages)
@@ -136,7 +157,7 @@ class Pipeline(Record):
     @functools.cached_property
     def _looked_for(self) -> tuple[str, ...]:
         """The names of ops without which one of the passes is left out."""
-        wanted = [stage.only_with for stage in self.stages if isinstance(stage, Pass)]
+        wanted = [stage.only_with for stage in self.stages if not isinstance(stage, str)]
         return tuple(sorted(frozenset().union(*wanted)))
 
     def _explained(
@@ -224,23 +245,33 @@ def _name_of(module: ir.Module) -> str:
 
 
 def _text(stage: Stage) -> str:
+    if isinstance(stage, NotYet):
+        stage = stage.loaded
     return options.to_text(stage) if isinstance(stage, Pass) else stage
 
 
 # The textual form
 
 
-def _parse(text: str) -> list[Stage]:
+def _items(text: str) -> list[str]:
     text = text.strip()
     whole = re.fullmatch(r"builtin\.module\((.*)\)", text, re.DOTALL)
-    if whole and len(_split(text)) == 1:
-        text = whole[1]
-    return [_stage(item) for item in _split(text)]
+    return _split(whole[1] if whole and len(_split(text)) == 1 else text)
+
+
+_NAME = re.compile(r"[\w.\-]+")
+
+
+@functools.lru_cache(1024)
+def _when_needed(item: str) -> Stage:
+    name = _NAME.match(item)
+    only_with = registry.only_with(name[0]) if name else None
+    return NotYet(item, only_with) if only_with else _stage(item)
 
 
 @functools.lru_cache(1024)
 def _stage(item: str) -> Stage:
-    name = re.match(r"[\w.\-]+", item)
+    name = _NAME.match(item)
     if name is None:
         raise ValueError(f"expected a pass name, got {item!r}")
     cls = registry.find(name[0])

@@ -9,12 +9,15 @@ import importlib.util
 import inspect
 import os
 import pkgutil
+import re
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import lamina.passes
 from lamina.passes.base import Pass, name_of_module
 
+_ONLY_WITH = re.compile(r"^    only_with = frozenset\(\((.*)\)\)$", re.MULTILINE)
 _loaded: dict[str, type[Pass]] = {}  # from files given by --load
 _files: dict[str, Path] = {}  # of these
 
@@ -28,6 +31,23 @@ def find(name: str) -> type[Pass] | None:
     if "_" in name or level not in _levels() or module_name not in _modules(level):
         return None
     return _pass_in(importlib.import_module(module_name))
+
+
+@functools.cache
+def only_with(name: str) -> frozenset[str]:
+    """The `only_with` of a pass of ours, read from its file, where it is one line: so that a pass need not
+    be imported to be left out. Empty for one that is always to be run."""
+    if name in _loaded:
+        return frozenset()
+    level, _, stem = name.partition("-")
+    if level not in _levels():
+        return frozenset()
+    package = importlib.import_module(f"lamina.passes.{level}")
+    for folder in package.__path__:
+        with suppress(OSError), open(f"{folder}/{stem.replace('-', '_')}.py") as file:
+            found = _ONLY_WITH.search(file.read())
+            return frozenset(re.findall(r'"([\w.]+)"', found[1]) if found else ())
+    return frozenset()
 
 
 def all_passes() -> dict[str, type[Pass]]:

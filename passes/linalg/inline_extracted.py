@@ -28,7 +28,7 @@ _EXTRACT = "tensor.extract"
 class InlineExtracted(Pass):
     """See the module's docstring."""
 
-    only_with = frozenset((_EXTRACT,))
+    only_with = frozenset(("tensor.extract",))
 
     max_ops: int = 24
 

@@ -25,7 +25,7 @@ _EXTRACT = "tensor.extract"
 class ReadInStep(Pass):
     """See the module's docstring."""
 
-    only_with = frozenset((_EXTRACT,))
+    only_with = frozenset(("tensor.extract",))
 
     def run(self, module: ir.Module) -> None:
         for op in generics_together(module):

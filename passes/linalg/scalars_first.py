@@ -25,7 +25,7 @@ _SCALAR = ("arith.", "math.", "complex.", "tensor.extract", _KEPT)
 class ScalarsFirst(Pass):
     """See the module's docstring."""
 
-    only_with = frozenset((_KEPT,))
+    only_with = frozenset(("tensor.from_elements",))
 
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:

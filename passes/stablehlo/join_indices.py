@@ -35,7 +35,7 @@ _MOST = 1 << 31  # elements that an i32 tells apart
 class JoinIndices(Pass):
     """The pass `stablehlo-join-indices`."""
 
-    only_with = frozenset((GATHER, SCATTER))
+    only_with = frozenset(("stablehlo.gather", "stablehlo.scatter"))
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, GATHER, SCATTER):

@@ -50,7 +50,7 @@ _FOLDS = {
 class KeepProductsSmall(Pass):
     """The pass `stablehlo-keep-products-small`."""
 
-    only_with = frozenset((_REDUCE, _PRODUCT))
+    only_with = frozenset(("stablehlo.dot_general", "stablehlo.reduce"))
 
     max_terms: int = 8
     min_size: int = 1 << 14

@@ -28,7 +28,7 @@ _DOT = "stablehlo.dot_general"
 class LayOutContractions(Pass):
     """The pass `stablehlo-lay-out-contractions`."""
 
-    only_with = frozenset((_DOT,))
+    only_with = frozenset(("stablehlo.dot_general",))
 
     min_products: int = 65536
 

@@ -35,7 +35,7 @@ _FEATURE = 1  # of a result's dimensions: batch, feature, space
 class LayOutConvolutions(Pass):
     """The pass `stablehlo-lay-out-convolutions`."""
 
-    only_with = frozenset((_CONVOLUTION,))
+    only_with = frozenset(("stablehlo.convolution",))
 
     min_channels: int = 8
     """Of the result."""

@@ -49,7 +49,7 @@ class _Accesses(NamedTuple):
 class LayOutLoops(Pass):
     """The pass `stablehlo-lay-out-loops`."""
 
-    only_with = frozenset((_WHILE,))
+    only_with = frozenset(("stablehlo.while",))
 
     least_bytes: int = 1 << 15
     """Of an array: a smaller one is in the first-level cache, whatever its layout."""

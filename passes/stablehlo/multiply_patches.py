@@ -33,7 +33,7 @@ _CONVOLUTION = "stablehlo.convolution"
 class MultiplyPatches(Pass):
     """The pass `stablehlo-multiply-patches`."""
 
-    only_with = frozenset((_CONVOLUTION,))
+    only_with = frozenset(("stablehlo.convolution",))
 
     least_products: int = 1 << 20
     features_of_patch: int = 4

@@ -61,7 +61,7 @@ _TYPES = ("f32", *NARROW)
 class OutlineAttentionGradient(Pass):
     """See the module's docstring."""
 
-    only_with = frozenset((_EXPONENTIAL,))
+    only_with = frozenset(("stablehlo.exponential",))
 
     max_width: int = 256
     least: int = 16

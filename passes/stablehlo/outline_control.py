@@ -58,7 +58,7 @@ _WORTH_UPDATING = 64  # elements of a carried array below which a copy costs not
 class OutlineControl(Pass):
     """See the module's docstring."""
 
-    only_with = CONTROL
+    only_with = frozenset(("stablehlo.case", "stablehlo.if", "stablehlo.while"))
 
     max_cost: float = 20_000.0
     max_ops: int = 256

@@ -39,7 +39,7 @@ _LEAST_RATIO = 8  # elements of the rows to one that is picked
 class PlacePicks(Pass):
     """The pass `stablehlo-place-picks`."""
 
-    only_with = frozenset((GATHER, SCATTER))
+    only_with = frozenset(("stablehlo.gather", "stablehlo.scatter"))
 
     max_ops: int = 16
 

@@ -42,7 +42,7 @@ _MAX_OPS = 256  # ops above one view that are looked at
 class RaiseViews(Pass):
     """The pass `stablehlo-raise-views`."""
 
-    only_with = _LOOKED_AT
+    only_with = frozenset(("stablehlo.gather", "stablehlo.reshape", "stablehlo.slice"))
 
     def run(self, module: ir.Module) -> None:
         self._region(module.operation.regions[0])

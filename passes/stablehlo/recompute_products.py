@@ -57,7 +57,7 @@ Key = tuple[tuple[int, ...], tuple[int, ...], ir.Block]
 class RecomputeProducts(Pass):
     """The pass `stablehlo-recompute-products`."""
 
-    only_with = frozenset((_REDUCE,))
+    only_with = frozenset(("stablehlo.reduce",))
 
     least_bytes: int = 1 << 19
     max_ops: int = 96

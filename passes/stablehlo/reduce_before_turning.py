@@ -38,7 +38,7 @@ _LEAST_ROW = 16
 class ReduceBeforeTurning(Pass):
     """The pass `stablehlo-reduce-before-turning`."""
 
-    only_with = frozenset((_TRANSPOSE,))
+    only_with = frozenset(("stablehlo.transpose",))
 
     def run(self, module: ir.Module) -> None:
         turned = {tuple(shape_of(op.result.type)) for op in find_ops(module, _TRANSPOSE)}

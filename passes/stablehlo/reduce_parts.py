@@ -43,7 +43,7 @@ _LEAST_ROW = 16
 class ReduceParts(Pass):
     """The pass `stablehlo-reduce-parts`."""
 
-    only_with = REARRANGEMENTS
+    only_with = frozenset(("stablehlo.concatenate", "stablehlo.pad"))
 
     def run(self, module: ir.Module) -> None:
         together = {tuple(shape_of(op.result.type)) for op in find_ops(module, *REARRANGEMENTS)}

@@ -26,7 +26,7 @@ _REDUCE_WINDOW = "stablehlo.reduce_window"
 class ReduceWindows(Pass):
     """The pass `stablehlo-reduce-windows`."""
 
-    only_with = frozenset((_REDUCE_WINDOW,))
+    only_with = frozenset(("stablehlo.reduce_window",))
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, _REDUCE_WINDOW):

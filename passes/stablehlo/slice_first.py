@@ -34,7 +34,7 @@ class SliceFirst(Pass):
     most_ops: int = 12
     """That are computed for all slices of an array together."""
 
-    only_with = frozenset((_SLICE,))
+    only_with = frozenset(("stablehlo.slice",))
 
     def run(self, module: ir.Module) -> None:
         self._region(module.operation.regions[0])

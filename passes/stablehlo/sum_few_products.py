@@ -36,7 +36,7 @@ _TILED_COLUMNS = 8  # of bf16, for which processors have tiles
 class SumFewProducts(Pass):
     """The pass `stablehlo-sum-few-products`."""
 
-    only_with = frozenset((_PRODUCT,))
+    only_with = frozenset(("stablehlo.dot_general",))
 
     most_columns: int = 8
     least_made: int = 1 << 14

@@ -35,7 +35,7 @@ _VIEWS = (_SLICE, _REVERSE, _BROADCAST)
 class TakeParts(Pass):
     """The pass `stablehlo-take-parts`."""
 
-    only_with = frozenset((_CONCATENATE,))
+    only_with = frozenset(("stablehlo.concatenate",))
 
     def run(self, module: ir.Module) -> None:
         if not find_ops(module, _SLICE):

@@ -37,7 +37,7 @@ _LEAST_ROW = 64  # elements of the last dimension, where that is cut
 class UpdateInParts(Pass):
     """The pass `stablehlo-update-in-parts`."""
 
-    only_with = frozenset((_UPDATE,))
+    only_with = frozenset(("stablehlo.dynamic_update_slice",))
 
     def run(self, module: ir.Module) -> None:
         for function in module.body.operations:

@@ -55,6 +55,16 @@ def test_a_first_jit_for_the_cpu_loads_nothing_of_cuda(tmp_path):
     assert run(code, os.environ | {"LAMINA_CACHE_DIR": str(tmp_path)}).splitlines() == ["1.0", "[]"]
 
 
+def test_a_first_jit_imports_no_pass_that_is_left_out(tmp_path):
+    code = FIRST_JIT + """
+left_out = ("hoist_invariants", "outline_attention", "lay_out_convolutions", "outline_control")
+print([name for name in left_out if f"lamina.passes.stablehlo.{name}" in new])
+print(len([name for name in new if name.startswith("lamina.")]) < 300)
+"""
+    shown = run(code, os.environ | {"LAMINA_CACHE_DIR": str(tmp_path), "LAMINA_VERIFY": "0"})
+    assert shown.splitlines()[1:] == ["[]", "True"]
+
+
 def test_versions_are_found_without_reading_metadata():
     code = """
 import sys

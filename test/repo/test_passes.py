@@ -23,6 +23,11 @@ def test_a_pass_is_no_dataclass(name):
 
 
 @pytest.mark.parametrize("name", PASSES)
+def test_what_a_pass_is_left_out_without_is_read_from_its_file(name):
+    assert registry.only_with(name) == PASSES[name].only_with, "on one line, names in quotes"
+
+
+@pytest.mark.parametrize("name", PASSES)
 def test_a_pass_is_documented(name):
     text = registry.documentation(PASSES[name])
     first = text.splitlines()[0] if text else ""
