@@ -206,8 +206,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
             )
         return self.item()
 
-    def __hash__(self) -> NoReturn:  # type: ignore[override]
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    __hash__ = None  # type: ignore[assignment]
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(

@@ -152,21 +152,21 @@ def device_put_sharded(shards: Any, devices: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A pytree with each ArrayImpl as a NumPy array (waits until it is there)."""
+    """A pytree with each array as a NumPy array (waits until it is there)."""
     return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayImpl) else leaf, x)
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Begins the copies to the host of a pytree's arrays on GPUs, so that `device_get` need not wait
-    as long. Gives x."""
+    as long, and those that arrays of other libraries have under this name. Gives x."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, ArrayImpl):
+        if hasattr(type(leaf), "copy_to_host_async"):
             leaf.copy_to_host_async()
     return x
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits for every ArrayImpl in a pytree; gives the pytree. Errors of the computation surface here."""
+    """Waits for every array in a pytree; gives the pytree. Errors of the computation surface here."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayImpl):
             leaf.block_until_ready()

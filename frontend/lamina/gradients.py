@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from lamina.array import from_numpy
 from lamina.autodiff import as_function_of, vjp
 from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
@@ -45,11 +48,18 @@ def value_and_grad(
         result = vjp(of_active, *active, has_aux=has_aux)
         value, back = result[0], result[1]
         _check_scalar(value, holomorphic)
-        grads = back(scalar_of(get_aval(value), 1))
+        grads = back(_one(get_aval(value)))
         grads = grads[0] if not isinstance(argnums, Iterable) else grads
         return ((value, result[2]), grads) if has_aux else (value, grads)
 
     return update_wrapper(value_and_grad_f, fun)
+
+
+def _one(aval: ShapedArray) -> Any:
+    """The cotangent that gives the gradient: of the result's dtype, in every setting of enable_x64."""
+    if dtypes.canonicalize(aval.dtype) == aval.dtype:
+        return scalar_of(aval, 1)
+    return from_numpy(np.ones((), aval.dtype), aval.weak_type)
 
 
 def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:

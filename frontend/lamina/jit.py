@@ -10,6 +10,8 @@ from typing import Any
 
 from lamina import shape_dtype, stages
 from lamina.control_flow.tracing import check_callable
+from lamina.core import tree
+from lamina.core.trace import has_no_value, is_array_like
 from lamina.core.wrapping import update_wrapper
 from lamina.jit_calls import call_new
 from lamina.jit_options import JitOptions, options_of
@@ -143,11 +145,26 @@ def _eval_shape(options: JitOptions, *args: Any, **kwargs: Any) -> Any:
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it."""
+    """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it.
+
+    Arguments are arrays, or whatever has a shape and a dtype.
+    """
     options = getattr(fun, "_jit_options", None)
     if not isinstance(options, JitOptions):
         options = jit(fun)._jit_options
-    return _eval_shape(options, *args, **kwargs)
+    static = {*options.static_argnums} | {i - len(args) for i in options.static_argnums}
+    typed = [x if i in static else tree.map(_as_type, x) for i, x in enumerate(args)]
+    named = {
+        k: x if k in options.static_argnames else tree.map(_as_type, x) for k, x in kwargs.items()
+    }
+    return _eval_shape(options, *typed, **named)
+
+
+def _as_type(x: Any) -> Any:
+    """What has a shape and a dtype without being an array, as their ShapeDtypeStruct."""
+    if is_array_like(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        return x
+    return x if has_no_value(x) else shape_dtype.ShapeDtypeStruct(tuple(x.shape), x.dtype)
 
 
 def make_jaxpr(

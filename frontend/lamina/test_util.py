@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from lamina.api import jvp, vjp
 from lamina.core import dtypes, tree
 
+Tolerance = float | Mapping[Any, float] | None  # for all dtypes, or by dtype
 _STEPS = {2: 2.0**-4, 4: 1e-2, 8: 1e-4, 16: 1e-4}  # by the dtype's bytes
 _TOLERANCES = {"float16": 1e-1, "bfloat16": 2e-1, "float32": 6e-3, "float64": 1e-5,
                "complex64": 6e-3, "complex128": 1e-5}  # fmt: skip
@@ -20,8 +21,8 @@ def check_grads(
     args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
 ) -> None:
     """Checks derivatives up to `order` in forward ("fwd") and reverse ("rev") mode.
@@ -40,8 +41,8 @@ def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
@@ -61,8 +62,8 @@ def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
@@ -85,7 +86,7 @@ def _check(
     args: tuple[Any, ...],
     order: int,
     modes: tuple[str, ...],
-    precision: tuple[float | None, float | None, float | None],
+    precision: tuple[Tolerance, Tolerance, float | None],
     path: str,
 ) -> None:
     if order == 0:
@@ -149,13 +150,22 @@ def _tolerance(values: Any) -> float:
 
 
 def _close(
-    found: Any, expected: Any, atol: float | None, rtol: float | None, what: str, like: Any = None
+    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str, like: Any = None
 ) -> None:
     default = _tolerance(found if like is None else like)
     pairs = zip(tree.leaves(found), tree.leaves(expected), strict=True)
     for leaf, (a, b) in enumerate(pairs):
         np.testing.assert_allclose(
-            np.asarray(a), np.asarray(b),
-            atol=default if atol is None else atol, rtol=default if rtol is None else rtol,
+            np.asarray(a),
+            np.asarray(b),
+            atol=_for(atol, a, default),
+            rtol=_for(rtol, a, default),
             err_msg=f"{what}, leaf {leaf}",
-        )  # fmt: skip
+        )
+
+
+def _for(tolerance: Tolerance, x: Any, default: float) -> float:
+    """A tolerance for a value, where it may be given by dtype."""
+    if isinstance(tolerance, Mapping):
+        return {np.dtype(kind): value for kind, value in tolerance.items()}.get(_dtype(x), default)
+    return default if tolerance is None else tolerance

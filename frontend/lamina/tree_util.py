@@ -142,8 +142,13 @@ def register_pytree_node(
     """
 
     def flatten(x: Any) -> tuple[Any, ...]:
-        children, aux = flatten_func(x)
-        return tuple(children), aux
+        parts = flatten_func(x)
+        if not (isinstance(parts, tuple) and len(parts) == 2 and isinstance(parts[0], Iterable)):
+            raise ValueError(
+                f"the flatten function of pytree node type {nodetype} must return a tuple "
+                f"(iterable of children, static data), got {parts!r}"
+            )
+        return tuple(parts[0]), parts[1]
 
     with warnings.catch_warnings():
         # A class derived from a namedtuple may be taken apart in another way than these are.
@@ -202,17 +207,26 @@ def register_dataclass(
     """
     import dataclasses
 
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError("register_dataclass: data_fields and meta_fields must both be specified"
+                        f" when either is specified. Got {data_fields=} {meta_fields=}.")  # fmt: skip
     if data_fields is None or meta_fields is None:
         if not dataclasses.is_dataclass(nodetype):
             raise TypeError("register_dataclass: data_fields and meta_fields are required when "
                             f"nodetype is not a dataclass. Got nodetype={nodetype}.")  # fmt: skip
-        if data_fields is not None or meta_fields is not None:
-            raise TypeError("register_dataclass: data_fields and meta_fields must both be specified"
-                            f" when either is specified. Got {data_fields=} {meta_fields=}.")  # fmt: skip
-        fields = [f for f in dataclasses.fields(nodetype) if f.init]
+        fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
+        if late := [f.name for f in fields if not f.init]:
+            raise ValueError(
+                f"register_dataclass: {late} are fields of {nodetype} with init=False, which "
+                "can't be given when an instance is made: name them in drop_fields"
+            )
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if f.name not in meta_fields]
     data, meta = tuple(data_fields), tuple(meta_fields)
+    if overlap := {*data} & {*meta}:
+        raise ValueError(
+            f"data_fields and meta_fields must not overlap. Overlapping fields: {overlap}"
+        )
     if dataclasses.is_dataclass(nodetype):
         wanted = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
         _check_fields({*data, *meta}, wanted)
@@ -255,7 +269,7 @@ def static(**kwargs: Any) -> Any:
     """dataclasses.field, marked as static for register_dataclass."""
     import dataclasses
 
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
@@ -354,7 +368,35 @@ default_registry = PyTreeRegistry()
 
 
 class Partial(functools.partial):  # type: ignore[type-arg]
-    """functools.partial whose bound arguments are children of a tree node."""
+    """functools.partial whose bound arguments are children of a tree node.
+
+    Of a functools.partial it is a partial with that as its function: its arguments stay static.
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        if isinstance(func, functools.partial):
+            func = _Closed(func)
+        return super().__new__(cls, func, *args, **keywords)
+
+
+class _Closed:
+    """A functools.partial that another one does not merge with: equal to it, and called as it is."""
+
+    def __init__(self, fun: functools.partial[Any]) -> None:
+        self.fun = fun
+        functools.update_wrapper(self, fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self.fun == (other.fun if isinstance(other, _Closed) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.fun)
+
+    def __repr__(self) -> str:
+        return repr(self.fun)
 
 
 register_pytree_node(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,10 +34,14 @@ def _in_order(treedef: PyTreeDef) -> PyTreeDef:
 
 
 def _node_in_order(node: PyTreeDef) -> PyTreeDef:
-    if node.type is not dict:
+    if node.type not in (dict, collections.defaultdict):
         return node
-    leaf = optree.treespec_leaf()
-    return optree.treespec_dict(dict.fromkeys(node.entries(), leaf), namespace=NAMESPACE)
+    children = dict.fromkeys(node.entries(), optree.treespec_leaf())
+    if node.type is dict:
+        return optree.treespec_dict(children, namespace=NAMESPACE)
+    made: Any = optree.tree_unflatten(node, [None] * len(children))
+    factory = made.default_factory
+    return optree.treespec_defaultdict(factory, children, namespace=NAMESPACE)
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:

@@ -21,6 +21,9 @@ class SequenceKey:
 
     idx: int
 
+    def __hash__(self) -> int:
+        return hash((type(self), self.idx))
+
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
@@ -30,6 +33,9 @@ class DictKey:
     """The key of a child of a dict."""
 
     key: Hashable
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.key))
 
     def __str__(self) -> str:
         return f"[{self.key!r}]"
@@ -41,6 +47,9 @@ class GetAttrKey:
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
     def __str__(self) -> str:
         return f".{self.name}"
 
@@ -50,6 +59,9 @@ class FlattenedIndexKey:
     """The position of a child of a registered class that names no keys."""
 
     key: int
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.key))
 
     def __str__(self) -> str:
         return f"[<flat index {self.key}>]"
@@ -70,7 +82,12 @@ def is_node_type(kind: type) -> bool:
         return True
     if kind in (dict, list, tuple, collections.OrderedDict, collections.defaultdict):
         return True
-    return optree.register_pytree_node.get(kind, namespace=tree.NAMESPACE) is not None
+    return _is_registered(kind)
+
+
+def _is_registered(kind: type) -> bool:
+    found = optree.register_pytree_node.get(kind, namespace=tree.NAMESPACE)
+    return found is not None and found.type is kind  # not all namedtuples'
 
 
 def one_level(node: Any) -> tuple[list[Any], Any, tuple[Any, ...]] | None:
@@ -83,7 +100,7 @@ def one_level(node: Any) -> tuple[list[Any], Any, tuple[Any, ...]] | None:
         return list(children), data, tuple(_keys_of[kind](node))
     if isinstance(node, dict):
         return list(children), tuple(entries), tuple(map(DictKey, entries))
-    if optree.is_namedtuple_class(kind):
+    if optree.is_namedtuple_class(kind) and not _is_registered(kind):
         return list(children), kind, tuple(map(GetAttrKey, kind._fields))  # type: ignore[attr-defined]
     if kind in (list, tuple):
         return list(children), None, tuple(map(SequenceKey, range(len(children))))

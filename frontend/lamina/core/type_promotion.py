@@ -20,6 +20,7 @@ from lamina.core.dtypes import (
     KeyPromotionError,
     bfloat16,
     canonicalize,
+    float0,
     from_short_name,
     int2,
     int4,
@@ -97,6 +98,12 @@ def _no_join(nodes: Iterable[Any]) -> str:
 
 
 def _node(dtype: np.dtype, weak: bool) -> Any:
+    if dtype == float0:
+        raise TypeError(
+            "an operation was given an array of dtype float0: these are the tangents of integers and "
+            "booleans, and nothing can be computed with them. numpy.zeros_like(x, dtype=float) makes "
+            "zeros of it."
+        )
     if not weak:
         return dtype
     if dtype == _b:
@@ -123,12 +130,20 @@ def _check_strict(types: Sequence[tuple[np.dtype, bool]]) -> None:
     if strong and (
         len(strong) > 1 or _promote(tuple(types), config.enable_x64.value)[0] not in strong
     ):
-        names = tuple(d.name for d in dict.fromkeys(d for d, _ in types))
+        nodes = {_node(d, weak) for d, weak in types}
+        weak = [str(n) for n in nodes if isinstance(n, type)]
+        ordered = sorted(strong, key=lambda d: (d.kind, d.itemsize, d.name))
+        names = (*sorted(weak), *(d.name for d in ordered))
         raise TypePromotionError(
             f"Input dtypes {names} have no available implicit dtype promotion path when "
             "jax_numpy_dtype_promotion=strict. Try explicitly casting inputs to the desired output "
             "type, or set jax_numpy_dtype_promotion=standard."
         )
+
+
+def wider_type(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The common dtype of two, for a function's own computation: in every mode of promotion."""
+    return _promote(((a, False), (b, False)), config.enable_x64.value)[0]
 
 
 def promote_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:

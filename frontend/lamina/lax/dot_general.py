@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina import config, lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
-from lamina.core.type_promotion import promote_types
+from lamina.core.type_promotion import wider_type
 from lamina.errors import TypePromotionError
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
@@ -154,7 +154,7 @@ def _of_one_dtype(lhs: Any, rhs: Any) -> tuple[Any, Any]:
     if left == right:
         return lhs, rhs
     try:
-        common, _ = promote_types((left, False), (right, False))
+        common = wider_type(left, right)
     except TypePromotionError:  # such as of f8 and f32: elementwise operations refuse them
         common = max(left, right, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
     return tuple(convert(x, common, get_aval(x).weak_type) for x in (lhs, rhs))

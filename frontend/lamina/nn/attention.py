@@ -9,7 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina import numpy as jnp
-from lamina.core.type_promotion import promote_types
+from lamina.core.type_promotion import wider_type
 from lamina.nn.normalization import logsumexp, softmax
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, check_arraylike
@@ -111,7 +111,7 @@ def _attend(
     groups = q.shape[2] // k.shape[2]
     if groups > 1:
         k, v = (jnp.repeat(x, groups, axis=2) for x in (k, v))
-    wide = promote_types((q.dtype, False), (np.dtype(np.float32), False))[0]
+    wide = wider_type(q.dtype, np.dtype(np.float32))
     logits = jnp.einsum("btnh,bsnh->bnts", q, k, preferred_element_type=wide)
     logits = logits * jnp.asarray(scale, wide)
     if bias is not None:

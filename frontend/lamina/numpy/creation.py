@@ -159,20 +159,32 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
+def _refuse_size_as_dtype(name: str, shape: Any, dtype: Any) -> None:
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        raise TypeError(
+            f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
+            f"`{library}.numpy.{name}({shape}, {dtype})` when you meant "
+            f"`{library}.numpy.{name}(({shape}, {dtype}))`?"
+        )
+
+
 def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros; float32 unless dtype says otherwise."""
+    _refuse_size_as_dtype("zeros", shape, dtype)
     to = requested_dtype(dtype, "zeros", keep=default_float())
     return placed(lax.full(as_shape(shape), 0, to), device)
 
 
 def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ones; float32 unless dtype says otherwise."""
+    _refuse_size_as_dtype("ones", shape, dtype)
     to = requested_dtype(dtype, "ones", keep=default_float())
     return placed(lax.full(as_shape(shape), 1, to), device)
 
 
 def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros: lamina has no uninitialised memory."""
+    _refuse_size_as_dtype("empty", shape, dtype)
     to = requested_dtype(dtype, "empty", keep=default_float())
     return placed(lax.full(as_shape(shape), 0, to), device)
 

@@ -13,10 +13,12 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
-from lamina.numpy.creation import asarray
+from lamina.numpy.creation import asarray, astype_array
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
+    broadcast_shapes,
+    broadcast_to_shape,
     canonical_axes,
     canonical_axis,
     check_arraylike,
@@ -78,9 +80,10 @@ def ediff1d(
             "ediff1d does not accept dtype bool: differences of booleans are not defined"
         )
     out = diff(flat)
-    parts = [ravel(p) for p in (to_begin,) if p is not None] + [out]
-    parts += [ravel(p) for p in (to_end,) if p is not None]
-    return convert(concatenate(parts), out.dtype) if len(parts) > 1 else out
+    before, after = (
+        [] if p is None else [astype_array(ravel(p), out.dtype)] for p in (to_begin, to_end)
+    )
+    return concatenate([*before, out, *after]) if before or after else out
 
 
 def trapezoid(
@@ -105,7 +108,9 @@ def trapezoid(
         lax.slice_in_dim(y, min(1, n), n, axis=last),
         lax.slice_in_dim(y, 0, max(n - 1, 0), axis=last),
     )
-    return lax.mul(literal(y, 0.5), sum_(multiply(width, pairs), -1))
+    shape = broadcast_shapes(np.shape(width), pairs.shape)
+    wide, pairs = (x if not np.ndim(x) else broadcast_to_shape(x, shape) for x in (width, pairs))
+    return lax.mul(literal(y, 0.5), sum_(multiply(wide, pairs), -1))
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,

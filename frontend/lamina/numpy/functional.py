@@ -19,6 +19,7 @@ from lamina.numpy.promotion import (
     canonical_axes,
     canonical_axis,
     check_arraylike,
+    check_ranks,
     convert,
     pick,
     shape_of,
@@ -55,8 +56,14 @@ def vectorize(
     if any(isinstance(i, int) and i < 0 for i in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
 
+    where = f"on vectorized function with {excluded=} and {signature=}"
+
     @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if signature is not None:
+            nothing = {i for i, a in enumerate(args) if a is None and i not in excluded}
+            if any(i < len(_parse(signature)[0]) for i in nothing):
+                raise ValueError(f"Cannot pass None at locations {nothing} with {signature=}")
         kept = {i: a for i, a in enumerate(args) if i in excluded or a is None}
         mapped = [i for i in range(len(args)) if i not in kept]
         named = {k: v for k, v in kwargs.items() if k not in excluded}
@@ -67,12 +74,14 @@ def vectorize(
             return pyfunc(*(full[i] for i in range(len(args))), **{**kwargs, **extra})
 
         values = [asarray(args[i]) for i in mapped] + [asarray(v) for v in named.values()]
-        return _broadcasting(core, values, signature)
+        return _broadcasting(core, values, signature, where)
 
     return wrapped
 
 
-def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str | None) -> Any:
+def _broadcasting(
+    core: Callable[..., Any], values: list[Array], signature: str | None, where: str
+) -> Any:
     from lamina.api import vmap
 
     inputs: list[Dims] = [()] * len(values)
@@ -81,7 +90,8 @@ def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str 
         inputs, outputs = _parse(signature)
         if len(inputs) != len(values):
             raise TypeError(
-                f"wrong number of positional arguments: expected {len(inputs)}, got {len(values)}"
+                f"wrong number of positional arguments: expected {len(inputs)}, got {len(values)} "
+                f"{where}"
             )
     sizes: dict[str, int] = {}
     outer = []
@@ -89,18 +99,19 @@ def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str 
         if len(x.shape) < len(dims):
             raise ValueError(
                 f"input with shape {x.shape} does not have enough dimensions for all core "
-                f"dimensions {dims} on vectorized function with {signature=}"
+                f"dimensions {dims} {where}"
             )
         split = len(x.shape) - len(dims)
         for name, n in zip(dims, x.shape[split:], strict=True):
             if sizes.setdefault(name, n) != n:
                 raise ValueError(
-                    f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} on "
-                    f"vectorized function with {signature=}"
+                    f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} {where}"
                 )
         outer.append(tuple(x.shape[:split]))
     full = broadcast_shapes(*outer) if outer else ()
-    f = _checked(core, outputs, sizes, signature) if outputs is not None else core
+    if len({len(shape) for x, shape in zip(values, outer, strict=True) if x.shape}) > 1:
+        check_ranks("vectorize", [tuple(x.shape) for x in values])
+    f = _checked(core, outputs, sizes, where) if outputs is not None else core
     # Axes of size 1 are not mapped but dropped: vmap repeats what it does not map.
     squeezed = []
     for x, shape in zip(values, outer, strict=True):
@@ -115,24 +126,35 @@ def _broadcasting(core: Callable[..., Any], values: list[Array], signature: str 
     return f(*squeezed)
 
 
-def _checked(core: Callable[..., Any], outputs: list[Dims], sizes: dict[str, int], signature: Any
-             ) -> Callable[..., Any]:  # fmt: skip
+def _checked(
+    core: Callable[..., Any], outputs: list[Dims], sizes: dict[str, int], where: str
+) -> Callable[..., Any]:
+    """core, whose results must be as a signature has them."""
+
     def f(*values: Any) -> Any:
         out = core(*values)
+        if len(outputs) > 1 and not isinstance(out, tuple):
+            raise TypeError(
+                f"output must be a tuple when multiple outputs are expected, got: {out!r} {where}"
+            )
         results = out if isinstance(out, tuple) else (out,)
         if len(results) != len(outputs):
             raise TypeError(
-                f"wrong number of results: expected {len(outputs)}, got {len(results)} from "
-                f"vectorized function with {signature=}"
+                f"wrong number of output arguments: expected {len(outputs)}, got {len(results)} "
+                f"{where}"
             )
         known = dict(sizes)
         for r, dims in zip(results, outputs, strict=True):
             shape = np.shape(r)
-            if len(shape) != len(dims) or any(
-                known.setdefault(d, n) != n for d, n in zip(dims, shape, strict=True)
-            ):
-                raise ValueError(f"output shape {shape} does not match core dimensions {dims} on "
-                                 f"vectorized function with {signature=}")  # fmt: skip
+            if len(shape) != len(dims):
+                raise ValueError(
+                    f"output shape {shape} does not match core dimensions {dims} {where}"
+                )
+            for name, n in zip(dims, shape, strict=True):
+                if known.setdefault(name, n) != n:
+                    raise ValueError(
+                        f"inconsistent size for core dimension {name!r}: {n} vs {known[name]} {where}"
+                    )
         return out
 
     return f

@@ -76,9 +76,10 @@ def _range(s: slice, name: str) -> Array:
         for part, word in ((s.start, "start"), (s.stop, "stop"), (s.step, "step"))
     )
     start, stop, step = (_plain(part) for part in given)
-    start, step = 0 if start is None else start, 1 if step is None else step
-    if stop is None:
-        raise ValueError(f"{library}.numpy.{name}: a slice needs a stop, got {s}")
+    step = 1 if step is None else step
+    if stop is None:  # one number is where to stop, as of arange
+        start, stop = 0, 0 if start is None else start
+    start = 0 if start is None else start
     if isinstance(step, complex):
         return linspace(start, stop, int(abs(step)))
     return arange(start, stop, step)
@@ -145,8 +146,6 @@ class _Concatenation:
                 as_matrix = directive
             else:
                 axis, ndim, trans = self._directed(directive)
-        if as_matrix:
-            axis, ndim, trans = 0, 0, -1
         parts = [self._item(item, ndim, trans) for item in items]
         out = concatenate(parts, axis)
         if as_matrix and len(out.shape) < 2:

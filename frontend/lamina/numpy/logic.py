@@ -10,7 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
-from lamina.core.type_promotion import promote_types
+from lamina.core.type_promotion import wider_type
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
@@ -152,11 +152,14 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
             equal_nan: bool = False) -> Array:  # fmt: skip
     """Whether |a - b| <= atol + rtol |b|, elementwise; infinities are close to themselves."""
+    check_arraylike("isclose", a, b)
+    if dtypes.is_key(get_aval(a).dtype) and get_aval(a).dtype == get_aval(b).dtype:
+        return equal(a, b)
     a, b = promote_args("isclose", a, b)
     dtype = get_aval(a).dtype
     if not dtypes.is_inexact(dtype):
         to = dtypes.inexact_dtype(
-            promote_types((dtype, False), (np.dtype(np.int8), False))[0]
+            wider_type(dtype, np.dtype(np.int8))
             if dtype == np.bool_
             else dtype
         )

@@ -221,6 +221,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     (m,) = _checked("rot90", m)
     if len(tuple(axes)) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}.")
+    if len(m.shape) < 2:
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first argument of "
+            f"shape {m.shape}"
+        )
     first, second = canonical_axes(tuple(axes), len(m.shape))
     turns = operator.index(k) % 4
     if turns == 0:

@@ -10,7 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
-from lamina.core.type_promotion import promote_types
+from lamina.core.type_promotion import wider_type
 from lamina.numpy import reductions
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
@@ -164,7 +164,7 @@ def nanvar(
 @compiled(static=("axis", "dtype", "ddof", "keepdims"))
 def _nanvar(x: Any, valid: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof: Any,
             keepdims: bool) -> Array:  # fmt: skip
-    work = promote_types((x.dtype, False), (dtype, False))[0]
+    work = wider_type(x.dtype, dtype)
     x = convert(x, work)
     if center is None:
         middle = reductions.mean(x, axis, keepdims=True, where=valid)

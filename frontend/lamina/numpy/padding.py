@@ -36,11 +36,14 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
     pad_width: one number, (before, after), or a pair for each axis. Modes: constant
     (constant_values), edge, wrap, reflect and symmetric (reflect_type), linear_ramp (end_values),
-    maximum, mean, median and minimum (stat_length), empty.
+    maximum, mean, median and minimum (stat_length), empty; or a function (vector, (before, after),
+    axis, keyword arguments) that gives the vector with its ends filled in, one axis after another.
     """
     check_arraylike("pad", array)
     array = asarray(array)
-    if callable(mode) or mode not in _OPTIONS:
+    if callable(mode):
+        return _pad_by(mode, array, _widths(pad_width, len(array.shape)), kwargs)
+    if mode not in _OPTIONS:
         raise NotImplementedError(f"Unimplemented padding mode '{mode}' for {library}.numpy.pad.")
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
@@ -62,6 +65,17 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
                                  "'constant' or 'empty'")  # fmt: skip
             extend = _pad_odd if reflect_type == "odd" else _pad_repeating
             array = extend(array, axis, before, after, mode)
+    return array
+
+
+def _pad_by(
+    fill: Callable[..., Array], array: Array, widths: Widths, options: dict[str, Any]
+) -> Array:
+    from lamina.numpy.functional import apply_along_axis
+
+    array = _pad_constant(array, widths, 0)
+    for axis, width in enumerate(widths):
+        array = apply_along_axis(fill, axis, array, width, axis, options)
     return array
 
 

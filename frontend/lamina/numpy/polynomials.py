@@ -330,13 +330,13 @@ def polyfit(
         right = lax.mul(right, w if len(y.shape) == 1 else broadcast_to_shape(column, y.shape))
     # Columns of equal length condition the problem best.
     scale = lax.sqrt(sum_(lax.square(powers), 0))
-    c, residuals, rank, singular = _linalg().lstsq(powers / scale, right, rcond)
+    c, residuals, rank, singular = _linalg().lstsq(powers / scale[None], right, rcond)
     c = c / (scale if len(c.shape) == 1 else lax.expand_dims(scale, (1,)))
     if full:
         return c, residuals, rank, singular, asarray(rcond)
     if not cov:
         return c
-    scaled = powers / scale
+    scaled = powers / scale[None]
     base = _linalg().inv(dot(scaled.T, scaled))
     base = base / outer_(scale, scale)
     if cov == "unscaled":
@@ -346,4 +346,6 @@ def polyfit(
             raise ValueError("the number of data points must exceed order to scale the covariance "
                              "matrix")  # fmt: skip
         factor = residuals / (x.shape[0] - (deg + 1))
-    return c, (base if len(y.shape) == 1 else lax.expand_dims(base, (2,))) * factor
+    if len(y.shape) == 2:
+        base = lax.expand_dims(base, (2,))
+    return c, base * (lax.expand_dims(factor, range(len(y.shape))) if np.ndim(factor) else factor)

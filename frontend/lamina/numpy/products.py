@@ -213,15 +213,19 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
         first = tuple(range(len(a.shape) - count, len(a.shape)))
         second = tuple(range(count))
     elif isinstance(axes, (tuple, list)) and len(axes) == 2:
-        first, second = (
-            canonical_axes(tuple(i) if isinstance(i, Sequence) else i, len(x.shape))
-            for i, x in zip(axes, (a, b), strict=True)
-        )
-        if len(first) != len(second):
+        if any(isinstance(i, str) for i in axes):
             raise TypeError(
-                f"tensordot requires both axes lists to have equal length, got {first} and "
-                f"{second}."
+                f"tensordot requires both axes to be ints, tuples or lists, got {axes[0]!r} and "
+                f"{axes[1]!r}"
             )
+        lists = [tuple(i) if isinstance(i, Sequence) else (i,) for i in axes]
+        if len(lists[0]) != len(lists[1]):
+            raise TypeError(
+                f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}."
+            )
+        first, second = (
+            canonical_axes(i, len(x.shape)) for i, x in zip(lists, (a, b), strict=True)
+        )
     else:
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
     out = _dot_general(a, b, ((first, second), ((), ())), precision, preferred)

@@ -155,8 +155,7 @@ def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
     ranks = {len(s) for s in shapes if s}
     if len(ranks) < 2:
         return list(args)
-    if config.numpy_rank_promotion.value != "allow":
-        _complain_of_ranks(name, shapes)
+    check_ranks(name, shapes)
     rank = max(ranks)
     broadcast_shapes(*shapes)  # raises where they do not fit
     return [
@@ -177,15 +176,22 @@ def raise_rank(x: ArrayLike, rank: int) -> Array:
     return lax.broadcast_in_dim(x, (1,) * missing + tuple(x.shape), tuple(range(missing, rank)))
 
 
-def _complain_of_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
-    text = (
-        f"Operands could not be broadcast together for {name} on shapes "
-        f"{' '.join(map(str, shapes))} and with the config option numpy_rank_promotion="
-        f"'{config.numpy_rank_promotion.value}'."
-    )
+def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
+    """Warns or raises ValueError, as the setting numpy_rank_promotion says, of shapes whose ranks
+    differ."""
+    if config.numpy_rank_promotion.value == "allow":
+        return
+    shown = " ".join(map(str, shapes))
     if config.numpy_rank_promotion.value == "raise":
-        raise ValueError(text)
-    warnings.warn(text, stacklevel=_user_depth())
+        raise ValueError(
+            f"Operands could not be broadcast together for {name} on shapes {shown} and with the "
+            "config option jax_numpy_rank_promotion='raise'."
+        )
+    warnings.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {shown}. Set the "
+        "jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
+        stacklevel=_user_depth(),
+    )
 
 
 def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
@@ -276,7 +282,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if isinstance(axis, (tuple, list)) or (isinstance(axis, np.ndarray) and axis.ndim == 1):
         axes = tuple(canonical_axis(a, ndim) for a in axis)
         if len(set(axes)) != len(axes):
-            raise ValueError(f"duplicate value in 'axis': {tuple(axis)}")
+            raise ValueError(f"repeated axis: duplicate value in 'axis': {tuple(axis)}")
         return axes
     return (canonical_axis(axis, ndim),)
 

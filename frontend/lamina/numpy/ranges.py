@@ -12,7 +12,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.library import library
-from lamina.core.type_promotion import promote_types
+from lamina.core.type_promotion import wider_type
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, astype_array, full, placed
 from lamina.numpy.promotion import (
@@ -107,8 +107,7 @@ def linspace(
 @compiled(static=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: np.dtype, axis: int
               ) -> tuple[Array, Array]:  # fmt: skip
-    work = dtypes.inexact_dtype(promote_types((common_type(start, stop)[0], False),
-                                                     (dtype, False))[0])  # fmt: skip
+    work = dtypes.inexact_dtype(wider_type(common_type(start, stop)[0], dtype))
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast_to_shape(convert(x, work), shape) for x in (start, stop))
     steps = num - 1 if endpoint else num

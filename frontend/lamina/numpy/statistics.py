@@ -61,6 +61,13 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     return zero.at[x].add(counted, mode="drop")
 
 
+def _inexact(dtype: DTypeLike, name: str) -> np.dtype:
+    to = requested_dtype(dtype, name)
+    if not dtypes.is_inexact(to):
+        raise ValueError(f"{name}: dtype must be a subclass of float or complex; got {dtype=}")
+    return to
+
+
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -75,7 +82,7 @@ def cov(
     from lamina.numpy.arithmetic import conj
 
     if dtype is not None:
-        to = requested_dtype(dtype, "cov")
+        to = _inexact(dtype, "cov")
         m, y = convert(m, to), None if y is None else convert(y, to)
     x = _variables(m, y, rowvar)
     if ddof is None:
@@ -135,7 +142,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     """The correlation matrix of variables, one a row (a column without rowvar), computed in dtype."""
     from lamina.numpy.arithmetic import clip
 
-    c = cov(x, y, rowvar, dtype=dtype)
+    c = cov(x, y, rowvar, dtype=None if dtype is None else _inexact(dtype, "corrcoef"))
     if not c.shape:
         return lax.div(c, c)
     from lamina.numpy.diagonals import diagonal

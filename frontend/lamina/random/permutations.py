@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ def choice(
     """Random slices of a along an axis (an int: of range(a)), with probabilities p."""
     words = single_key("choice", key)
     check_arraylike("choice", a)
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape argument of {library}.random.choice must be a sequence, got {shape}")
     dims = as_shape(shape)
     if np.ndim(a) == 0:
         count = int(concrete_or_error(a, f"The error occurred in {library}.random.choice()")[()])
