@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test test-as pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
-        wheel-smoke clean
+        fuzz sanitize wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -57,6 +57,9 @@ pytest: $(VENV)/made-for-test  ## the tests in Python
 
 lit: $(VENV)/made-for-test  ## the tests of passes and lowerings
 	$(BIN)/lit -q -j $(JOBS) $(LIT)
+
+fuzz: $(VENV)/made-for-test  ## damaged programs, artifacts and store entries; FUZZ="--cases 5000 text" for more
+	$(BIN)/python test/fuzz/fuzz.py $(or $(FUZZ),--seconds 60)
 
 lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
 	$(BIN)/ruff check .

@@ -2,7 +2,8 @@
 
 The parser calls itself for each bracket in another, until the process has no stack; and what is written
 once under a name (`#a1 = [#a0, #a0]`) is written out wherever the name stands. `look_over` counts
-both in one pass over the text, and refuses what is beyond the limits.
+both in one pass over the text, and refuses what is beyond the limits; and numbers of dimensions that
+the parser would make room for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _MOST_SIGNS = 1000
 # What holds brackets that open nothing: strings, comments, arrows, comparisons.
 # (Of a string that is not closed the parser reads no further, and nor does this on its line.)
 _NO_BRACKETS = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|->|[<>]=')
+# A convolution's: `[b, f, 0, 1]`.
+_LAYOUT = re.compile(rb"\[[\s,?\d]*\b[bfio]\b[\s,?\dbfio]*\]")
+_LARGE = re.compile(rb"\d{4,}")
 _ALIAS = re.compile(rb"^[ \t]*([#!][A-Za-z_$][\w.$-]*)[ \t]*=", re.MULTILINE)
 _NAME = re.compile(rb"[#!][A-Za-z_$][\w.$-]*")
 _OPENING, _CLOSING = b"([{<", b")]}>"
@@ -43,6 +47,10 @@ def look_over(text: str, name: str, limits: Limits) -> None:
         raise _too_deep(text, data, name, limits)
     if b"-" * _MOST_SIGNS in bare.translate(None, b" \t\r\n"):
         raise ParseError(name, f"more than {_MOST_SIGNS} minus signs in a row")
+    for layout in _LAYOUT.finditer(bare):
+        if (large := _LARGE.search(layout[0])) is not None:
+            shown = large[0].decode()[:40]
+            raise ParseError(name, f"dimension {shown} of a convolution: there is no such rank")
     if b"=" in bare and (b"#" in bare or b"!" in bare):
         _check_aliases(bare, name, limits)
 

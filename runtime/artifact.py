@@ -76,7 +76,9 @@ class Artifact:
             offset = _LENGTH.size + head_length
             head = json.loads(bytes(body[_LENGTH.size : offset]))
             manifest, sizes = head["manifest"], dict(head["objects"])
-            if min(sizes.values(), default=0) < 0 or offset + sum(sizes.values()) > len(body):
+            if not all(type(size) is int and size >= 0 for size in sizes.values()):
+                raise ValueError("objects of no size")
+            if offset + sum(sizes.values()) > len(body):
                 raise ValueError("objects reach beyond its end")
         except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
             raise ArtifactError(f"the artifact is malformed: {error}") from None

@@ -121,6 +121,17 @@ def test_what_stands_for_too_much_is_refused():
         read(f"#a0 = 1 : i32\n{few}module attributes {{{used}}} {{}}")
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, 400_000_000, 10**30])
+def test_dimensions_that_the_parser_would_make_room_for(number):
+    text = (
+        "func.func @main(%x: tensor<1x2x8xf32>, %k: tensor<3x2x3xf32>) -> tensor<1x3x8xf32> {\n"
+        f"  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, {number}]x[o, i, 0]->[b, f, 0]"
+    )
+    with pytest.raises(ParseError, match="there is no such rank"):
+        read(text)
+    look_over("dense<[1024, 4096]> [b, 0, 12, f]", "", DEFAULT_LIMITS)
+
+
 def test_call_stacks_in_locations_are_read():
     """As a frontend writes them: each frame is a name, used by all that it calls."""
     frames = "".join(f"#loc{i + 1} = loc(callsite(#loc0 at #loc{i}))\n" for i in range(900))

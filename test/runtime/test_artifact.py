@@ -69,7 +69,8 @@ def _block(head, rest=b""):
     "head",
     [b"", b"[", b"[]", b"\xff", b"[" * 100_000, {}, {"manifest": LEAST}, {"manifest": 3, "objects": {}},
      {"manifest": LEAST, "objects": {"a": 1}}, {"manifest": LEAST, "objects": {"a": -1}},
-     {"manifest": LEAST, "objects": {"a": "1"}}, {"manifest": LEAST, "objects": 7}],
+     {"manifest": LEAST, "objects": {"a": 0.5}}, {"manifest": LEAST, "objects": {"a": "1"}},
+     {"manifest": LEAST, "objects": 7}],
 )  # fmt: skip
 def test_malformed_heads_under_a_right_checksum_are_refused(head):
     with pytest.raises(ArtifactError, match="malformed|ABI None"):
