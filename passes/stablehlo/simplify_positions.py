@@ -2,7 +2,8 @@
 which few or other elements are read.
 
 Rows of an identity matrix in another order are `iota == order`; a slice that begins anywhere in an array
-put behind itself, as `roll` takes it, is the array read around its end.
+put behind itself, as `roll` takes it, is the array read around its end. Not so in a loop for rows in the
+caches: there a copy is soon made, once if the array is the same in all steps, and a slice of it is read as vectors.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lamina.passes.stablehlo.facts import (
     defining,
     has_one_use,
     made_by,
+    size_of,
     splat_of,
 )
 from lamina.passes.stablehlo.indexed_dims import IndexedDims
@@ -27,6 +29,7 @@ from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_OPS = 8  # that are computed again for each gather
 _MOST_AROUND = 1 << 30  # twice which an i32 holds
+_CACHED_BYTES = 1 << 18  # so that twice as many are in the second-level cache, with what else a step reads
 
 
 def _gather_of_positions(op: ir.Operation) -> ir.Value | None:
@@ -116,7 +119,7 @@ def _slice_of_repeated(op: ir.Operation) -> ir.Value | None:
     if together.operands[1] != source or shape_of(op.result.type) != shape or not 0 < size < _MOST_AROUND:
         return None
     start = starts[dim]
-    if dtype_of(start.type).itemsize < 4:
+    if dtype_of(start.type).itemsize < 4 or _is_row_in_cache(op, dim):
         return None
     low, high = (hlo.full(value, (), dtype_of(start.type)) for value in (0, size))
     start = hlo.clamp(low, start, high)
@@ -135,6 +138,13 @@ def _slice_of_repeated(op: ir.Operation) -> ir.Value | None:
     return ir.Operation.create(
         "stablehlo.gather", [op.result.type], [source, place], attributes
     ).result
+
+
+def _is_row_in_cache(op: ir.Operation, dim: int) -> bool:
+    """Whether a step of a loop reads such a slice of an array's last dimension, and the array is small."""
+    of = op.result.type
+    in_cache = size_of(of) * dtype_of(of).itemsize <= _CACHED_BYTES
+    return in_cache and dim == of.rank - 1 and op.parent.name == "stablehlo.while"
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

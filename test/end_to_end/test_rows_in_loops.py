@@ -156,3 +156,20 @@ def test_columns_that_are_read_added_to_and_looked_up():
         wanted[:, i] += column
         wanted[:, -1] = np.maximum(wanted[:, -1], column[::-1])
     np.testing.assert_allclose(lamina.jit(f)(x, order), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(700,), (6, 50), (300, 300)])
+def test_rolled_by_the_number_of_a_step(shape):
+    """Arrays that each step makes anew, and one that is the same in all."""
+    x = RNG.standard_normal(shape).astype(np.float32)
+
+    def f(x):
+        def step(i, y):
+            return 0.5 * jnp.roll(y, 3 * i - 20, -1) + jnp.roll(x, -i, -1)
+
+        return lax.fori_loop(0, 30, step, x)
+
+    wanted = x
+    for i in range(30):
+        wanted = np.float32(0.5) * np.roll(wanted, 3 * i - 20, -1) + np.roll(x, -i, -1)
+    np.testing.assert_allclose(lamina.jit(f)(x), wanted, rtol=1e-5, atol=1e-5)

@@ -417,6 +417,30 @@ func.func @rows_of_identity(%p: tensor<3xi32>) -> tensor<3x4xf32> {
 
 // -----
 
+// A step of a loop reads a slice of a small array put behind itself, and a large one around its end.
+// CHECK-LABEL: func.func @rolled_in_a_loop
+// CHECK: stablehlo.while
+// CHECK: stablehlo.concatenate
+// CHECK: stablehlo.dynamic_slice {{.*}} -> tensor<600xf32>
+// CHECK: "stablehlo.gather"({{.*}} -> tensor<90000xf32>
+func.func @rolled_in_a_loop(%x: tensor<600xf32>, %y: tensor<90000xf32>, %n: tensor<i32>) -> (tensor<600xf32>, tensor<90000xf32>) {
+  %0:3 = stablehlo.while(%i = %n, %a = %x, %b = %y) : tensor<i32>, tensor<600xf32>, tensor<90000xf32>
+    cond {
+      %l = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %l : tensor<i1>
+    } do {
+      %1 = stablehlo.concatenate %a, %a, dim = 0 : (tensor<600xf32>, tensor<600xf32>) -> tensor<1200xf32>
+      %2 = stablehlo.dynamic_slice %1, %i, sizes = [600] : (tensor<1200xf32>, tensor<i32>) -> tensor<600xf32>
+      %3 = stablehlo.concatenate %b, %b, dim = 0 : (tensor<90000xf32>, tensor<90000xf32>) -> tensor<180000xf32>
+      %4 = stablehlo.dynamic_slice %3, %i, sizes = [90000] : (tensor<180000xf32>, tensor<i32>) -> tensor<90000xf32>
+      %5 = stablehlo.add %i, %i : tensor<i32>
+      stablehlo.return %5, %2, %4 : tensor<i32>, tensor<600xf32>, tensor<90000xf32>
+    }
+  return %0#1, %0#2 : tensor<600xf32>, tensor<90000xf32>
+}
+
+// -----
+
 // A rolled array is read around its end; a slice that is shorter is one of the array put together.
 // CHECK-LABEL: func.func @rolled
 // CHECK-NOT: stablehlo.concatenate
