@@ -14,7 +14,7 @@ _listed("takes a function", "test_numpy_sorting", "numpy",
         "apply_along_axis apply_over_axes piecewise vectorize")  # fmt: skip
 _listed("takes a function", "test_numpy_tail", "numpy", "fromfunction frompyfunc mask_indices")
 _listed("in JAX since 0.12", "test_since_0_12", "numpy", "minmax top_k")
-_listed("in JAX since 0.12", "test_since_0_12", "lax", "log2 one_minus_square polynomial")
+_listed("in JAX since 0.12", "samples/elementwise", "lax", "log2 one_minus_square polynomial")
 _listed("in JAX since 0.12", "test_since_0_12", "scipy.special", "erfcinv")
 _listed("texts, files and printing", "test_numpy_tail", "numpy",
         "array_repr array_str frombuffer fromfile fromiter fromstring load printoptions "
