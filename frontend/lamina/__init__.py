@@ -69,8 +69,12 @@ from lamina.devices import device_put_sharded as device_put_sharded
 from lamina.devices import devices as devices
 from lamina.devices import local_device_count as local_device_count
 from lamina.devices import local_devices as local_devices
+from lamina.devices import process_count as host_count
 from lamina.devices import process_count as process_count
+from lamina.devices import process_index as host_id
 from lamina.devices import process_index as process_index
+from lamina.devices import process_indices as host_ids
+from lamina.devices import process_indices as process_indices
 
 if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint
@@ -174,6 +178,8 @@ _NAMES = {
     "effects_barrier": "lamina.callbacks.barrier",
     "empty_ref": "lamina.ref",
     "float0": "lamina.dtypes",
+    "get_abstract_mesh": "lamina.sharding",
+    "get_mesh": "lamina.sharding",
     "get_num_threads": "lamina.threads",
     "free_ref": "lamina.ref",
     "freeze": "lamina.ref",
@@ -195,6 +201,7 @@ _NAMES = {
     "shard_map": "lamina.sharding.shard_map",
     "smap": "lamina.sharding.shard_map",
     "typeof": "lamina.environment",
+    "use_abstract_mesh": "lamina.sharding",
 }
 
 

@@ -67,6 +67,15 @@ def process_index(backend: str | None = None) -> int:
     return 0
 
 
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of the processes that work together.
+
+    >>> lamina.process_indices()
+    [0]
+    """
+    return list(range(process_count(backend)))
+
+
 def default_backend() -> str:
     """The platform of the first device."""
     return config.platforms.value[0]

@@ -270,3 +270,25 @@ def test_erfcinv(dtype):
             np.testing.assert_allclose(jnp.asarray(lamina.scipy.special.erfcinv(y)), want, rtol=1e-14)
     with pytest.raises(ValueError, match="does not support complex"):
         lamina.scipy.special.erfcinv(1j)
+
+
+def test_names_of_processes_and_meshes():
+    for m in (lamina, jax):
+        assert m.process_indices() == [0]
+        mesh = m.make_mesh((1,), ("x",))
+        assert not m.get_mesh().axis_names and not m.get_abstract_mesh().axis_names
+        with m.set_mesh(mesh):
+            assert m.get_mesh() == mesh and m.get_abstract_mesh() == mesh.abstract_mesh
+    assert lamina.host_ids() == [0] and lamina.host_count() == 1 and lamina.host_id() == 0
+
+
+def test_divide_and_conquer():
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+
+    def program(m):
+        named = m.lax.linalg.SvdAlgorithm.DIVIDE_AND_CONQUER if m is LAMINA else None
+        return m.lax.linalg.svd(x, compute_uv=False, algorithm=named)
+
+    assert_same(program(LAMINA), program(JAX), rtol=1e-5)
+    with pytest.raises(NotImplementedError, match="POLAR"):
+        lamina.lax.linalg.svd(x, algorithm=lamina.lax.linalg.SvdAlgorithm.POLAR)

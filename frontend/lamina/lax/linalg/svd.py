@@ -19,6 +19,7 @@ class SvdAlgorithm(enum.Enum):
     QR = "QR"
     JACOBI = "Jacobi"
     POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 # ---- user function -----------------------------------------------------------------------------
@@ -35,9 +36,9 @@ def svd(
     full_matrices    U is m x m and V^H n x n; otherwise m x k and k x n, where k = min(m, n).
     subset_by_index  gives only the singular values (and vectors) from the first position up to the
                      second; not with full_matrices.
-    algorithm        QR, or the default; there are no others on a CPU.
+    algorithm        QR, or DIVIDE_AND_CONQUER, the default; there are no others on a CPU.
     """
-    if algorithm not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.QR):
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         raise NotImplementedError(f"The SVD algorithm {algorithm} is not there on a CPU.")
     chosen = SvdAlgorithm.QR if algorithm is SvdAlgorithm.QR else None
     if subset_by_index is not None and full_matrices and compute_uv:
