@@ -38,6 +38,7 @@ def test_what_is_not_there_is_named(tmp_path) -> None:
     program.write_text(
         "import sys\nimport jax, jax._src.core, jax.scipy.special\nassert sys.argv[1:] == ['a']\n"
         "assert jax._src.core.Tracer is jax.core.Tracer\n"
+        "assert jax.random is sys.modules['jax.random'] and jax.lib.__version__ == jax.__version__\n"
         "print(jax.__version__, jax.numpy.__name__)\nimport jax.experimental.sparse.bcoo\n"
     )
     done = run(str(program), "a")

@@ -15,7 +15,7 @@ y = jnp.asarray(rng.integers(0, 3, 16))
 
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.first = nnx.Linear(6, 8, rngs=rngs)
+        self.first = nnx.Linear(6, 8, use_bias=False, rngs=rngs)
         self.norm = nnx.BatchNorm(8, rngs=rngs)
         self.dropout = nnx.Dropout(0.2, rngs=rngs)
         self.second = nnx.Linear(8, 3, rngs=rngs)

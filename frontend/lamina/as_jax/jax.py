@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 import lamina
@@ -15,7 +17,10 @@ __path__: list[str] = []  # a package: `import jax.numpy` is the finder's busine
 def __getattr__(name: str) -> Any:
     if name in ("lib", "version"):  # which nobody has to import first
         return importlib.import_module(f"jax.{name}")
-    return getattr(lamina, name)
+    found = getattr(lamina, name)
+    if isinstance(found, ModuleType):  # some look for it among the modules that are imported
+        sys.modules.setdefault(f"jax.{name}", found)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,8 @@
 """The names of JAX's hijax that libraries read when they are imported.
 
 lamina traces arrays only: types of one's own (`register_hitype`, `HiPrimitive`) can be declared, and
-raise NotImplementedError where a value of one would be traced. What is not about such types is real.
+raise NotImplementedError where a value of one would be traced. What is not about such
+types is real: `HiPrim` on arrays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from lamina.core.library import library
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.tangents import Zero as Zero
 from lamina.core.tangents import is_undefined_primal as is_undefined_primal
+from lamina.experimental.hijax_primitives import HiPrim as HiPrim
+from lamina.experimental.hijax_primitives import VJPHiPrimitive as VJPHiPrimitive
 from lamina.interpreters.accumulators import GradAccum as GradAccum
 from lamina.interpreters.accumulators import NullAccum as NullAccum
 from lamina.interpreters.accumulators import RefAccum as RefAccum
@@ -22,8 +25,8 @@ from lamina.interpreters.accumulators import ValAccum as ValAccum
 from lamina.interpreters.tangents import instantiate_zero as instantiate_zeros
 
 __all__ = [
-    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiType",
-    "MutableHiType", "ShapedArray", "Zero", "aval_method", "aval_property",
+    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrim", "HiPrimitive", "HiType",
+    "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
     "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype",
 ]  # fmt: skip
 

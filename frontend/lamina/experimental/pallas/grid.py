@@ -1,0 +1,45 @@
+"""Where in its grid a kernel is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Places(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Sequence[Any], Sequence[Any]]] = []
+
+
+_places = _Places()
+
+
+@contextmanager
+def at(place: Sequence[Any], grid: Sequence[Any]) -> Iterator[None]:
+    """A block in which a kernel is traced for a place of a grid."""
+    _places.stack.append((place, grid))
+    try:
+        yield
+    finally:
+        _places.stack.pop()
+
+
+def _current(name: str, axis: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    if not _places.stack:
+        raise ValueError(f"{name} can only be called in a kernel of pallas_call")
+    place, grid = _places.stack[-1]
+    if not 0 <= axis < len(grid):
+        raise ValueError(f"{name}(axis={axis}): the grid has {len(grid)} axes")
+    return place, grid
+
+
+def program_id(axis: int) -> Any:
+    """The kernel's place along an axis of the grid, an int32. ValueError outside of a kernel."""
+    return _current("program_id", axis)[0][axis]
+
+
+def num_programs(axis: int) -> Any:
+    """The grid's size along an axis. ValueError outside of a kernel."""
+    return _current("num_programs", axis)[1][axis]
