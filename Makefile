@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test test-as pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
-        fuzz sanitize wheel-smoke clean
+        fuzz libraries sanitize wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -92,6 +92,16 @@ gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: samples, demo and 
 
 gpu-pack: $(VENV)/made-for-test  ## pack gpu-check for a machine without a network, in out/gpu
 	$(BIN)/python benchmarks/pack_for_gpu.py out/gpu
+
+# Libraries written for JAX, in an environment of their own that also sees all that the tests' has.
+LIBRARIES := build/libraries/bin/python
+libraries: $(VENV)/made-for-test  ## run pinned libraries for JAX on lamina, compare with JAX's results
+	@test -x $(LIBRARIES) || $(PYTHON) tools/make_venv.py build/libraries
+	@packages='import sysconfig; print(sysconfig.get_path("purelib"))' && \
+	  printf 'import site; site.addsitedir("%s")\n' "$$($(BIN)/python -c "$$packages")" \
+	  > "$$($(LIBRARIES) -c "$$packages")/tests.pth"
+	$(LIBRARIES) -m pip install -q --no-compile --no-deps -r test/libraries/requirements.txt
+	$(LIBRARIES) test/libraries/run.py $(PROGRAMS)
 
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere

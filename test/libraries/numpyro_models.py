@@ -26,8 +26,8 @@ def schools(errors, effects=None):
 
 # Few steps: chains on two compilers part with the last bit.
 chain = MCMC(
-    NUTS(schools, init_strategy=init_to_median, max_tree_depth=4),
-    num_warmup=6, num_samples=4, progress_bar=False,
+    NUTS(schools, init_strategy=init_to_median, max_tree_depth=3),
+    num_warmup=3, num_samples=3, progress_bar=False,
 )  # fmt: skip
 chain.run(jax.random.PRNGKey(0), ERRORS, EFFECTS, extra_fields=("potential_energy",))
 few = chain.get_samples()

@@ -17,7 +17,7 @@ from lamina.jit import jit
 
 
 def pallas_call(
-    kernel: Callable[..., None],
+    kernel: Callable[..., Any],
     out_shape: Any,
     *,
     grid_spec: GridSpec | None = None,
@@ -58,7 +58,7 @@ def pallas_call(
         grid, scratch_shapes = grid_spec.grid, grid_spec.scratch_shapes
         in_specs, out_specs = grid_spec.in_specs, grid_spec.out_specs
     sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
-    called = name or getattr(kernel, "__name__", "kernel")
+    called: str = name or str(getattr(kernel, "__name__", "kernel"))
 
     def call(*args: Any) -> Any:
         arguments = [jnp.asarray(x) for x in tree.leaves(args)]
@@ -185,7 +185,7 @@ def _unpad(x: Any, padding: list[tuple[int, int, int]], shape: tuple[int, ...]) 
 
 
 def _step(
-    kernel: Callable[..., None],
+    kernel: Callable[..., Any],
     called: str,
     structures: tuple[Any, Any, Any],
     arrays: _Arrays,

@@ -1,0 +1,82 @@
+"""Runs the programs beside on lamina and compares with what they gave on JAX.
+
+    build/libraries/bin/python test/libraries/run.py [PROGRAM ...]
+
+`make libraries` makes that environment. The results were written by `python PROGRAM.py >
+results/PROGRAM.json`, with JAX 0.12.0 and the versions in requirements.txt.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+LIBRARIES = {
+    "linen_training": "flax",
+    "nnx_training": "flax",
+    "haiku_nets": "dm-haiku",
+    "numpyro_models": "numpyro",
+    "tfp_distributions": "tfp-nightly",
+    "distrax_flows": "distrax",
+    "rlax_losses": "rlax",
+    "tinygp_regression": "tinygp",
+    "penzai_models": "penzai",
+}
+
+
+def numbers(value: Any) -> list[float]:
+    """All numbers in nested lists and dictionaries, in a fixed order."""
+    if isinstance(value, dict):
+        return [x for key in sorted(value) for x in numbers(value[key])]
+    return [x for v in value for x in numbers(v)] if isinstance(value, list) else [float(value)]
+
+
+def difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
+    """How results differ; "" where they do not."""
+    if found.keys() != expected.keys():
+        return f"names of results: {sorted(found)} for {sorted(expected)}"
+    for name, value in expected.items():
+        try:
+            np.testing.assert_allclose(
+                numbers(found[name]), numbers(value), rtol=2e-3, atol=1e-4, err_msg=name
+            )
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+def run(program: str) -> bool:
+    """Whether a program gives JAX's results; says so, or what is wrong."""
+    command = [sys.executable, "-W", "ignore", "-m", "lamina.as_jax", str(HERE / f"{program}.py")]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    seconds = time.perf_counter() - start
+    wrong = done.stderr[-4000:]
+    if done.returncode == 0:
+        expected = json.loads((HERE / "results" / f"{program}.json").read_text())
+        wrong = difference(json.loads(done.stdout.splitlines()[-1]), expected)
+    named = f"{LIBRARIES[program]} {importlib.metadata.version(LIBRARIES[program])}"
+    said = f"NOT as on JAX\n{wrong}" if wrong else "as on JAX"
+    print(f"{program:18} {named:36} {seconds:5.1f} s  {said}", flush=True)
+    return not wrong
+
+
+def main(chosen: list[str]) -> None:
+    """Runs these programs, by default all; exits with 1 where one differs."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        right = list(pool.map(run, chosen or LIBRARIES))
+    sys.exit(not all(right))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
