@@ -46,6 +46,8 @@ WRONG = {
     "a shape that is none": (
         TypeError, lambda m: m.module.random.choice(m.module.random.key(0), 3, shape=2), "must be a sequence",
     ),
+    "an axis that is not there": (ValueError, lambda m: m.lax.argmax(ONES, 2, np.int32), "nvalid axis 2"),
+    "a negative axis of lax": (ValueError, lambda m: m.lax.argmin(ONES, -1, np.int32), "nvalid axis -1"),
     "a hash": (TypeError, lambda m: hash(m.np.ones(2)), "unhashable"),
 }  # fmt: skip
 

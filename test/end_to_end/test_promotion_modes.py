@@ -3,6 +3,7 @@ functions' own arithmetic is not."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import warnings
 from typing import Any
@@ -66,6 +67,8 @@ RANKS = {
     "scalars": lambda m: m.np.ones((2, 3)) * 2 + m.np.float32(1),
     "vectorize": lambda m: m.np.vectorize(lambda x, y: x + y)(1.0, np.ones((2, 3), np.float32)),
     "outer": lambda m: m.np.outer(X, X),
+    "resize": lambda m: importlib.import_module(f"{m.name}.image").resize(np.eye(4), (3, 2), "cubic"),
+    "stft": lambda m: m.module.scipy.signal.stft(np.arange(90.0, dtype=np.float32), nperseg=32)[2],
 }
 
 
@@ -79,6 +82,9 @@ def test_ranks_that_are_a_function_s_own_affair(case: str) -> None:
     "program",
     [
         lambda m: m.np.ones(2) + m.np.ones((1, 2)),
+        lambda m: m.np.add(m.np.ones(2), m.np.ones((1, 2))),
+        lambda m: m.jit(lambda x: x * m.np.ones((1, 2)))(m.np.ones(2)),
+        lambda m: importlib.import_module(f"{m.name}.scipy.stats").norm.pdf(m.np.ones(2), m.np.ones((1, 2))),
         lambda m: m.np.vectorize(lambda x, y: x + y)(m.np.ones(4), m.np.ones((3, 4))),
         lambda m: m.np.vectorize(m.np.matmul, signature="(n,m),(m,k)->(n,k)")(
             m.np.ones((2, 3)), m.np.ones((5, 3, 4))
@@ -150,6 +156,8 @@ def test_a_gradient_of_what_is_computed_in_64_bits(x64: bool) -> None:
 
 def test_float0_is_no_operand() -> None:
     nothing = np.zeros((), lamina.float0)
+    for made in (lnp.zeros((2,), lamina.float0), lnp.full((2,), 0, lamina.float0)):
+        assert (made.dtype, made.shape) == (lamina.float0, (2,))
     for f in (lambda: lnp.ones(()) + nothing, lambda: lnp.add(nothing, 1.0)):
         with pytest.raises(TypeError, match="float0"):
             f()

@@ -159,6 +159,10 @@ class ClosedJaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.jaxpr.outvars]
 
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    debug_info = property(lambda self: self.jaxpr.debug_info)
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     literals = property(lambda self: self.consts)

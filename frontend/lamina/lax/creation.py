@@ -37,6 +37,8 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
             f"{np.shape(fill_value)}."
         )
     shape = (shape,) if isinstance(shape, int) else shape
+    if dtype == dtypes.float0:  # which has no values
+        return np.zeros(shape, dtypes.float0)
     if dtypes.is_key(dtype) and get_aval(fill_value).dtype != dtype:
         words = full((dtype.words,), fill_value, np.uint32)
         return lax.broadcast_in_dim(random_wrap(words, dtype), shape, ())

@@ -85,8 +85,10 @@ def _bind(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Any:
 
 
 def _bind_index(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
-    axes = canonical_axes(primitive.name, (axis,), len(np.shape(operand)))
-    return primitive.bind(operand, axes=axes, index_dtype=dtypes.canonicalize(index_dtype))
+    shape = np.shape(operand)
+    if not 0 <= axis < len(shape):
+        raise ValueError(f"{primitive}: invalid axis {axis} for operand shape {shape}")
+    return primitive.bind(operand, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
 
 
 # ---- rules of all reductions -------------------------------------------------------------------

@@ -196,6 +196,8 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     dims = as_shape(shape)
     have, weak = common_type(fill_value)
     to = requested_dtype(dtype, "full", keep=have)
+    if to == dtypes.float0:
+        return lax.full(dims, 0, to)
     _refuse_complex_number("full", fill_value, to)
     value = convert(fill_value, to, weak and dtype is None)
     if type(value) in _SCALARS:  # stays weak

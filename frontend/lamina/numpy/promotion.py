@@ -6,8 +6,10 @@ own dtypes, and nothing is broadcast further than rank: `lax` broadcasts scalars
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from lamina import config, lax
 from lamina.core import dtypes
 from lamina.core.library import library
+from lamina.core.source_info import is_internal
 from lamina.core.trace import get_aval, is_array_like
 from lamina.core.type_promotion import promote_types
 from lamina.lax import broadcast_shapes as broadcast_shapes
@@ -65,10 +68,32 @@ def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None
     return got
 
 
+# Between a function and its caller, in whichever module the function is.
+_IN_BETWEEN = (
+    "lamina.numpy._eager",
+    "lamina.numpy.array_methods",
+    "lamina.numpy.promotion",
+    "lamina.numpy.ufuncs",
+)
+_OF_FUNCTIONS = tuple(
+    f"lamina.{name}." for name in ("experimental", "image", "nn", "numpy", "random", "scipy")
+)
+
+
+def _called_by_user() -> bool:
+    """Whether the function at work is the one that the user called, not one that it calls."""
+    modules = set()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_internal(frame.f_code):
+        name = frame.f_globals.get("__name__", "") + "."
+        if name.startswith(_OF_FUNCTIONS) and name[:-1] not in _IN_BETWEEN:
+            modules.add(name)
+        frame = frame.f_back
+    return len(modules) < 2
+
+
 def _user_depth() -> int:
     """The stack level of the caller outside lamina, for warnings."""
-    import sys
-
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lamina"):
         depth, frame = depth + 1, frame.f_back
@@ -178,8 +203,8 @@ def raise_rank(x: ArrayLike, rank: int) -> Array:
 
 def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     """Warns or raises ValueError, as the setting numpy_rank_promotion says, of shapes whose ranks
-    differ."""
-    if config.numpy_rank_promotion.value == "allow":
+    differ. Of the shapes that the user combines: functions of ours may broadcast as they like."""
+    if config.numpy_rank_promotion.value == "allow" or not _called_by_user():
         return
     shown = " ".join(map(str, shapes))
     if config.numpy_rank_promotion.value == "raise":
