@@ -31,8 +31,8 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.indexed_dims import SCATTER, IndexedDims
+from lamina.passes.stablehlo.part import Part
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
-from lamina.passes.stablehlo.simplify_reads import Part
 
 _UPDATE = "stablehlo.dynamic_update_slice"
 
