@@ -3,13 +3,12 @@
     a = sparse.BCOO.fromdense(x)
     a @ v, a.T, 2 * a, a + b, a.sum(axis=0), a.todense()
 
-All is made of gathers and sums over segments, and composes with jit, grad and vmap. Of JAX's
-formats there is this one, without batch and dense dimensions.
+All is made of gathers and sums over segments, and composes with jit, grad and vmap. There are no
+batch and dense dimensions.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from lamina import numpy as jnp
 from lamina.core.trace import Tracer
 from lamina.errors import ConcretizationTypeError
+from lamina.experimental.sparse.base import JAXSparse
 from lamina.ops import segment_sum
 from lamina.tree_util import register_pytree_node_class
 
@@ -26,7 +26,7 @@ __all__ = ["BCOO", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices", "bc
 
 
 @register_pytree_node_class
-class BCOO:
+class BCOO(JAXSparse):
     """A sparse array: values `data` (nse,) at `indices` (nse, ndim). Values at one place add up,
     those at indices beyond the shape are padding.
 
@@ -57,20 +57,12 @@ class BCOO:
                 "expected; batch and dense dimensions are not supported"
             )
 
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: math.prod(self.shape))
-    nse = property(lambda self: self.data.shape[0])
     n_sparse = property(lambda self: len(self.shape))
 
     @property
-    def T(self) -> BCOO:
-        """The axes in reverse order."""
-        return self.transpose()
-
-    def __repr__(self) -> str:
-        kind = f"{self.dtype.name}{list(self.shape)}"
-        return f"{type(self).__name__}({kind}, nse={self.nse})"
+    def nse(self) -> int:
+        """How many values are kept."""
+        return self.data.shape[0]
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
         """The arrays, and what else there is."""
@@ -253,7 +245,7 @@ def bcoo_todense(mat: BCOO) -> Any:
 
 def todense(arr: Any) -> Any:
     """A sparse array as a dense one; a dense one as it is."""
-    return arr.todense() if isinstance(arr, BCOO) else jnp.asarray(arr)
+    return arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:

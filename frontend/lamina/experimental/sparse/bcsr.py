@@ -1,0 +1,176 @@
+"""BCSR: a sparse matrix by rows: values, their columns, and where each row's begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamina import numpy as jnp
+from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.bcoo import BCOO
+from lamina.tree_util import register_pytree_node_class
+
+
+@register_pytree_node_class
+class BCSR(JAXSparse):
+    """A sparse matrix: values `data` (nse,) in the columns `indices` (nse,); those of row i are from
+    indptr[i] to indptr[i + 1]. Values beyond indptr[-1] are padding.
+
+    args  (data, indices, indptr).
+    Raises ValueError where their shapes do not fit a matrix; there are no batch and dense dimensions.
+    """
+
+    n_batch = n_dense = 0
+    n_sparse = 2
+    indices: Any
+    indptr: Any
+
+    def __init__(
+        self,
+        args: tuple[Any, Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> None:
+        self.data, self.indices, self.indptr = map(jnp.asarray, args)
+        self.shape = tuple(shape)
+        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        if (
+            len(self.shape) != 2
+            or self.data.ndim != 1
+            or self.indices.shape != self.data.shape
+            or self.indptr.shape != (self.shape[0] + 1,)
+        ):
+            raise ValueError(
+                f"[BCSR] data of shape {self.data.shape}, indices of shape {self.indices.shape} and "
+                f"indptr of shape {self.indptr.shape} do not fit an array of shape {self.shape}: "
+                "(nse,), (nse,) and (rows + 1,) of a matrix expected; batch and dense dimensions are "
+                "not supported"
+            )
+
+    @property
+    def nse(self) -> int:
+        """How many values are kept."""
+        return self.data.shape[0]
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], Any]:
+        """The arrays, and what else there is."""
+        rest = self.shape, self.indices_sorted, self.unique_indices
+        return (self.data, self.indices, self.indptr), rest
+
+    @classmethod
+    def tree_unflatten(cls, rest: Any, children: Any) -> BCSR:
+        """The inverse, for any values."""
+        made = object.__new__(cls)
+        made.data, made.indices, made.indptr = children
+        made.shape, made.indices_sorted, made.unique_indices = rest
+        return made
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCSR:
+        """The elements of a matrix that are not zero; arguments and errors as in BCOO.fromdense."""
+        coo = BCOO.fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
+        )
+        return cls.from_bcoo(coo)
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> BCSR:
+        """A BCOO matrix by rows. ValueError where it is no matrix."""
+        if arr.ndim != 2:
+            raise ValueError(f"[BCSR.from_bcoo] a matrix is expected, got shape {arr.shape}")
+        arr = arr if arr.indices_sorted else arr.sort_indices()
+        starts = jnp.searchsorted(arr.indices[:, 0], jnp.arange(arr.shape[0] + 1))
+        return cls(
+            (arr.data, arr.indices[:, 1], starts.astype(arr.indices.dtype)), shape=arr.shape,
+            indices_sorted=arr.indices_sorted, unique_indices=arr.unique_indices,
+        )  # fmt: skip
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> BCSR:
+        """A SciPy sparse matrix."""
+        if n_dense or n_batch:
+            raise NotImplementedError("[BCSR.from_scipy_sparse] n_batch and n_dense must be 0")
+        csr = mat.tocsr()
+        kind = index_dtype or np.int32
+        return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
+
+    def to_bcoo(self) -> BCOO:
+        """The same as values with their indices; padding is beyond the shape."""
+        places = jnp.arange(self.nse)
+        rows = jnp.searchsorted(self.indptr, places, side="right") - 1
+        rows = jnp.where(places < self.indptr[-1], rows, self.shape[0])
+        indices = jnp.stack([rows.astype(self.indices.dtype), self.indices], axis=-1)
+        return BCOO(
+            (self.data, indices), shape=self.shape, indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )  # fmt: skip
+
+    def todense(self) -> Any:
+        """The matrix with zeros elsewhere."""
+        return self.to_bcoo().todense()
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCSR:
+        """Rows and columns exchanged. NotImplementedError for another order of the axes."""
+        if axes is not None and tuple(axes) != (1, 0):
+            raise NotImplementedError(f"[BCSR.transpose] axes must be (1, 0), got {tuple(axes)}")
+        return BCSR.from_bcoo(self.to_bcoo().T)
+
+    def sum_duplicates(self, nse: int | None = None) -> BCSR:
+        """One value for each place. `nse` is needed where the indices are traced."""
+        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse))
+
+    def __neg__(self) -> BCSR:
+        return self._with(-self.data)
+
+    def _with(self, data: Any) -> BCSR:
+        return BCSR.tree_unflatten(self.tree_flatten()[1], (data, self.indices, self.indptr))
+
+    def __mul__(self, other: Any) -> BCSR:
+        return self._with((self.to_bcoo() * other).data)
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.to_bcoo() @ other
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return other @ self.to_bcoo()
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, BCSR):
+            return self.todense() + other
+        return BCSR.from_bcoo(self.to_bcoo() + other.to_bcoo())
+
+    __radd__ = __add__
+
+
+def bcsr_fromdense(
+    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+    index_dtype: Any = np.int32,
+) -> BCSR:  # fmt: skip
+    """BCSR.fromdense."""
+    return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+
+
+def bcsr_todense(mat: BCSR) -> Any:
+    """mat.todense()."""
+    return mat.todense()
+
+
+def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
+    """mat.sum_duplicates(nse)."""
+    return mat.sum_duplicates(nse)

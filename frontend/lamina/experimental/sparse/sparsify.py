@@ -1,0 +1,168 @@
+"""sparsify: functions of arrays as functions of sparse arrays.
+
+    sparsify(lambda m, v: (2 * m) @ v)(BCOO.fromdense(x), v)
+
+The function is traced for dense arrays; its operations are then done on sparse ones, by a rule for
+each: those that keep zeros go to the values, sums and products are those of BCOO.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from lamina import lax
+from lamina.control_flow.jit_call import jit_p
+from lamina.core import tree
+from lamina.core.avals import ShapedArray
+from lamina.core.jaxpr import Jaxpr, Literal
+from lamina.core.trace import get_aval
+from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.bcoo import BCOO
+from lamina.experimental.sparse.bcsr import BCSR
+from lamina.interpreters.staging import trace_to_jaxpr
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """A function like f that also takes sparse arrays, and gives them where its results are.
+
+    use_tracer  accepted for JAX's programs.
+    Raises NotImplementedError where an operation has no rule for sparse arrays.
+    """
+
+    @functools.wraps(f)
+    def sparsified(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs), is_leaf=_is_sparse)
+        values = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
+        out_tree: Any = None
+
+        def flat(*dense: Any) -> list[Any]:
+            nonlocal out_tree
+            given, named = tree.unflatten(structure, dense)
+            out, out_tree = tree.flatten(f(*given, **named))
+            return out
+
+        types = [
+            ShapedArray(x.shape, x.dtype) if _is_sparse(x) else get_aval(x) for x in values
+        ]
+        closed = trace_to_jaxpr(flat, types)
+        return tree.unflatten(out_tree, _run(closed.jaxpr, closed.consts, values))
+
+    return sparsified
+
+
+def _run(jaxpr: Jaxpr, consts: Any, args: Any) -> list[Any]:
+    values: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Literal) else values[atom]
+
+    for eqn in jaxpr.eqns:
+        operands = [read(atom) for atom in eqn.invars]
+        if not any(map(_is_sparse, operands)):
+            out = eqn.primitive.bind(*operands, **eqn.params)
+        elif eqn.primitive is jit_p:
+            inner = eqn.params["jaxpr"]
+            out = _run(inner.jaxpr, inner.consts, operands)
+        else:
+            rule = _RULES.get(eqn.primitive)
+            if rule is None:
+                raise NotImplementedError(
+                    f"sparse rule for {eqn.primitive} is not implemented: take todense() of its operands"
+                )
+            out = rule(*operands, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        values.update(zip(eqn.outvars, outs, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _of_values(primitive: Any) -> Callable[..., Any]:
+    """An operation that keeps zeros: done on the values. Of several at one place it takes the sum."""
+
+    def rule(x: BCOO, **params: Any) -> BCOO:
+        x = x if x.unique_indices or primitive in _LINEAR else x.sum_duplicates(x.nse)
+        return x._with(primitive.bind(x.data, **params))
+
+    return rule
+
+
+def _multiply(x: Any, y: Any, **_: Any) -> Any:
+    if _is_sparse(x) and _is_sparse(y):
+        raise NotImplementedError("sparse * sparse: take todense() of one of them")
+    return x * y if _is_sparse(x) else y * x
+
+
+def _divide(x: Any, y: Any, **_: Any) -> Any:
+    if _is_sparse(y):
+        raise NotImplementedError("division by a sparse array: take todense() of it")
+    return x / y
+
+
+def _add(x: Any, y: Any, **_: Any) -> Any:
+    return x + y if _is_sparse(x) else y + x
+
+
+def _subtract(x: Any, y: Any, **_: Any) -> Any:
+    return x - y if _is_sparse(x) else -y + x
+
+
+def _product(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> Any:
+    (of_x, of_y), (batch, _batch) = dimension_numbers
+    if batch or len(of_x) != 1 or x.ndim > 2 or y.ndim > 2:
+        raise NotImplementedError(
+            "sparse products are those of matrices and vectors, without batch dimensions"
+        )
+    if x.ndim == 2 and tuple(of_x) == (0,):
+        x = x.T
+    if y.ndim == 2 and tuple(of_y) == (1,):
+        y = y.T
+    return x @ y
+
+
+def _sum(x: BCOO, *, axes: Any, **_: Any) -> Any:
+    return x.sum() if len(axes) == x.ndim else x.sum(axis=tuple(axes))
+
+
+def _reshape(x: BCOO, *, new_sizes: Any, **_: Any) -> BCOO:
+    return x.reshape(new_sizes)
+
+
+def _squeeze(x: BCOO, *, dimensions: Any) -> BCOO:
+    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
+
+
+def _transpose(x: BCOO, *, permutation: Any) -> BCOO:
+    return x.transpose(permutation)
+
+
+def _broadcast(x: BCOO, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> BCOO:
+    if tuple(shape[i] for i in broadcast_dimensions) != x.shape:
+        raise NotImplementedError("a sparse array repeated along a dimension: take its todense()")
+    if any(n != 1 for i, n in enumerate(shape) if i not in broadcast_dimensions):
+        raise NotImplementedError("a sparse array repeated along a dimension: take its todense()")
+    return x.reshape(tuple(shape))
+
+
+_LINEAR = (lax.neg_p, lax.convert_element_type_p, lax.real_p, lax.imag_p, lax.copy_p)
+_KEEP_ZEROS = (
+    *_LINEAR, lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.cbrt_p, lax.ceil_p,
+    lax.erf_p, lax.expm1_p, lax.floor_p, lax.log1p_p, lax.round_p, lax.sign_p, lax.sin_p, lax.sinh_p,
+    lax.sqrt_p, lax.tan_p, lax.tanh_p, lax.integer_pow_p, lax.square_p,
+)  # fmt: skip
+_RULES: dict[Any, Callable[..., Any]] = {p: _of_values(p) for p in _KEEP_ZEROS} | {
+    lax.mul_p: _multiply,
+    lax.div_p: _divide,
+    lax.add_p: _add,
+    lax.sub_p: _subtract,
+    lax.dot_general_p: _product,
+    lax.reduce_sum_p: _sum,
+    lax.reshape_p: _reshape,
+    lax.squeeze_p: _squeeze,
+    lax.transpose_p: _transpose,
+    lax.broadcast_in_dim_p: _broadcast,
+}
