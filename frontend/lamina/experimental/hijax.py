@@ -1,8 +1,7 @@
-"""The names of JAX's hijax that libraries read when they are imported.
+"""HiPrim, operations whose rules are methods; and of JAX's hijax the names of types of one's own.
 
 lamina traces arrays only: types of one's own (`register_hitype`, `HiPrimitive`) can be declared, and
-raise NotImplementedError where a value of one would be traced. What is not about such
-types is real: `HiPrim` on arrays.
+raise NotImplementedError where a value of one would be traced. What is not about such types is real.
 """
 
 from __future__ import annotations
@@ -16,8 +15,12 @@ from lamina.core.library import library
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.tangents import Zero as Zero
 from lamina.core.tangents import is_undefined_primal as is_undefined_primal
-from lamina.experimental.hijax_primitives import HiPrim as HiPrim
-from lamina.experimental.hijax_primitives import VJPHiPrimitive as VJPHiPrimitive
+from lamina.experimental.hi_primitives import HiPrim as HiPrim
+from lamina.experimental.hi_primitives import HiPrim as VJPHiPrimitive
+from lamina.experimental.hi_primitives import jvp_from_lin as jvp_from_lin
+from lamina.experimental.hi_primitives import linearize_from_jvp as linearize_from_jvp
+from lamina.experimental.hi_primitives import vjp_from_jvp as vjp_from_jvp
+from lamina.experimental.hi_primitives import vjp_from_lin as vjp_from_lin
 from lamina.interpreters.accumulators import GradAccum as GradAccum
 from lamina.interpreters.accumulators import NullAccum as NullAccum
 from lamina.interpreters.accumulators import RefAccum as RefAccum
@@ -25,9 +28,11 @@ from lamina.interpreters.accumulators import ValAccum as ValAccum
 from lamina.interpreters.tangents import instantiate_zero as instantiate_zeros
 
 __all__ = [
-    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrim", "HiPrimitive", "HiType",
-    "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
-    "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype",
+    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
+    "HiPrimitive", "HiType", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray",
+    "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property",
+    "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "jvp_from_lin",
+    "linearize_from_jvp", "register_hitype", "vjp_from_jvp", "vjp_from_lin",
 ]  # fmt: skip
 
 
