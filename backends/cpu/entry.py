@@ -29,7 +29,7 @@ def emit_entry(text: str, target: Target) -> bytes:
     machine = Machine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands. Scalars' products
     # are fused with sums, as in kernels.
-    fuses = " contract " in text
+    fuses = " fmul contract " in text
     return emit(text, machine, CodegenOptions(level=0, passes=(), select_fast=not fuses)).object
 
 

@@ -7,6 +7,7 @@ callers load its operands, do them and store its results, so that a step of a lo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -146,6 +147,7 @@ class ScalarText:
         return self._line(f"{how} {old} {value} to {new}")
 
 
+@functools.lru_cache(1024)
 def _llvm(of: ir.Type) -> str:
     element = of.element_type
     return _FLOATS.get(str(element)) or f"i{element.width}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from lamina.compiler_options import CompilerOptions as CompilerOptions
 from lamina.compiler_options import Settings, applied, current, settings_of
-from lamina.core import tree
+from lamina.core import garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
@@ -102,7 +102,7 @@ class Traced:
             self._arg_names,
             self._result_paths,
         )
-        with applied(self.settings):
+        with applied(self.settings), garbage.held_off():
             return Lowered(plan, self)
 
 
@@ -168,7 +168,7 @@ class Lowered:
         compiler_options  as in jit, whose own they go before.
         """
         settings = (*self._settings, *settings_of(compiler_options))
-        with applied(settings):
+        with applied(settings), garbage.held_off():
             return self._compiled(target)
 
     def _compiled(self, target: Any) -> Compiled:

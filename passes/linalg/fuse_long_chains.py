@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import in_block
+from lamina.passes.find import find_ops, in_block
 from lamina.passes.linalg.structure import make_generic, read_generic
 from lamina.passes.loops import index
 
@@ -28,12 +28,11 @@ class FuseLongChains(Pass):
     least_ops: int = 256
 
     def run(self, module: ir.Module) -> None:
+        if len(find_ops(module, "linalg.generic")) < self.least_ops:
+            return
         for function in module.body.operations:
             if function.operation.name == "func.func" and function.regions[0].blocks:
-                block = function.regions[0].blocks[0]
-                operations = [view.operation for view in block.operations]
-                if sum(op.name == "linalg.generic" for op in operations) >= self.least_ops:
-                    self._fuse(operations)
+                self._fuse([view.operation for view in function.regions[0].blocks[0].operations])
 
     def _fuse(self, operations: list[ir.Operation]) -> None:
         chain = _Chain(operations)

@@ -7,6 +7,8 @@ scalars that are kernels of their own (fuse_scalars.py).
 
 from __future__ import annotations
 
+import functools
+
 from lamina.dialects.vendors import ir
 
 INSTRUCTIONS = frozenset(
@@ -19,33 +21,39 @@ INSTRUCTIONS = frozenset(
 
 def is_of_scalars(op: ir.Operation) -> bool:
     """Whether an op takes and makes scalars alone, of types that instructions have."""
-    return None not in _kinds(op)
+    return None not in _kinds(_types(op))
 
 
 def is_scalar_op(op: ir.Operation) -> bool:
     """Whether an op is one whose instructions are known here for its types."""
-    if op.name not in INSTRUCTIONS:
+    name = op.name
+    if name not in INSTRUCTIONS or not _has_instructions(name, _types(op)):
         return False
-    kinds = _kinds(op)
+    return name != "stablehlo.compare" or "TOTALORDER" not in str(_compare_type(op))
+
+
+def _types(op: ir.Operation) -> tuple[ir.Type, ...]:
+    return tuple([value.type for value in (*op.operands, *op.results)])
+
+
+@functools.lru_cache(1024)
+def _has_instructions(name: str, types: tuple[ir.Type, ...]) -> bool:
+    kinds = _kinds(types)
     if None in kinds:
         return False
-    name = op.name.removeprefix("stablehlo.")
+    name = name.removeprefix("stablehlo.")
     if name in ("maximum", "minimum", "clamp", "not", "and", "or", "xor"):
         return all(kind in ("signed", "unsigned", "boolean") for kind in kinds)
     if name in ("add", "subtract", "multiply", "negate"):
         return "boolean" not in kinds
     if name in ("divide", "sqrt"):
         return kinds[0] == "float"
-    if name == "convert":  # out-of-range floats need more than an instruction
-        return kinds[0] != "float"
-    if name == "compare":
-        return "TOTALORDER" not in str(_compare_type(op))
-    return True
+    return name != "convert" or kinds[0] != "float"  # out-of-range floats need more than an instruction
 
 
-def _kinds(op: ir.Operation) -> list[str | None]:
-    """`kind_of` each operand and result; None for what is no scalar."""
-    types = [value.type for value in (*op.operands, *op.results)]
+@functools.lru_cache(1024)
+def _kinds(types: tuple[ir.Type, ...]) -> list[str | None]:
+    """`kind_of` each of these types; None for what is no scalar."""
     return [kind_of(of) if isinstance(of, ir.RankedTensorType) and not of.rank else None for of in types]
 
 
@@ -53,6 +61,7 @@ def _compare_type(op: ir.Operation) -> object:
     return op.attributes["compare_type"] if "compare_type" in op.attributes else ""
 
 
+@functools.lru_cache(1024)
 def kind_of(of: ir.Type) -> str | None:
     """How a tensor's elements are computed with: "float", "signed", "unsigned", "boolean"; None where
     no instruction does it."""
