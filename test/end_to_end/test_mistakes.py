@@ -361,7 +361,7 @@ IN_TRACED_CODE = {
     traced_mask: ("Array boolean indices must be concrete; got bool[3]",),
     update_under_traced_mask: ("Array boolean indices must be concrete; got bool[3]",),
     nonzero_without_size: ("The size argument of", "nonzero must be statically specified", *TRACED),
-    traced_slice: ("Slice entries must be static integers. Got slice(JitTracer(", "at position 0"),
+    traced_slice: ("Got slice(JitTracer(",),
     leak: ("intermediate value with type float32[3]", "The function being traced when the value leaked "
            "was f at", "for jit", "was created on line", "final 5", "CHECK_TRACER_LEAKS"),
     leak_of_vmap: ("unexpected tracer", "intermediate value with type float32["),
