@@ -159,3 +159,40 @@ def test_a_namedtuple_that_is_registered() -> None:
     lamina.tree_util.register_pytree_node(pair, lambda p: ((p.x,), p.y), lambda y, c: pair(*c, y))
     [(path, leaf)], _ = lamina.tree_util.tree_flatten_with_path(pair(1, "static"))
     assert leaf == 1 and lamina.tree_util.keystr(path) == "[<flat index 0>]"
+
+
+# ---- objects that give an array for themselves ---------------------------------------------------
+class Parameter:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __jax_array__(self) -> Any:
+        return self.value
+
+
+OPERATIONS = {
+    "right": lambda m, x, p: x * p + x**p, "left": lambda m, x, p: p - x, "product": lambda m, x, p: x @ p,
+    "comparison": lambda m, x, p: (x < p, p >= x), "asarray": lambda m, x, p: m.np.asarray(p),
+    "array": lambda m, x, p: m.np.array(p, np.int32), "list": lambda m, x, p: m.np.array([p, x, [p.value] * 1][:2]),
+    "shape": lambda m, x, p: m.np.zeros(m.np.shape(p)), "in jit": lambda m, x, p: m.jit(lambda x: x * p)(x),
+    "differentiated": lambda m, x, p: m.grad(lambda x: (p * x).sum())(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPERATIONS)
+def test_an_object_that_gives_an_array_is_an_operand(case: str) -> None:
+    def run(m: Any) -> Any:
+        x = m.np.asarray(ONES[0]) * 3
+        return OPERATIONS[case](m, x, Parameter(m.np.asarray([1.0, 2.0, 4.0])))
+
+    oracle.check(run)
+
+
+def test_what_gives_no_array_is_left_to_the_other_operand() -> None:
+    class Other:
+        def __radd__(self, x: Any) -> str:
+            return "theirs"
+
+    assert lnp.ones(2) + Other() == "theirs"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        lnp.ones(2) - Other()

@@ -201,6 +201,11 @@ def is_array_like(x: Any) -> bool:
     return any(kind in _aval_rules for kind in type(x).__mro__[1:])
 
 
+def makes_array(x: Any) -> bool:
+    """Whether an object of another library gives an array for itself, as JAX asks for one."""
+    return hasattr(type(x), "__jax_array__")
+
+
 def _numpy_aval(x: Any) -> ShapedArray:
     if not dtypes.is_known(x.dtype):
         swapped = "" if x.dtype.isnative else (

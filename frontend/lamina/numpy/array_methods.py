@@ -12,7 +12,7 @@ from lamina import lax
 from lamina.array import ArrayImpl
 from lamina.core import dtypes
 from lamina.core.library import library
-from lamina.core.trace import Tracer, is_array_like
+from lamina.core.trace import Tracer, is_array_like, makes_array
 from lamina.numpy import (
     arithmetic,
     array_api,
@@ -52,7 +52,11 @@ def _accepts(other: Any, symbol: str) -> bool:
 
 def _binary(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return function(self, other) if _accepts(other, symbol) else NotImplemented
+        if not _accepts(other, symbol):
+            if not makes_array(other):
+                return NotImplemented
+            other = other.__jax_array__()
+        return function(self, other)
 
     operator.__name__ = function.__name__  # compiled programs are named after it
     return operator
@@ -60,7 +64,11 @@ def _binary(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, 
 
 def _reflected(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return function(other, self) if _accepts(other, symbol) else NotImplemented
+        if not _accepts(other, symbol):
+            if not makes_array(other):
+                return NotImplemented
+            other = other.__jax_array__()
+        return function(other, self)
 
     operator.__name__ = function.__name__
     return operator

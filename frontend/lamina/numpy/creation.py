@@ -12,7 +12,7 @@ import numpy as np
 from lamina import errors, lax
 from lamina.core import dtypes
 from lamina.core.library import library
-from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -88,6 +88,8 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
             return _to_array(base(x), dtype)
     if x is None:
         raise ValueError(f"None is not a valid value for {library}.numpy.array")
+    if makes_array(x):
+        return _to_array(x.__jax_array__(), dtype)
     if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays
         return _to_array(np.asarray(x), dtype)
     return x if dtype is None else astype_array(x, dtype)
@@ -117,7 +119,7 @@ def _collect(x: Any, leaves: list[Any]) -> None:
     else:
         if x is None:
             raise ValueError(f"None is not a valid value for {library}.numpy.array")
-        leaves.append(x)
+        leaves.append(x.__jax_array__() if makes_array(x) else x)
 
 
 def astype_array(x: Any, dtype: DTypeLike) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lamina import config
 from lamina.core import dtypes, type_promotion
-from lamina.core.trace import Tracer, get_aval, is_array_like
+from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
 
@@ -131,6 +131,8 @@ def shape(a: Any) -> tuple[int, ...]:
     """
     if is_array_like(a):
         return tuple(get_aval(a).shape)
+    if makes_array(a):
+        return shape(a.__jax_array__())
     if isinstance(a, (list, tuple)) and a:
         shapes = [shape(x) for x in a]
         if len(set(shapes)) > 1:
