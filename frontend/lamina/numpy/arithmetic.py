@@ -34,24 +34,44 @@ def _is_integer(x: Any) -> bool:
 
 
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x + y; logical or of booleans."""
+    """x + y; logical or of booleans.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.add(jnp.array([1, 2]), 10).tolist()
+    [11, 12]
+    """
     x, y = promote_args("add", x, y)
     return lax.bitwise_or(x, y) if get_aval(x).dtype == np.bool_ else lax.add(x, y)
 
 
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x - y. Booleans are refused."""
+    """x - y. Booleans are refused.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.subtract(jnp.array([1, 2]), 10).tolist()
+    [-9, -8]
+    """
     return lax.sub(*promote_args("subtract", x, y))
 
 
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x * y; logical and of booleans."""
+    """x * y; logical and of booleans.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.multiply(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+    [3, 8]
+    """
     x, y = promote_args("multiply", x, y)
     return lax.bitwise_and(x, y) if get_aval(x).dtype == np.bool_ else lax.mul(x, y)
 
 
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x / y, inexact also for integers."""
+    """x / y, inexact also for integers.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.true_divide(jnp.array([1, 3]), 2).tolist()
+    [0.5, 1.5]
+    """
     return lax.div(*promote_args_inexact("true_divide", x, y))
 
 
@@ -59,7 +79,12 @@ divide = true_divide
 
 
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x / y rounded down. Of integers by zero: as two's complement division by -1 less rounding."""
+    """x / y rounded down. Of integers by zero: as two's complement division by -1 less rounding.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.floor_divide(jnp.array([7, -7]), 2).tolist()
+    [3, -4]
+    """
     x, y = promote_args_numeric("floor_divide", x, y)
     if get_aval(x).dtype.kind == "c":
         raise TypeError("floor_divide does not support complex-valued inputs")
@@ -91,7 +116,12 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
 
 
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x modulo y, with the sign of y. Of integers by zero: zero."""
+    """x modulo y, with the sign of y. Of integers by zero: zero.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.remainder(jnp.array([7, -7]), 3).tolist()
+    [1, 2]
+    """
     return _remainder(*promote_args_numeric("remainder", x, y))
 
 
@@ -109,7 +139,12 @@ def _remainder(x: Any, y: Any) -> Array:
 
 
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x modulo y, with the sign of x. Of integers by zero: zero."""
+    """x modulo y, with the sign of x. Of integers by zero: zero.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.fmod(jnp.array([7, -7]), 3).tolist()
+    [1, -1]
+    """
     return _fmod(*promote_args_numeric("fmod", x, y))
 
 
@@ -121,7 +156,12 @@ def _fmod(x: Any, y: Any) -> Array:
 
 
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide(x, y), remainder(x, y))."""
+    """(floor_divide(x, y), remainder(x, y)).
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.divmod(7, 3)
+    (Array(2, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
+    """
     x, y = promote_args_numeric("divmod", x, y)
     if get_aval(x).dtype.kind == "c":
         raise TypeError("divmod does not support complex-valued inputs")
@@ -131,7 +171,12 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x ** y. A concrete integer y is unrolled into products, exact for integer x.
 
+    x, y  numbers or arrays that broadcast together
+
     Raises TypeError for integer x to a negative concrete integer power.
+
+    >>> jnp.power(jnp.array([2, 3]), 3).tolist()
+    [8, 27]
     """
     check_arraylike("power", x, y)
     exponent = _static_integer(y)
@@ -156,24 +201,44 @@ def _static_integer(y: Any) -> int | None:
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x ** y, inexact also for integers."""
+    """x ** y, inexact also for integers.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.float_power(2, 3)
+    Array(8., dtype=float32, weak_type=True)
+    """
     return lax.pow(*promote_args_inexact("float_power", x, y))
 
 
 def negative(x: ArrayLike, /) -> Array:
-    """-x. Booleans are refused."""
+    """-x. Booleans are refused.
+
+    x  an array or number
+    >>> jnp.negative(jnp.array([1, -2])).tolist()
+    [-1, 2]
+    """
     return lax.neg(*promote_args("negative", x))
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """x."""
+    """x.
+
+    x  an array or number
+    >>> jnp.positive(jnp.array([1, -2])).tolist()
+    [1, -2]
+    """
     from lamina.numpy.creation import asarray
 
     return asarray(*promote_args("positive", x))
 
 
 def absolute(x: ArrayLike, /) -> Array:
-    """|x|; real for complex x."""
+    """|x|; real for complex x.
+
+    x  an array or number
+    >>> jnp.absolute(jnp.array([1, -2])).tolist()
+    [1, 2]
+    """
     (x,) = promote_args("absolute", x)
     dtype = get_aval(x).dtype
     if dtype == np.bool_ or dtypes.is_unsigned(dtype):
@@ -185,7 +250,12 @@ abs = absolute
 
 
 def fabs(x: ArrayLike, /) -> Array:
-    """|x| as a float. Complex x is refused."""
+    """|x| as a float. Complex x is refused.
+
+    x  an array or number
+    >>> jnp.fabs(jnp.array([1, -2])).tolist()
+    [1.0, 2.0]
+    """
     (x,) = promote_args_inexact("fabs", x)
     if get_aval(x).dtype.kind == "c":
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
@@ -193,51 +263,96 @@ def fabs(x: ArrayLike, /) -> Array:
 
 
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1 (x / |x| of complex x); NaN of NaN."""
+    """-1, 0 or 1 (x / |x| of complex x); NaN of NaN.
+
+    x  an array or number
+    >>> jnp.sign(jnp.array([-2.5, 0.0, 7.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
     return lax.sign(*promote_args("sign", x))
 
 
 def sqrt(x: ArrayLike, /) -> Array:
-    """Square root; NaN of negative reals."""
+    """Square root; NaN of negative reals.
+
+    x  an array or number
+    >>> jnp.sqrt(jnp.array([4.0, 9.0])).tolist()
+    [2.0, 3.0]
+    """
     return lax.sqrt(*promote_args_inexact("sqrt", x))
 
 
 def cbrt(x: ArrayLike, /) -> Array:
-    """Real cube root."""
+    """Real cube root.
+
+    x  a real array or number
+    >>> print(jnp.cbrt(jnp.array([8.0, -27.0])).round(3))
+    [ 2. -3.]
+    """
     return lax.cbrt(*promote_args_inexact("cbrt", x))
 
 
 def square(x: ArrayLike, /) -> Array:
-    """x * x."""
+    """x * x.
+
+    x  an array or number
+    >>> jnp.square(jnp.array([2, -3])).tolist()
+    [4, 9]
+    """
     return lax.square(*promote_args_numeric("square", x))
 
 
 def reciprocal(x: ArrayLike, /) -> Array:
-    """1 / x."""
+    """1 / x.
+
+    x  an array or number; integers become floats
+    >>> jnp.reciprocal(jnp.array([2.0, 4.0])).tolist()
+    [0.5, 0.25]
+    """
     (x,) = promote_args_inexact("reciprocal", x)
     return lax.integer_pow(x, -1)
 
 
 # ---- extrema -----------------------------------------------------------------------------------
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of x and y; NaN if either is NaN."""
+    """The larger of x and y; NaN if either is NaN.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.maximum(jnp.array([1, 5]), 3).tolist()
+    [3, 5]
+    """
     return lax.max(*promote_args("maximum", x, y))
 
 
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of x and y; NaN if either is NaN."""
+    """The smaller of x and y; NaN if either is NaN.
+
+    x, y  numbers or arrays that broadcast together
+    >>> jnp.minimum(jnp.array([1, 5]), 3).tolist()
+    [1, 3]
+    """
     return lax.min(*promote_args("minimum", x, y))
 
 
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The larger of x1 and x2, ignoring a NaN beside a number."""
+    """The larger of x1 and x2, ignoring a NaN beside a number.
+
+    x1, x2  numbers or arrays that broadcast together
+    >>> jnp.fmax(jnp.array([1.0, jnp.nan]), 0.5).tolist()
+    [1.0, 0.5]
+    """
     from lamina.numpy.logic import greater
 
     return _skip_nan(greater, *promote_args("fmax", x1, x2))
 
 
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The smaller of x1 and x2, ignoring a NaN beside a number."""
+    """The smaller of x1 and x2, ignoring a NaN beside a number.
+
+    x1, x2  numbers or arrays that broadcast together
+    >>> jnp.fmin(jnp.array([1.0, jnp.nan]), 0.5).tolist()
+    [0.5, 0.5]
+    """
     from lamina.numpy.logic import less
 
     return _skip_nan(less, *promote_args("fmin", x1, x2))
@@ -252,7 +367,16 @@ def _skip_nan(better: Any, x: Any, y: Any) -> Array:
 
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
          max: ArrayLike | None = None) -> Array:  # fmt: skip
-    """arr with values below min raised to it, then values above max lowered to it."""
+    """arr with values below min raised to it, then values above max lowered to it.
+
+    arr       a real array or number
+    min, max  bounds that broadcast to it; None: none
+
+    Raises ValueError for complex numbers.
+
+    >>> jnp.clip(jnp.array([-1, 2, 9]), 0, 5).tolist()
+    [0, 2, 5]
+    """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
     bounds = [b for b in (min, max) if b is not None]
@@ -274,13 +398,23 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
 
 # ---- parts of numbers --------------------------------------------------------------------------
 def real(val: ArrayLike, /) -> Array:
-    """The real part; real arrays are given back as they are."""
+    """The real part; real arrays are given back as they are.
+
+    val  an array or number
+    >>> jnp.real(jnp.array([1 + 2j])).tolist()
+    [1.0]
+    """
     (val,) = promote_args("real", val)
     return lax.real(val) if get_aval(val).dtype.kind == "c" else positive(val)
 
 
 def imag(val: ArrayLike, /) -> Array:
-    """The imaginary part; zeros of real arrays."""
+    """The imaginary part; zeros of real arrays.
+
+    val  an array or number
+    >>> jnp.imag(jnp.array([1 + 2j])).tolist()
+    [2.0]
+    """
     from lamina.numpy.creation import zeros_like
 
     (val,) = promote_args("imag", val)
@@ -288,7 +422,12 @@ def imag(val: ArrayLike, /) -> Array:
 
 
 def conjugate(x: ArrayLike, /) -> Array:
-    """The complex conjugate; real arrays are given back as they are."""
+    """The complex conjugate; real arrays are given back as they are.
+
+    x  an array or number
+    >>> jnp.conjugate(jnp.array([1 + 2j])).tolist()
+    [(1-2j)]
+    """
     (x,) = promote_args("conjugate", x)
     return lax.conj(x) if get_aval(x).dtype.kind == "c" else positive(x)
 
@@ -297,7 +436,12 @@ conj = conjugate
 
 
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """|x| with the sign of y (of -0.0 too)."""
+    """|x| with the sign of y (of -0.0 too).
+
+    x, y  real numbers or arrays that broadcast together
+    >>> jnp.copysign(jnp.array([1.0, 2.0]), -0.0).tolist()
+    [-1.0, -2.0]
+    """
     from lamina.numpy.classification import signbit
 
     x, y = promote_args_inexact("copysign", x, y)
@@ -308,7 +452,12 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """0 where x < 0, y where x is 0, 1 where x > 0."""
+    """0 where x < 0, y where x is 0, 1 where x > 0.
+
+    x, y  real numbers or arrays that broadcast together
+    >>> jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
     x, y = promote_args_inexact("heaviside", x, y)
     zero, one = literal(x, 0), literal(x, 1)
     step = pick(lax.lt(x, zero), zero, pick(lax.gt(x, zero), one, y))
@@ -316,12 +465,22 @@ def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The next number from x towards y."""
+    """The next number from x towards y.
+
+    x, y  real numbers or arrays that broadcast together
+    >>> jnp.nextafter(1.0, 2.0) > 1
+    Array(True, dtype=bool, weak_type=True)
+    """
     return lax.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor of integers, by absolute value."""
+    """The greatest common divisor of integers, by absolute value.
+
+    x1, x2  integers or arrays of them that broadcast together; others raise TypeError
+    >>> jnp.gcd(jnp.array([12, 9]), 6).tolist()
+    [6, 3]
+    """
     x, y = promote_args("gcd", x1, x2)
     if not _is_integer(x):
         raise ValueError("Arguments to gcd must be integers.")
@@ -345,7 +504,12 @@ def _gcd(x: Any, y: Any) -> Array:
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple of integers, by absolute value; 0 if either is 0."""
+    """The least common multiple of integers, by absolute value; 0 if either is 0.
+
+    x1, x2  integers or arrays of them that broadcast together; others raise TypeError
+    >>> jnp.lcm(jnp.array([4, 9]), 6).tolist()
+    [12, 18]
+    """
     x, y = promote_args("lcm", x1, x2)
     if not _is_integer(x):
         raise ValueError("Arguments to lcm must be integers.")

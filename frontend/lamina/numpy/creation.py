@@ -32,8 +32,19 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
           ndmin: int = 0, *, device: Any = None) -> Array:  # fmt: skip
     """An array with these values: from scalars, arrays, or nested sequences of them.
 
+    object  a number, an array, what has __array__ or the buffer protocol, or nested sequences of
+            these
+    dtype   the dtype of the elements; None: that of the values
+    copy    whether an array given is copied
+    order   "K" or "C": how elements lie in memory is the compiler's choice
+    ndmin   axes of size 1 are put in front until there are so many
+    device  where to put it: a Device or a Sharding; None: the default device
+
     Without dtype, Python scalars give weak types and sequences the common type of their items.
     Raises OverflowError for Python ints that do not fit, TypeError for what holds no numbers.
+
+    >>> jnp.array([[1, 2], [3, 4]], dtype="float32").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
@@ -46,7 +57,17 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: Any = None) -> Array:  # fmt: skip
-    """As `array`; an array that has the dtype already is given back as it is."""
+    """As `array`; an array that has the dtype already is given back as it is.
+
+    a       what `array` takes
+    dtype   the dtype of the elements; None: that of the values
+    order   as in `array`
+    copy    True to copy all the same, False to raise ValueError where a copy is needed
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.asarray([1, 2, 3])
+    Array([1, 2, 3], dtype=int32)
+    """
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
     out = _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
@@ -63,7 +84,14 @@ def placed(x: Array, device: Any) -> Array:
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """An array with the values of a."""
+    """An array with the values of a.
+
+    a      an array or number
+    order  as in `array`
+
+    >>> jnp.copy(jnp.array([1, 2])).tolist()
+    [1, 2]
+    """
     check_arraylike("copy", a)
     return array(a, order=order)
 
@@ -171,21 +199,49 @@ def _refuse_size_as_dtype(name: str, shape: Any, dtype: Any) -> None:
 
 
 def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """An array of zeros; float32 unless dtype says otherwise."""
+    """An array of zeros; float32 unless dtype says otherwise.
+
+    shape   an int or a tuple of ints
+    dtype   the dtype of the elements; None: float32
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    Raises TypeError for a shape that is no int or sequence of concrete ints.
+
+    >>> jnp.zeros((2, 3)).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
     _refuse_size_as_dtype("zeros", shape, dtype)
     to = requested_dtype(dtype, "zeros", keep=default_float())
     return placed(lax.full(as_shape(shape), 0, to), device)
 
 
 def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """An array of ones; float32 unless dtype says otherwise."""
+    """An array of ones; float32 unless dtype says otherwise.
+
+    shape   an int or a tuple of ints
+    dtype   the dtype of the elements; None: float32
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    Raises TypeError for a shape that is no int or sequence of concrete ints.
+
+    >>> jnp.ones(3, dtype="int32")
+    Array([1, 1, 1], dtype=int32)
+    """
     _refuse_size_as_dtype("ones", shape, dtype)
     to = requested_dtype(dtype, "ones", keep=default_float())
     return placed(lax.full(as_shape(shape), 1, to), device)
 
 
 def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """An array of zeros: lamina has no uninitialised memory."""
+    """An array of zeros: lamina has no uninitialised memory.
+
+    shape   an int or a tuple of ints
+    dtype   the dtype of the elements; None: float32
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.empty(2).shape
+    (2,)
+    """
     _refuse_size_as_dtype("empty", shape, dtype)
     to = requested_dtype(dtype, "empty", keep=default_float())
     return placed(lax.full(as_shape(shape), 0, to), device)
@@ -193,7 +249,18 @@ def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
          device: Any = None) -> Array:  # fmt: skip
-    """An array in which fill_value, a scalar or an array that broadcasts to shape, is repeated."""
+    """An array in which fill_value, a scalar or an array that broadcasts to shape, is repeated.
+
+    shape       an int or a tuple of ints
+    fill_value  the value, or values that broadcast to shape
+    dtype       the dtype of the elements; None: that of fill_value
+    device      where to put it: a Device or a Sharding; None: the default device
+
+    Raises ValueError where fill_value does not broadcast.
+
+    >>> jnp.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
     check_arraylike("full", fill_value)
     dims = as_shape(shape)
     have, weak = common_type(fill_value)
@@ -214,25 +281,62 @@ def _refuse_complex_number(name: str, value: Any, to: np.dtype) -> None:
 
 def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
                device: Any = None) -> Array:  # fmt: skip
-    """Zeros of a's shape and dtype, where not given."""
+    """Zeros of a's shape and dtype, where not given.
+
+    a       an array, or anything with a shape and a dtype
+    dtype   the dtype of the result; None: a's
+    shape   the shape of the result; None: a's
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.zeros_like(jnp.array([1, 2, 3])).tolist()
+    [0, 0, 0]
+    """
     return full_like(a, 0, dtype, shape, device=device)
 
 
 def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
               device: Any = None) -> Array:  # fmt: skip
-    """Ones of a's shape and dtype, where not given."""
+    """Ones of a's shape and dtype, where not given.
+
+    a       an array, or anything with a shape and a dtype
+    dtype   the dtype of the result; None: a's
+    shape   the shape of the result; None: a's
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.ones_like(jnp.array([1.5, 2.5])).tolist()
+    [1.0, 1.0]
+    """
     return full_like(a, 1, dtype, shape, device=device)
 
 
 def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
                device: Any = None) -> Array:  # fmt: skip
-    """Zeros of the prototype's shape and dtype, where not given."""
+    """Zeros of the prototype's shape and dtype, where not given.
+
+    prototype  an array, or anything with a shape and a dtype
+    dtype      the dtype of the result; None: the prototype's
+    shape      the shape of the result; None: the prototype's
+    device     where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.empty_like(jnp.array([[1, 2]])).shape
+    (1, 2)
+    """
     return full_like(prototype, 0, dtype, shape, device=device)
 
 
 def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
               device: Any = None) -> Array:  # fmt: skip
-    """fill_value repeated in a's shape and dtype, where not given. `a` needs no values."""
+    """fill_value repeated in a's shape and dtype, where not given. `a` needs no values.
+
+    a           an array, or anything with a shape and a dtype
+    fill_value  the value, or values that broadcast to the shape
+    dtype       the dtype of the result; None: a's
+    shape       the shape of the result; None: a's
+    device      where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.full_like(jnp.array([1, 2]), 9).tolist()
+    [9, 9]
+    """
     if type(a) not in _SCALARS and not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", fill_value)

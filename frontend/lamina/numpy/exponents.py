@@ -24,37 +24,72 @@ from lamina.numpy.promotion import (
 
 
 def exp(x: ArrayLike, /) -> Array:
-    """e ** x."""
+    """e ** x.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.exp(jnp.array([0.0, 1.0])).round(3))
+    [1.    2.718]
+    """
     return lax.exp(*promote_args_inexact("exp", x))
 
 
 def exp2(x: ArrayLike, /) -> Array:
-    """2 ** x."""
+    """2 ** x.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.exp2(jnp.array([3.0, -1.0])).round(3))
+    [8.  0.5]
+    """
     return lax.exp2(*promote_args_inexact("exp2", x))
 
 
 def expm1(x: ArrayLike, /) -> Array:
-    """e ** x - 1, exact for small x."""
+    """e ** x - 1, exact for small x.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.expm1(jnp.array([0.0, 1.0])).round(3))
+    [0.    1.718]
+    """
     return lax.expm1(*promote_args_inexact("expm1", x))
 
 
 def log(x: ArrayLike, /) -> Array:
-    """Natural logarithm."""
+    """Natural logarithm.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.log(jnp.array([1.0, 10.0])).round(3))
+    [0.    2.303]
+    """
     return lax.log(*promote_args_inexact("log", x))
 
 
 def log1p(x: ArrayLike, /) -> Array:
-    """log(1 + x), exact for small x."""
+    """log(1 + x), exact for small x.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.log1p(jnp.array([0.0, 1.0])).round(3))
+    [0.    0.693]
+    """
     return lax.log1p(*promote_args_inexact("log1p", x))
 
 
 def log2(x: ArrayLike, /) -> Array:
-    """Logarithm to base 2."""
+    """Logarithm to base 2.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.log2(jnp.array([2.0, 8.0])).round(3))
+    [1. 3.]
+    """
     return lax.log2(*promote_args_inexact("log2", x))
 
 
 def log10(x: ArrayLike, /) -> Array:
-    """Logarithm to base 10."""
+    """Logarithm to base 10.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.log10(jnp.array([10.0, 1000.0])).round(3))
+    [1. 3.]
+    """
     (x,) = promote_strong("log10", x)
     return _log10(x)
 
@@ -65,67 +100,132 @@ def _log10(x: Any) -> Array:
 
 
 def sin(x: ArrayLike, /) -> Array:
-    """Sine of radians."""
+    """Sine of radians.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.sin(jnp.array([0.0, 1.0])).round(3))
+    [0.    0.841]
+    """
     return lax.sin(*promote_args_inexact("sin", x))
 
 
 def cos(x: ArrayLike, /) -> Array:
-    """Cosine of radians."""
+    """Cosine of radians.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.cos(jnp.array([0.0, 1.0])).round(3))
+    [1.   0.54]
+    """
     return lax.cos(*promote_args_inexact("cos", x))
 
 
 def tan(x: ArrayLike, /) -> Array:
-    """Tangent of radians."""
+    """Tangent of radians.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.tan(jnp.array([0.0, 1.0])).round(3))
+    [0.    1.557]
+    """
     return lax.tan(*promote_args_inexact("tan", x))
 
 
 def sinh(x: ArrayLike, /) -> Array:
-    """Hyperbolic sine."""
+    """Hyperbolic sine.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.sinh(jnp.array([0.0, 1.0])).round(3))
+    [0.    1.175]
+    """
     return lax.sinh(*promote_args_inexact("sinh", x))
 
 
 def cosh(x: ArrayLike, /) -> Array:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.cosh(jnp.array([0.0, 1.0])).round(3))
+    [1.    1.543]
+    """
     return lax.cosh(*promote_args_inexact("cosh", x))
 
 
 def tanh(x: ArrayLike, /) -> Array:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.tanh(jnp.array([0.0, 1.0])).round(3))
+    [0.    0.762]
+    """
     return lax.tanh(*promote_args_inexact("tanh", x))
 
 
 def arcsin(x: ArrayLike, /) -> Array:
-    """Inverse sine, in radians; NaN outside [-1, 1]."""
+    """Inverse sine, in radians; NaN outside [-1, 1].
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arcsin(jnp.array([0.0, 1.0])).round(3))
+    [0.    1.571]
+    """
     return lax.asin(*promote_args_inexact("arcsin", x))
 
 
 def arccos(x: ArrayLike, /) -> Array:
-    """Inverse cosine, in radians; NaN outside [-1, 1]."""
+    """Inverse cosine, in radians; NaN outside [-1, 1].
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arccos(jnp.array([0.0, 1.0])).round(3))
+    [1.571 0.   ]
+    """
     return lax.acos(*promote_args_inexact("arccos", x))
 
 
 def arctan(x: ArrayLike, /) -> Array:
-    """Inverse tangent, in radians."""
+    """Inverse tangent, in radians.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arctan(jnp.array([0.0, 1.0])).round(3))
+    [0.    0.785]
+    """
     return lax.atan(*promote_args_inexact("arctan", x))
 
 
 def arcsinh(x: ArrayLike, /) -> Array:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arcsinh(jnp.array([0.0, 1.0])).round(3))
+    [0.    0.881]
+    """
     return lax.asinh(*promote_args_inexact("arcsinh", x))
 
 
 def arccosh(x: ArrayLike, /) -> Array:
-    """Inverse hyperbolic cosine; NaN below 1."""
+    """Inverse hyperbolic cosine; NaN below 1.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arccosh(jnp.array([1.0, 2.0])).round(3))
+    [0.    1.317]
+    """
     return lax.acosh(*promote_args_inexact("arccosh", x))
 
 
 def arctanh(x: ArrayLike, /) -> Array:
-    """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
+    """Inverse hyperbolic tangent; NaN outside [-1, 1].
+
+    x  an array or number; integers become floats
+    >>> print(jnp.arctanh(jnp.array([0.0, 0.5])).round(3))
+    [0.    0.549]
+    """
     return lax.atanh(*promote_args_inexact("arctanh", x))
 
 
 def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
-    """The angle of the point (x, y), in (-pi, pi]."""
+    """The angle of the point (x, y), in (-pi, pi].
+
+    y, x  real numbers or arrays that broadcast together
+    >>> print(jnp.arctan2(jnp.array([1.0, -1.0]), 1.0).round(3))
+    [ 0.785 -0.785]
+    """
     y, x = promote_args_inexact("arctan2", y, x)
     return _complex_arctan2(y, x) if get_aval(x).dtype.kind == "c" else lax.atan2(y, x)
 
@@ -143,13 +243,23 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 
 def deg2rad(x: ArrayLike, /) -> Array:
-    """Degrees to radians."""
+    """Degrees to radians.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.deg2rad(180.0).round(3))
+    3.142
+    """
     (x,) = promote_args_inexact("deg2rad", x)
     return lax.mul(x, literal(x, np.pi / 180))
 
 
 def rad2deg(x: ArrayLike, /) -> Array:
-    """Radians to degrees."""
+    """Radians to degrees.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.rad2deg(jnp.pi).round(3))
+    180.0
+    """
     (x,) = promote_args_inexact("rad2deg", x)
     return lax.mul(x, literal(x, 180 / np.pi))
 
@@ -158,7 +268,13 @@ radians, degrees = deg2rad, rad2deg
 
 
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """sqrt(x**2 + y**2) without overflow on the way; inf beside an inf, even with NaN."""
+    """sqrt(x**2 + y**2) without overflow on the way; inf beside an inf, even with NaN.
+
+    x     an array or number; integers become floats
+    x, y  real numbers or arrays that broadcast together
+    >>> jnp.hypot(3.0, 4.0)
+    Array(5., dtype=float32, weak_type=True)
+    """
     x, y = promote_args_inexact("hypot", x, y)
     if get_aval(x).dtype.kind == "c":
         raise ValueError(f"{library}.numpy.hypot is not well defined for complex-valued inputs")
@@ -178,12 +294,24 @@ def _hypot(x: Any, y: Any) -> Array:
 
 
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """log(exp(x) + exp(y)) without overflow on the way."""
+    """log(exp(x) + exp(y)) without overflow on the way.
+
+    x     an array or number; integers become floats
+    x, y  real numbers or arrays that broadcast together
+    >>> print(jnp.logaddexp(1000.0, 1000.0).round(3))
+    1000.693
+    """
     return _logaddexp(*promote_args_inexact("logaddexp", x, y))
 
 
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """log2(2**x + 2**y) without overflow on the way."""
+    """log2(2**x + 2**y) without overflow on the way.
+
+    x     an array or number; integers become floats
+    x, y  real numbers or arrays that broadcast together
+    >>> jnp.logaddexp2(3.0, 3.0)
+    Array(4., dtype=float32)
+    """
     x, y = promote_strong("logaddexp2", x, y)
     ln2 = literal(x, np.log(2))
     return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
@@ -222,7 +350,12 @@ _logaddexp = compiled(_logaddexp_core)
 
 
 def sinc(x: ArrayLike, /) -> Array:
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x), and 1 at 0.
+
+    x  an array or number; integers become floats
+    >>> print(jnp.sinc(jnp.array([0.0, 0.5])).round(3))
+    [1.    0.637]
+    """
     (x,) = promote_strong("sinc", x)
     return _sinc(x)
 
@@ -252,7 +385,13 @@ def _sinc(x: Any) -> Array:
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of complex numbers with the positive real axis; 0 or pi of reals."""
+    """The angle of complex numbers with the positive real axis; 0 or pi of reals.
+
+    z    an array or number
+    deg  whether in degrees rather than radians
+    >>> print(jnp.angle(jnp.array([1j, -1])).round(3))
+    [1.571 3.142]
+    """
     from lamina.numpy.arithmetic import imag, real
 
     check_arraylike("angle", z)
@@ -263,7 +402,12 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
 
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind and order 0."""
+    """The modified Bessel function of the first kind and order 0.
+
+    x  a real array or number
+    >>> print(jnp.i0(jnp.array([0.0, 1.0])).round(3))
+    [1.    1.266]
+    """
     check_arraylike("i0", x)
     if get_aval(x).dtype.kind == "c":
         raise ValueError(f"Unsupported input type to {library}.numpy.i0: {get_aval(x).dtype.name}")

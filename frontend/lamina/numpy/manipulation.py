@@ -35,7 +35,15 @@ def _checked(name: str, *arrays: ArrayLike) -> list[Array]:
 def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements of a in another shape, in which one size may be -1 (what is left).
 
+    a      an array
+    shape  an int or a tuple of ints
+    order  "C" (last axis fastest) or "F"
+    copy   whether the result must be a copy; None: as it comes
+
     order "F" reads and writes with the first axis fastest. TypeError where the sizes don't match.
+
+    >>> jnp.reshape(jnp.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
     """
     (a,) = _checked("reshape", a)
     sizes = _new_sizes(a.shape, shape)
@@ -73,7 +81,13 @@ def _new_sizes(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 
 def ravel(a: ArrayLike, order: str = "C") -> Array:
-    """The elements of a along one axis."""
+    """The elements of a along one axis.
+
+    a      an array
+    order  "C" (last axis fastest) or "F"
+    >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
+    """
     check_arraylike("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
@@ -81,7 +95,13 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """a without the named axes (None: all) of size 1; ValueError if one has another size."""
+    """a without the named axes (None: all) of size 1; ValueError if one has another size.
+
+    a     an array
+    axis  an axis or several; None: all of size 1
+    >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape
+    (3,)
+    """
     (a,) = _checked("squeeze", a)
     if axis is None:
         return lax.squeeze(a, tuple(i for i, n in enumerate(a.shape) if n == 1))
@@ -89,7 +109,16 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """a with axes of size 1 put in, at these positions of the result."""
+    """a with axes of size 1 put in, at these positions of the result.
+
+    a     an array
+    axis  a position or several, counted in the result
+
+    Raises ValueError for a position out of range or named twice.
+
+    >>> jnp.expand_dims(jnp.zeros(3), (0, 2)).shape
+    (1, 3, 1)
+    """
     (a,) = _checked("expand_dims", a)
     added = tuple(axis) if isinstance(axis, Iterable) and np.ndim(axis) else (axis,)
     axes = canonical_axes(added, len(a.shape) + len(added))
@@ -97,12 +126,22 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Each array with at least one axis."""
+    """Each array with at least one axis.
+
+    arys  arrays or numbers; a list is given for several
+    >>> jnp.atleast_1d(5).tolist()
+    [5]
+    """
     return _atleast("atleast_1d", arys, lambda a: lax.reshape(a, (1,)) if not a.shape else a)
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Each array with at least two axes, added in front."""
+    """Each array with at least two axes, added in front.
+
+    arys  arrays or numbers; a list is given for several
+    >>> jnp.atleast_2d(jnp.array([1, 2])).tolist()
+    [[1, 2]]
+    """
     return _atleast(
         "atleast_2d", arys,
         lambda a: a if len(a.shape) >= 2 else lax.reshape(a, (1,) * (2 - len(a.shape)) + a.shape),
@@ -110,7 +149,12 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
-    """Each array with at least three axes; vectors become (1, n, 1), matrices (m, n, 1)."""
+    """Each array with at least three axes; vectors become (1, n, 1), matrices (m, n, 1).
+
+    arys  arrays or numbers; a list is given for several
+    >>> jnp.atleast_3d(jnp.array([1, 2])).shape
+    (1, 2, 1)
+    """
 
     def grow(a: Array) -> Array:
         if len(a.shape) >= 3:
@@ -127,7 +171,13 @@ def _atleast(name: str, arrays: tuple[ArrayLike, ...], grow: Any) -> Any:
 
 # ---- order of axes -----------------------------------------------------------------------------
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """a with its axes reversed, or in the order named."""
+    """a with its axes reversed, or in the order named.
+
+    a     an array
+    axes  each axis of a once, in the new order; None: reversed
+    >>> jnp.transpose(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     (a,) = _checked("transpose", a)
     ndim = len(a.shape)
     if axes is None:
@@ -137,12 +187,23 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """transpose of the array API."""
+    """transpose of the array API.
+
+    a     an array
+    axes  each axis of a once, in the new order
+    >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """x with its last two axes swapped."""
+    """x with its last two axes swapped.
+
+    x  an array of at least two axes; ValueError of fewer
+    >>> jnp.matrix_transpose(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     (x,) = _checked("matrix_transpose", x)
     if len(x.shape) < 2:
         raise ValueError(
@@ -152,7 +213,13 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """a with two axes exchanged."""
+    """a with two axes exchanged.
+
+    a             an array
+    axis1, axis2  the two axes
+    >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     (a,) = _checked("swapaxes", a)
     order = list(range(len(a.shape)))
     i, j = canonical_axis(axis1, len(order)), canonical_axis(axis2, len(order))
@@ -161,7 +228,17 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """a with some axes moved and the others in their order."""
+    """a with some axes moved and the others in their order.
+
+    a            an array
+    source       an axis or several
+    destination  where each of them is in the result
+
+    Raises ValueError where the two differ in number.
+
+    >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     (a,) = _checked("moveaxis", a)
     ndim = len(a.shape)
     sources, destinations = canonical_axes(source, ndim), canonical_axes(destination, ndim)
@@ -175,7 +252,14 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """a with one axis moved back until it lies before position `start`."""
+    """a with one axis moved back until it lies before position `start`.
+
+    a      an array
+    axis   the axis to move
+    start  the position, counted in a
+    >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     (a,) = _checked("rollaxis", a)
     ndim = len(a.shape)
     at, to = canonical_axis(axis, ndim), operator.index(start)
@@ -187,13 +271,27 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 # ---- broadcasting ------------------------------------------------------------------------------
 def broadcast_to(array: ArrayLike, shape: Any) -> Array:
-    """array repeated to fill a shape by NumPy's rules; ValueError where it does not fit."""
+    """array repeated to fill a shape by NumPy's rules; ValueError where it does not fit.
+
+    array  an array or number
+    shape  the shape of the result
+    >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
     (array,) = _checked("broadcast_to", array)
     return broadcast_to_shape(array, as_shape(shape))
 
 
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
-    """The arrays repeated to their common shape."""
+    """The arrays repeated to their common shape.
+
+    args  arrays or numbers whose shapes agree, or are 1, axis by axis from the last
+
+    Raises ValueError where they do not.
+
+    >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
     arrays = _checked("broadcast_arrays", *args)
     shape = broadcast_shapes(*(a.shape for a in arrays))
     return tuple(broadcast_to_shape(a, shape) for a in arrays)
@@ -201,23 +299,46 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
 # ---- order of elements -------------------------------------------------------------------------
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """m read backwards along axes (None: all)."""
+    """m read backwards along axes (None: all).
+
+    m     an array
+    axis  an axis or several; None: all
+    >>> jnp.flip(jnp.array([1, 2, 3])).tolist()
+    [3, 2, 1]
+    """
     (m,) = _checked("flip", m)
     return lax.rev(m, canonical_axes(axis, len(m.shape)))
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """m read backwards along its second axis."""
+    """m read backwards along its second axis.
+
+    m  an array of at least two axes
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """m read backwards along its first axis."""
+    """m read backwards along its first axis.
+
+    m  an array of at least one axis
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
     return flip(m, 0)
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """m turned k times by 90 degrees, from the first of two axes towards the second."""
+    """m turned k times by 90 degrees, from the first of two axes towards the second.
+
+    m     an array
+    k     how many times; negative turns back
+    axes  the two axes; ValueError where they are one
+    >>> jnp.rot90(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
     (m,) = _checked("rot90", m)
     if len(tuple(axes)) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}.")
@@ -239,7 +360,14 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """a with its elements moved along axes; what leaves at the end comes in at the front.
 
+    a      an array
+    shift  how far, an int or one for each axis
+    axis   an axis or several; None: the flattened array
+
     Without axis the flattened array is rolled. Shifts may be traced.
+
+    >>> jnp.roll(jnp.arange(4), 1).tolist()
+    [3, 0, 1, 2]
     """
     (a,) = _checked("roll", a)
     if axis is None:
@@ -282,7 +410,13 @@ def _roll_one(a: Array, shift: Any, axis: int) -> Array:
 
 # ---- repetition --------------------------------------------------------------------------------
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """A repeated as a whole, reps times along each axis (counted from the last)."""
+    """A repeated as a whole, reps times along each axis (counted from the last).
+
+    A     an array
+    reps  an int, or one for each axis
+    >>> jnp.tile(jnp.array([1, 2]), 2).tolist()
+    [1, 2, 1, 2]
+    """
     (A,) = _checked("tile", A)
     counts = tuple(operator.index(r) for r in (reps if np.iterable(reps) else (reps,)))  # type: ignore[arg-type,union-attr]
     ndim = max(len(counts), len(A.shape))
@@ -299,7 +433,15 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
            total_repeat_length: int | None = None) -> Array:  # fmt: skip
     """Each element of a repeated along an axis, all alike or each by its own count.
 
+    a                    an array
+    repeats              an int, or one for each slice
+    axis                 the axis; None: of the flattened array
+    total_repeat_length  the size of the result along the axis
+
     Counts that are traced need total_repeat_length; a shorter result is padded with the last slice.
+
+    >>> jnp.repeat(jnp.array([1, 2]), jnp.array([2, 3])).tolist()
+    [1, 1, 2, 2, 2]
     """
     (a,) = _checked("repeat", a)
     if axis is None:

@@ -97,7 +97,19 @@ def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike
 def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
         promote_integers: bool = True) -> Array:  # fmt: skip
-    """The sum over axes; 0 of nothing. Small integers are summed as int32 (int64 with x64)."""
+    """The sum over axes; 0 of nothing. Small integers are summed as int32 (int64 with x64).
+
+    a                 an array of numbers or booleans
+    axis              an axis, several, or None for all
+    dtype             the dtype to compute in and to give; None: by a's
+    out               must be None: arrays cannot be written to
+    keepdims          whether the axes reduced stay, with size 1
+    initial           a number that takes part beside the elements
+    where             booleans that broadcast to a: which elements count
+    promote_integers  whether narrow integers are widened first
+    >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
+    [4, 6]
+    """
     x = _prepared("sum", a, out)
     return _accumulated("sum", lax.reduce_sum, 0, x, axis, dtype, keepdims, initial, where,
                         promote_integers)  # fmt: skip
@@ -106,7 +118,19 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
          promote_integers: bool = True) -> Array:  # fmt: skip
-    """The product over axes; 1 of nothing. Small integers are multiplied as int32."""
+    """The product over axes; 1 of nothing. Small integers are multiplied as int32.
+
+    a                 an array of numbers or booleans
+    axis              an axis, several, or None for all
+    dtype             the dtype to compute in and to give; None: by a's
+    out               must be None: arrays cannot be written to
+    keepdims          whether the axes reduced stay, with size 1
+    initial           a number that takes part beside the elements
+    where             booleans that broadcast to a: which elements count
+    promote_integers  whether narrow integers are widened first
+    >>> jnp.prod(jnp.array([2, 3, 4]))
+    Array(24, dtype=int32)
+    """
     x = _prepared("prod", a, out)
     return _accumulated("prod", lax.reduce_prod, 1, x, axis, dtype, keepdims, initial, where,
                         promote_integers)  # fmt: skip
@@ -115,14 +139,34 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 # ---- extrema -----------------------------------------------------------------------------------
 def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The largest element over axes, NaN if any is. ValueError of nothing without initial."""
+    """The largest element over axes, NaN if any is. ValueError of nothing without initial.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     which elements count, booleans that broadcast to a; then initial must be there
+    >>> jnp.max(jnp.array([3, 1, 2]))
+    Array(3, dtype=int32)
+    """
     x = _prepared("max", a, out)
     return _extremum("max", lax.reduce_max, lax.max, x, axis, keepdims, initial, where)
 
 
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The smallest element over axes, NaN if any is. ValueError of nothing without initial."""
+    """The smallest element over axes, NaN if any is. ValueError of nothing without initial.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     which elements count, booleans that broadcast to a; then initial must be there
+    >>> jnp.min(jnp.array([[3, 1], [0, 2]]), axis=1).tolist()
+    [1, 0]
+    """
     x = _prepared("min", a, out)
     return _extremum("min", lax.reduce_min, lax.min, x, axis, keepdims, initial, where)
 
@@ -181,7 +225,15 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """max(a) - min(a) over axes."""
+    """max(a) - min(a) over axes.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    >>> jnp.ptp(jnp.array([3, 1, 7]))
+    Array(6, dtype=int32)
+    """
     x = _prepared("ptp", a, out)
     return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
 
@@ -189,20 +241,45 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # ---- truth -------------------------------------------------------------------------------------
 def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """Whether all elements over axes are nonzero; True of nothing."""
+    """Whether all elements over axes are nonzero; True of nothing.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+    >>> jnp.all(jnp.array([True, False]))
+    Array(False, dtype=bool)
+    """
     x = truth(_prepared("all", a, out))
     return _reduce("all", lax.reduce_and, x, axis, keepdims, where, True)
 
 
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """Whether an element over axes is nonzero; False of nothing."""
+    """Whether an element over axes is nonzero; False of nothing.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+    >>> jnp.any(jnp.array([[0, 0], [0, 5]]), axis=1).tolist()
+    [False, True]
+    """
     x = truth(_prepared("any", a, out))
     return _reduce("any", lax.reduce_or, x, axis, keepdims, where, False)
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The number of nonzero elements over axes."""
+    """The number of nonzero elements over axes.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    keepdims  whether the axes reduced stay, with size 1
+    >>> jnp.count_nonzero(jnp.array([0, 3, 0, 1]))
+    Array(2, dtype=int32)
+    """
     x = truth(_prepared("count_nonzero", a, None))
     return sum(x, axis, dtype=dtypes.canonicalize(np.int64), keepdims=keepdims)
 
@@ -210,13 +287,35 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # ---- positions ---------------------------------------------------------------------------------
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
            ) -> Array:  # fmt: skip
-    """The index of the first largest element (of the first NaN, if there is one)."""
+    """The index of the first largest element (of the first NaN, if there is one).
+
+    a         an array of numbers or booleans
+    axis      an axis, or None for the index in the flattened array
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+
+    Raises ValueError for an axis of size 0.
+
+    >>> jnp.argmax(jnp.array([2, 9, 9]))
+    Array(1, dtype=int32)
+    """
     return _position("argmax", lax.argmax, a, axis, out, keepdims)
 
 
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
            ) -> Array:  # fmt: skip
-    """The index of the first smallest element (of the first NaN, if there is one)."""
+    """The index of the first smallest element (of the first NaN, if there is one).
+
+    a         an array of numbers or booleans
+    axis      an axis, or None for the index in the flattened array
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+
+    Raises ValueError for an axis of size 0.
+
+    >>> jnp.argmin(jnp.array([[2, 1], [0, 5]]), axis=1).tolist()
+    [1, 0]
+    """
     return _position("argmin", lax.argmin, a, axis, out, keepdims)
 
 
@@ -239,7 +338,17 @@ def _position(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | Non
 # ---- means -------------------------------------------------------------------------------------
 def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The mean over axes; NaN of nothing. Integers give floats; 16-bit floats sum in float32."""
+    """The mean over axes; NaN of nothing. Integers give floats; 16-bit floats sum in float32.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give; None: by a's
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+    >>> jnp.mean(jnp.array([1, 2, 6]))
+    Array(3., dtype=float32)
+    """
     x = _prepared("mean", a, out)
     to = requested_dtype(dtype, "mean", keep=dtypes.inexact_dtype(x.dtype))
     axes = canonical_axes(axis, len(x.shape))
@@ -267,7 +376,19 @@ def count_as(dtype: np.dtype, x: Array, axis: Axis, where: ArrayLike | None, kee
 
 def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Any:  # fmt: skip
-    """The weighted mean over axes; with returned also the sum of the weights."""
+    """The weighted mean over axes; with returned also the sum of the weights.
+
+    a         an array of numbers or booleans
+    axis      an axis, several, or None for all
+    weights   numbers of a's shape, or along axis; None: all 1
+    returned  whether the sum of the weights is given too
+    keepdims  whether the axes reduced stay, with size 1
+
+    Raises ValueError where the shapes of a and weights do not go together.
+
+    >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2, 1]))
+    Array(2., dtype=float32)
+    """
     x = _prepared("average", a, None)
     if weights is None:
         out = mean(x, axis, keepdims=keepdims)
@@ -299,7 +420,20 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
 def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:  # fmt: skip
-    """The mean squared distance from the mean, over n - ddof elements."""
+    """The mean squared distance from the mean, over n - ddof elements.
+
+    a           an array of numbers or booleans
+    axis        an axis, several, or None for all
+    dtype       the dtype to compute in and to give; None: by a's
+    out         must be None: arrays cannot be written to
+    ddof        what n is lessened by
+    keepdims    whether the axes reduced stay, with size 1
+    where       booleans that broadcast to a: which elements count
+    mean        the mean, if it is known already, with the axes kept
+    correction  another name of ddof
+    >>> jnp.var(jnp.array([1.0, 3.0]))
+    Array(1., dtype=float32)
+    """
     x = _prepared("var", a, out)
     if correction is not None:
         if ddof:
@@ -312,7 +446,20 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:  # fmt: skip
-    """The square root of `var`."""
+    """The square root of `var`.
+
+    a           an array of numbers or booleans
+    axis        an axis, several, or None for all
+    dtype       the dtype to compute in and to give; None: by a's
+    out         must be None: arrays cannot be written to
+    ddof        what n is lessened by
+    keepdims    whether the axes reduced stay, with size 1
+    where       booleans that broadcast to a: which elements count
+    mean        the mean, if it is known already, with the axes kept
+    correction  another name of ddof
+    >>> jnp.std(jnp.array([1.0, 3.0]), ddof=0)
+    Array(1., dtype=float32)
+    """
     check_arraylike("std", a)
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(np.dtype(dtype)):
