@@ -120,7 +120,10 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: np.dtype, weak_type:
 
 
 def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> list[Any]:
-    return [convert(ct, x.aval.dtype, x.aval.weak_type)]
+    to, weak = x.aval.dtype, x.aval.weak_type
+    if dtypes.canonicalize(to) != to:  # of a block with enable_x64: a NumPy scalar would lose it
+        return [convert_element_type_p.bind(ct, new_dtype=to, weak_type=weak)]
+    return [convert(ct, to, weak)]
 
 
 def _convert_batching(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
