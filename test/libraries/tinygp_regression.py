@@ -41,6 +41,9 @@ def fast(y):
     return process.log_probability(y), process.predict(y, t, return_var=True)
 
 
+autoregressive = kernels.quasisep.CARMA(
+    alpha=jnp.array([1.2, 0.7]), beta=jnp.array([0.5, 0.2])
+)
 two = transforms.Linear(jnp.array([1.0, 0.5]), kernels.ExpSquared())
 points = rng.normal(size=(6, 2))
 results = {
@@ -51,6 +54,7 @@ results = {
     "drawn": build(params).sample(jax.random.PRNGKey(0), shape=(2,)),
     "quasi-separable": fast(y),
     "its gradient": jax.grad(lambda y: fast(y)[0])(jnp.asarray(y)),
+    "autoregressive": GaussianProcess(autoregressive, x, diag=0.1).log_probability(y),
     "by hand": GaussianProcess(two, points, noise=noise.Diagonal(jnp.full(6, 0.2))).covariance,
     "product": (kernels.RationalQuadratic(alpha=1.5) * kernels.Cosine(2.0))(x[:4], x[:3]),
 }

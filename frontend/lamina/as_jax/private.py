@@ -23,6 +23,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.dtypes": {
         "DType": "numpy:dtype",
         "ExtendedDType": "lamina.core.dtypes:ExtendedDType",
+        "to_complex_dtype": "lamina.core.dtypes:complex_dtype",
     },
     "jax._src.flatten_util": {"ravel_pytree": "lamina.flatten_util:ravel_pytree"},
     "jax._src.literals": {},
