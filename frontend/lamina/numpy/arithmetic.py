@@ -477,7 +477,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, by absolute value.
 
-    x1, x2  integers or arrays of them that broadcast together; others raise TypeError
+    x1, x2  integers or arrays of them that broadcast together; ValueError of others
     >>> jnp.gcd(jnp.array([12, 9]), 6).tolist()
     [6, 3]
     """
@@ -506,7 +506,7 @@ def _gcd(x: Any, y: Any) -> Array:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers, by absolute value; 0 if either is 0.
 
-    x1, x2  integers or arrays of them that broadcast together; others raise TypeError
+    x1, x2  integers or arrays of them that broadcast together; ValueError of others
     >>> jnp.lcm(jnp.array([4, 9]), 6).tolist()
     [12, 18]
     """

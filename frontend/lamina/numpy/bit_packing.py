@@ -37,7 +37,15 @@ def _back(x: Array, at: int) -> Array:
 
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight booleans (or integers, of which only being nonzero counts) to a byte, along an axis;
-    the last byte is filled up with zeros. bitorder says which bit the first one becomes."""
+    the last byte is filled up with zeros. bitorder says which bit the first one becomes.
+
+    a         integers or booleans; TypeError of others
+    axis      the axis; None: of the flattened array
+    bitorder  "big" or "little"
+
+    >>> jnp.packbits(jnp.array([1, 0, 1])).tolist()
+    [160]
+    """
     check_arraylike("packbits", a)
     x = asarray(a)
     if not (x.dtype == np.bool_ or dtypes.is_integer(x.dtype)):
@@ -62,7 +70,16 @@ def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """The bits of bytes, along an axis: `count` of them (more are zeros, a negative count leaves
-    off so many at the end)."""
+    off so many at the end).
+
+    a         an array of uint8; TypeError of others
+    axis      the axis; None: of the flattened array
+    count     a static int; None: all
+    bitorder  "big" or "little"
+
+    >>> jnp.unpackbits(jnp.array([160], "uint8"), count=3).tolist()
+    [1, 0, 1]
+    """
     check_arraylike("unpackbits", a)
     x = asarray(a)
     if x.dtype != np.uint8:

@@ -29,13 +29,25 @@ def _all(x: ArrayLike, value: bool) -> Array:
 
 
 def isnan(x: ArrayLike, /) -> Array:
-    """Whether a value is NaN (either part of a complex value)."""
+    """Whether a value is NaN (either part of a complex value).
+
+    x  an array or number
+
+    >>> jnp.isnan(jnp.array([1.0, jnp.nan])).tolist()
+    [False, True]
+    """
     (x,) = promote_args_inexact("isnan", x)
     return lax.ne(x, x)
 
 
 def isinf(x: ArrayLike, /) -> Array:
-    """Whether a value is an infinity (either part of a complex value)."""
+    """Whether a value is an infinity (either part of a complex value).
+
+    x  an array or number
+
+    >>> jnp.isinf(jnp.array([1.0, -jnp.inf])).tolist()
+    [False, True]
+    """
     check_arraylike("isinf", x)
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
@@ -49,13 +61,27 @@ def _isinf(x: Any) -> Array:
 
 
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether a value is positive infinity."""
+    """Whether a value is positive infinity.
+
+    x    an array or number
+    out  must be None: arrays cannot be written to
+
+    >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf])).tolist()
+    [True, False]
+    """
     refuse_out("isposinf", out)
     return _is_infinity("isposinf", x, np.inf)
 
 
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether a value is negative infinity."""
+    """Whether a value is negative infinity.
+
+    x    an array or number
+    out  must be None: arrays cannot be written to
+
+    >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf])).tolist()
+    [False, True]
+    """
     refuse_out("isneginf", out)
     return _is_infinity("isneginf", x, -np.inf)
 
@@ -69,7 +95,13 @@ def _is_infinity(name: str, x: ArrayLike, value: float) -> Array:
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether a value is neither NaN nor an infinity (both parts of a complex value)."""
+    """Whether a value is neither NaN nor an infinity (both parts of a complex value).
+
+    x  an array or number
+
+    >>> jnp.isfinite(jnp.array([1.0, jnp.nan])).tolist()
+    [True, False]
+    """
     check_arraylike("isfinite", x)
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
@@ -78,7 +110,13 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 
 def isreal(x: ArrayLike) -> Array:
-    """Whether the imaginary part is zero."""
+    """Whether the imaginary part is zero.
+
+    x  an array or number
+
+    >>> jnp.isreal(jnp.array([1.0, 1j])).tolist()
+    [True, False]
+    """
     check_arraylike("isreal", x)
     if get_aval(x).dtype.kind != "c":
         return _all(x, True)
@@ -87,12 +125,24 @@ def isreal(x: ArrayLike) -> Array:
 
 
 def iscomplex(x: ArrayLike) -> Array:
-    """Whether the imaginary part is not zero."""
+    """Whether the imaginary part is not zero.
+
+    x  an array or number
+
+    >>> jnp.iscomplex(jnp.array([1.0, 1j])).tolist()
+    [False, True]
+    """
     return lax.bitwise_not(isreal(x))
 
 
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set: negative values, -0.0 and negative NaNs."""
+    """Whether the sign bit is set: negative values, -0.0 and negative NaNs.
+
+    x  a real array or number
+
+    >>> jnp.signbit(jnp.array([1.0, -0.0])).tolist()
+    [False, True]
+    """
     (x,) = promote_args("signbit", x)
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
@@ -120,7 +170,15 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """x with NaN replaced by 0 and infinities by the largest finite numbers, or by those given."""
+    """x with NaN replaced by 0 and infinities by the largest finite numbers, or by those given.
+
+    x                    an array or number
+    copy                 without effect
+    nan, posinf, neginf  what replaces each
+
+    >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan])).tolist()
+    [1.0, 0.0]
+    """
     check_arraylike("nan_to_num", x)
     x = asarray(x)
     dtype = x.dtype

@@ -62,7 +62,7 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     a       what `array` takes
     dtype   the dtype of the elements; None: that of the values
     order   as in `array`
-    copy    True to copy all the same, False to raise ValueError where a copy is needed
+    copy    True to copy an array that need not be
     device  where to put it: a Device or a Sharding; None: the default device
 
     >>> jnp.asarray([1, 2, 3])

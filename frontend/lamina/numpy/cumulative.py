@@ -26,25 +26,61 @@ from lamina.numpy.promotion import (
 
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
            ) -> Array:  # fmt: skip
-    """The sums of the elements up to each one along an axis (None: of the flattened array)."""
+    """The sums of the elements up to each one along an axis (None: of the flattened array).
+
+    a      an array of numbers
+    axis   the axis; None: of the flattened array
+    dtype  the dtype to compute in and to give
+    out    must be None: arrays cannot be written to
+
+    >>> jnp.cumsum(jnp.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
     return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
             ) -> Array:  # fmt: skip
-    """The products of the elements up to each one along an axis (None: of the flattened array)."""
+    """The products of the elements up to each one along an axis (None: of the flattened array).
+
+    a      an array of numbers
+    axis   the axis; None: of the flattened array
+    dtype  the dtype to compute in and to give
+    out    must be None: arrays cannot be written to
+
+    >>> jnp.cumprod(jnp.array([1, 2, 3])).tolist()
+    [1, 2, 6]
+    """
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
               out: None = None) -> Array:  # fmt: skip
-    """cumsum with NaN as 0."""
+    """cumsum with NaN as 0.
+
+    a      an array of numbers
+    axis   the axis; None: of the flattened array
+    dtype  the dtype to compute in and to give
+    out    must be None: arrays cannot be written to
+
+    >>> jnp.nancumsum(jnp.array([1, jnp.nan, 3])).tolist()
+    [1.0, 1.0, 4.0]
+    """
     return _cumulative("nancumsum", lax.cumsum, a, axis, dtype, out, nan_as=0)
 
 
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
                out: None = None) -> Array:  # fmt: skip
-    """cumprod with NaN as 1."""
+    """cumprod with NaN as 1.
+
+    a      an array of numbers
+    axis   the axis; None: of the flattened array
+    dtype  the dtype to compute in and to give
+    out    must be None: arrays cannot be written to
+
+    >>> jnp.nancumprod(jnp.array([2, jnp.nan, 3])).tolist()
+    [2.0, 2.0, 6.0]
+    """
     return _cumulative("nancumprod", lax.cumprod, a, axis, dtype, out, nan_as=1)
 
 
@@ -101,7 +137,16 @@ def _cumulative(
 
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Array:  # fmt: skip
-    """cumsum of the array API: only vectors need no axis; include_initial puts 0 first."""
+    """cumsum of the array API: only vectors need no axis; include_initial puts 0 first.
+
+    x                an array of numbers
+    axis             the axis
+    dtype            the dtype to compute in and to give
+    include_initial  whether the value of nothing comes first
+
+    >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
     return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
@@ -113,7 +158,16 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """cumprod of the array API: only vectors need no axis; include_initial puts 1 first."""
+    """cumprod of the array API: only vectors need no axis; include_initial puts 1 first.
+
+    x                an array of numbers
+    axis             the axis
+    dtype            the dtype to compute in and to give
+    include_initial  whether the value of nothing comes first
+
+    >>> jnp.cumulative_prod(jnp.array([2, 3]), include_initial=True).tolist()
+    [1, 2, 6]
+    """
     return _array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 

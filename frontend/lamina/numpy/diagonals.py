@@ -27,7 +27,16 @@ from lamina.numpy.ranges import arange
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
         device: Any = None) -> Array:  # fmt: skip
-    """An N x M array with ones on the k-th diagonal."""
+    """An N x M array with ones on the k-th diagonal.
+
+    N, M    the sizes; M is N by default
+    k       which diagonal: 0 the main one, above it positive, below it negative
+    dtype   the dtype of the result; None: float32
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     rows, columns = _sizes("eye", N, M)
     to = requested_dtype(dtype, "eye", keep=default_float())
     row = lax.broadcasted_iota(np.dtype(np.int32), (rows, columns), 0)
@@ -40,13 +49,28 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
-    """The n x n identity matrix."""
+    """The n x n identity matrix.
+
+    n      the size
+    dtype  the dtype of the result; None: float32
+
+    >>> jnp.identity(2, dtype="int32").tolist()
+    [[1, 0], [0, 1]]
+    """
     return eye(n, dtype=dtype)
 
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """An N x M array with ones at and below the k-th diagonal."""
+    """An N x M array with ones at and below the k-th diagonal.
+
+    N, M   the sizes; M is N by default
+    k      which diagonal: 0 the main one, above it positive, below it negative
+    dtype  the dtype of the result; None: float32
+
+    >>> jnp.tri(2).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
     rows, columns = _sizes("tri", N, M)
     to = requested_dtype(dtype, "tri", keep=default_float())
     row = lax.broadcasted_iota(np.dtype(np.int32), (rows, columns), 0)
@@ -73,13 +97,27 @@ def _offset(name: str, k: Any) -> Any:
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """m with zeros above the k-th diagonal of its last two axes."""
+    """m with zeros above the k-th diagonal of its last two axes.
+
+    m  an array of at least two axes
+    k  which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> jnp.tril(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
+    """
     return _triangle("tril", m, k, keep_lower=True)
 
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """m with zeros below the k-th diagonal of its last two axes."""
+    """m with zeros below the k-th diagonal of its last two axes.
+
+    m  an array of at least two axes
+    k  which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> jnp.triu(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
+    """
     return _triangle("triu", m, k, keep_lower=False)
 
 
@@ -98,7 +136,14 @@ def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Array:
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """Of a vector: the matrix with it on the k-th diagonal. Of a matrix: its k-th diagonal."""
+    """Of a vector: the matrix with it on the k-th diagonal. Of a matrix: its k-th diagonal.
+
+    v  a vector or a matrix; ValueError of other arrays
+    k  which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> jnp.diag(jnp.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
     check_arraylike("diag", v)
     v = asarray(v)
     k = operator.index(k)
@@ -114,7 +159,14 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with the flattened v on its k-th diagonal."""
+    """The matrix with the flattened v on its k-th diagonal.
+
+    v  an array
+    k  which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> jnp.diagflat(jnp.array([[1], [2]])).tolist()
+    [[1, 0], [0, 2]]
+    """
     check_arraylike("diagflat", v)
     v = asarray(v)
     return diag(lax.reshape(v, (v.size,)), k)
@@ -122,7 +174,15 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The entries with index (i, i + offset) in two axes, along a new last axis."""
+    """The entries with index (i, i + offset) in two axes, along a new last axis.
+
+    a             an array of at least two axes
+    offset        which diagonal
+    axis1, axis2  the two axes
+
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
     check_arraylike("diagonal", a)
     a = asarray(a)
     ndim = len(a.shape)
@@ -148,21 +208,44 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The row and column indices of the lower triangle of an n x m array."""
+    """The row and column indices of the lower triangle of an n x m array.
+
+    n  the number of rows
+    k  which diagonal: 0 the main one, above it positive, below it negative
+    m  the number of columns; None: n
+
+    >>> [i.tolist() for i in jnp.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     rows, columns = np.tril_indices(n, k, m)
     return _index_arrays(rows, columns)
 
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The row and column indices of the upper triangle of an n x m array."""
+    """The row and column indices of the upper triangle of an n x m array.
+
+    n  the number of rows
+    k  which diagonal: 0 the main one, above it positive, below it negative
+    m  the number of columns; None: n
+
+    >>> [i.tolist() for i in jnp.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     rows, columns = np.triu_indices(n, k, m)
     return _index_arrays(rows, columns)
 
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array with ndim axes of size n."""
+    """The indices of the main diagonal of an array with ndim axes of size n.
+
+    n     the size
+    ndim  how many axes
+
+    >>> [i.tolist() for i in jnp.diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
     return (arange(operator.index(n)),) * operator.index(ndim)
 
 

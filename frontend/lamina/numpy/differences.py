@@ -32,7 +32,16 @@ from lamina.numpy.promotion import (
 
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The n-th differences of neighbours along an axis, with values put before or after it."""
+    """The n-th differences of neighbours along an axis, with values put before or after it.
+
+    a                an array of at least one axis
+    n                how often to take differences
+    axis             the axis
+    prepend, append  what is put before and after a
+
+    >>> jnp.diff(jnp.array([1, 4, 9])).tolist()
+    [3, 5]
+    """
     from lamina.numpy.joining import concatenate
     from lamina.numpy.logic import not_equal
 
@@ -70,7 +79,14 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
-    """The differences of neighbours in the flattened array, with values around them."""
+    """The differences of neighbours in the flattened array, with values around them.
+
+    ary               an array
+    to_end, to_begin  what is put after and before the differences
+
+    >>> jnp.ediff1d(jnp.array([1, 4, 9])).tolist()
+    [3, 5]
+    """
     from lamina.numpy.joining import concatenate
     from lamina.numpy.manipulation import ravel
 
@@ -89,7 +105,16 @@ def ediff1d(
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
-    """The integral of samples y, at positions x or dx apart, by the trapezoid rule."""
+    """The integral of samples y, at positions x or dx apart, by the trapezoid rule.
+
+    y     an array
+    x     the positions of the samples, a vector or of y's shape
+    dx    their distance without x
+    axis  the axis
+
+    >>> jnp.trapezoid(jnp.array([1.0, 2.0, 3.0]))
+    Array(4., dtype=float32)
+    """
     from lamina.numpy.arithmetic import multiply
     from lamina.numpy.manipulation import moveaxis
     from lamina.numpy.reductions import sum as sum_
@@ -118,7 +143,15 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     """The derivative of samples by central differences, one-sided at the ends: an array for each
     axis, or one array for one axis.
 
+    f           an array of at least two samples along each axis
+    varargs     the distances or coordinates
+    axis        an axis, several, or None for all
+    edge_order  must be None
+
     varargs are the distances of samples (one for all axes, or one each) or their coordinates.
+
+    >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0])).tolist()
+    [1.0, 1.5, 2.0]
     """
     if edge_order is not None:
         raise NotImplementedError(
@@ -185,7 +218,16 @@ def _spread(h: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Array:
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
            period: ArrayLike = 2 * np.pi) -> Array:  # fmt: skip
     """p with multiples of the period added so that neighbours differ by at most half of one, where
-    they differ by more than discont (half a period)."""
+    they differ by more than discont (half a period).
+
+    p        a real array
+    discont  the greatest difference to leave
+    axis     the axis
+    period   of the values
+
+    >>> jnp.unwrap(jnp.array([0, 3, 5, 1]), period=6).tolist()
+    [0, 3, 5, 7]
+    """
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
     x = asarray(p)
     if discont is None:

@@ -46,8 +46,15 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
            assume_unique_indices: bool = False) -> Array:  # fmt: skip
     """arr without the slices that obj (an integer, a slice, integers or a mask) names.
 
+    arr   an array
+    obj   what to leave out
+    axis  the axis; None: of the flattened array
+
     A traced obj must be an array of integers of which assume_unique_indices promises that no two
     name the same slice. IndexError or ValueError for static indices out of bounds.
+
+    >>> jnp.delete(jnp.array([1, 2, 3]), 1).tolist()
+    [1, 3]
     """
     if isinstance(obj, slice):
         check_arraylike("delete", arr)
@@ -104,7 +111,16 @@ def _delete_unique(x: Any, index: Any, *, axis: int) -> Array:
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """arr with values put in before the positions obj (an integer, a slice or integers, all counted
-    in arr; those out of bounds are moved to the ends)."""
+    in arr; those out of bounds are moved to the ends).
+
+    arr     an array
+    obj     positions
+    values  what is put in, broadcast to its place
+    axis    the axis; None: of the flattened array
+
+    >>> jnp.insert(jnp.array([1, 3]), 1, 2).tolist()
+    [1, 2, 3]
+    """
     if isinstance(obj, slice):
         check_arraylike("insert", arr, 0, values)
     else:
@@ -181,7 +197,14 @@ def _insert(x: Any, index: Any, values: Any, *, axis: int) -> Array:
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
-    """The elements of a, repeated as often as needed, in another shape; zeros if a has none."""
+    """The elements of a, repeated as often as needed, in another shape; zeros if a has none.
+
+    a          an array
+    new_shape  a tuple of ints
+
+    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2)).tolist()
+    [[1, 2], [3, 1]]
+    """
     check_arraylike("resize", a)
     x = asarray(a)
     shape = as_shape(new_shape)
@@ -204,7 +227,15 @@ def _resize(x: Any, *, shape: tuple[int, ...]) -> Array:
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     """filt, which must not be traced, without the zeros at the front ("f") and back ("b") of the
-    axes named (all)."""
+    axes named (all).
+
+    filt  an array
+    trim  "f", "b" or "fb"
+    axis  an axis, several, or None for all
+
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
     check_arraylike("trim_zeros", filt)
     x = asarray(filt)
     known = concrete_or_error(x, "Error arose in the `filt` argument of trim_zeros()")
@@ -224,7 +255,17 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
              size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:  # fmt: skip
     """The slices of a for which the vector condition holds.
 
+    condition   a vector of booleans
+    a           an array
+    axis        the axis; None: of the flattened array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+    out         must be None: arrays cannot be written to
+
     A traced condition needs size, the number of slices, filled up with fill_value.
+
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])).tolist()
+    [1, 3]
     """
     from lamina.numpy.searching import flatnonzero
 
@@ -263,7 +304,15 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
         inplace: bool = True) -> Array:  # fmt: skip
     """a with v (repeated as often as needed) at the flat indices ind.
 
+    a        an array
+    ind      integers
+    v        numbers
+    inplace  must be False: arrays cannot be written to
+
     mode "clip" or "wrap" says what indices out of bounds mean; by default they change nothing.
+
+    >>> jnp.put(jnp.array([1, 2, 3]), jnp.array([0, 2]), 9, inplace=False).tolist()
+    [9, 2, 9]
     """
     _refuse_inplace("put", inplace)
     check_arraylike("put", a, ind, v)
@@ -284,7 +333,16 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """arr with vals, one after another and over again, where mask holds."""
+    """arr with vals, one after another and over again, where mask holds.
+
+    arr      an array
+    mask     booleans of its size
+    vals     a vector that is not empty
+    inplace  must be False: arrays cannot be written to
+
+    >>> jnp.place(jnp.array([1, 2, 3]), jnp.array([True, False, True]), 9, inplace=False).tolist()
+    [9, 2, 9]
+    """
     _refuse_inplace("place", inplace)
     check_arraylike("place", arr, mask, vals)
     x, where_, values = asarray(arr), truth(asarray(mask)), asarray(vals)
@@ -308,7 +366,18 @@ def _place(x: Any, mask: Any, values: Any) -> Array:
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
                    inplace: bool = True, *, mode: str | None = None) -> Array:  # fmt: skip
     """arr with values at indices along an axis, other axes going together: what take_along_axis
-    reads."""
+    reads.
+
+    arr      an array
+    indices  integers, with as many axes as arr
+    values   numbers that broadcast to indices
+    axis     the axis; None: of the flattened array
+    inplace  must be False: arrays cannot be written to
+    mode     what indices out of bounds mean
+
+    >>> jnp.put_along_axis(jnp.array([1, 2]), jnp.array([1]), 9, 0, inplace=False).tolist()
+    [1, 9]
+    """
     _refuse_inplace("put_along_axis", inplace)
     check_arraylike("put_along_axis", arr, indices, values)
     x, index, v = asarray(arr), asarray(indices), asarray(values)
@@ -332,7 +401,16 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
-    """a with val on its main diagonal: a scalar, or values that are repeated along it."""
+    """a with val on its main diagonal: a scalar, or values that are repeated along it.
+
+    a        an array of at least two axes
+    val      numbers
+    wrap     must be False
+    inplace  must be False: arrays cannot be written to
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 1, inplace=False).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     _refuse_inplace("fill_diagonal", inplace, NotImplementedError)
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
@@ -351,7 +429,16 @@ def fill_diagonal(
 
 # ---- indices of parts --------------------------------------------------------------------------
 def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:  # fmt: skip
-    """The indices of the elements of an n x n matrix that mask_func(ones, k) leaves nonzero."""
+    """The indices of the elements of an n x n matrix that mask_func(ones, k) leaves nonzero.
+
+    n          the size
+    mask_func  a function such as triu
+    k          its second argument
+    size       how many results there are; needed where the values are traced
+
+    >>> [i.tolist() for i in jnp.mask_indices(2, jnp.triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     from lamina.numpy.creation import ones
     from lamina.numpy.searching import nonzero
 
@@ -360,7 +447,13 @@ def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None)
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The indices of the main diagonal of arr, whose axes must be equally long."""
+    """The indices of the main diagonal of arr, whose axes must be equally long.
+
+    arr  an array of two axes or more
+
+    >>> [i.tolist() for i in jnp.diag_indices_from(jnp.zeros((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
     from lamina.numpy.diagonals import diag_indices
 
     check_arraylike("diag_indices_from", arr)
@@ -380,7 +473,14 @@ def _matrix_shape(arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the lower triangle of a matrix of arr's shape."""
+    """The indices of the lower triangle of a matrix of arr's shape.
+
+    arr  a matrix; ValueError of other arrays
+    k    which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> [i.tolist() for i in jnp.tril_indices_from(jnp.zeros((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     from lamina.numpy.diagonals import tril_indices
 
     rows, columns = _matrix_shape(arr)
@@ -388,7 +488,14 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the upper triangle of a matrix of arr's shape."""
+    """The indices of the upper triangle of a matrix of arr's shape.
+
+    arr  a matrix; ValueError of other arrays
+    k    which diagonal: 0 the main one, above it positive, below it negative
+
+    >>> [i.tolist() for i in jnp.triu_indices_from(jnp.zeros((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     from lamina.numpy.diagonals import triu_indices
 
     rows, columns = _matrix_shape(arr)

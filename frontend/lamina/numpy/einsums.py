@@ -45,6 +45,17 @@ def einsum(
     optimize      what opt_einsum.contract_path takes.
     _dot_general  what multiplies two operands, called as lax.dot_general is.
     Raises ValueError where sizes of an index differ.
+
+    subscripts              the indices of each operand and of the result; or operands and lists
+                            of indices in turn
+    operands                arrays
+    out                     must be None: arrays cannot be written to
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+    out_sharding            how the result is laid out over a mesh
+
+    >>> jnp.einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
     """
     refuse_out("einsum", out)
     names, arrays = _parsed(subscripts, operands)
@@ -63,7 +74,14 @@ def einsum(
 
 
 def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto") -> Any:
-    """The order of contractions that einsum takes, and opt_einsum's description of it."""
+    """The order of contractions that einsum takes, and opt_einsum's description of it.
+
+    subscripts, operands  those of einsum
+    optimize              what opt_einsum.contract_path takes
+
+    >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 2)), jnp.ones((2, 2)))[0]
+    [(0, 1)]
+    """
     import opt_einsum  # when used: it takes as long to load as all of lax
 
     names, arrays = _parsed(subscripts, operands)

@@ -35,83 +35,211 @@ Shape = Sequence[int]
 # ---- one axis ----------------------------------------------------------------------------------
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform along an axis, cut or padded with zeros to length n. norm ("backward", "ortho",
-    "forward") says which direction divides by the length: the inverse, both by its root, this."""
+    "forward") says which direction divides by the length: the inverse, both by its root, this.
+
+    a     an array of numbers
+    n     the length; None: that of a
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    Raises ValueError for another norm and for an n below 1.
+
+    >>> jnp.fft.fft(jnp.array([1.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
     return _one_axis("fft", FftType.FFT, a, n, axis, norm)
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of fft."""
+    """The inverse of fft.
+
+    a     an array of numbers
+    n     the length; None: that of a
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.ifft(jnp.array([4.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     return _one_axis("ifft", FftType.IFFT, a, n, axis, norm)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The first n // 2 + 1 numbers of the transform of real numbers; the rest are conjugates."""
+    """The first n // 2 + 1 numbers of the transform of real numbers; the rest are conjugates.
+
+    a     an array of real numbers; ValueError of complex ones
+    n     the length; None: that of a
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.rfft(jnp.array([1.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j)]
+    """
     return _one_axis("rfft", FftType.RFFT, a, n, axis, norm)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of rfft: n real numbers, by default an even number."""
+    """The inverse of rfft: n real numbers, by default an even number.
+
+    a     an array of numbers
+    n     the length of the result; None: 2 (m - 1) for m numbers
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.irfft(jnp.array([4.0, 0.0, 0.0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     return _one_axis("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The n real numbers whose inverse transform begins with a: what irfft is for the forward
-    direction."""
+    direction.
+
+    a     an array of numbers
+    n     the length of the result; None: 2 (m - 1) for m numbers
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     check_arraylike("hfft", a)
     return _one_axis("hfft", FftType.IRFFT, lax.conj(_complex(a)), n, axis, _swapped(norm))
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of hfft."""
+    """The inverse of hfft.
+
+    a     an array of real numbers
+    n     the length; None: that of a
+    axis  the axis
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.ihfft(jnp.array([4.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0]
+    """
     return lax.conj(_one_axis("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
 
 
 # ---- several axes ------------------------------------------------------------------------------
 def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] = (-2, -1),
          norm: str | None = None) -> Array:  # fmt: skip
-    """The transform over two axes, cut or padded to the sizes s."""
+    """The transform over two axes, cut or padded to the sizes s.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.fft2(jnp.ones((2, 2))).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
     return _two_axes("fft2", FftType.FFT, a, s, axes, norm)
 
 
 def ifft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:  # fmt: skip
-    """The inverse of fft2."""
+    """The inverse of fft2.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.ifft2(jnp.ones((2, 2))).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return _two_axes("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
 def rfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:  # fmt: skip
-    """The first half, along the last axis, of the transform of real numbers over two axes."""
+    """The first half, along the last axis, of the transform of real numbers over two axes.
+
+    a     an array of real numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
+    (2, 3)
+    """
     return _two_axes("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
 def irfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] = (-2, -1),
            norm: str | None = None) -> Array:  # fmt: skip
-    """The inverse of rfft2."""
+    """The inverse of rfft2.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.irfft2(jnp.ones((2, 3))).shape
+    (2, 4)
+    """
     return _two_axes("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
 def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None) -> Array:  # fmt: skip
-    """The transform over axes (None: the last len(s), or all), cut or padded to the sizes s."""
+    """The transform over axes (None: the last len(s), or all), cut or padded to the sizes s.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.fftn(jnp.ones((2, 2))).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
     return _transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
 def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:  # fmt: skip
-    """The inverse of fftn."""
+    """The inverse of fftn.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.ifftn(jnp.ones((2, 2))).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
 def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:  # fmt: skip
-    """The first half, along the last of the axes, of the transform of real numbers."""
+    """The first half, along the last of the axes, of the transform of real numbers.
+
+    a     an array of real numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.rfftn(jnp.ones((2, 4))).shape
+    (2, 3)
+    """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
 def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
            norm: str | None = None) -> Array:  # fmt: skip
-    """The inverse of rfftn."""
+    """The inverse of rfftn.
+
+    a     an array of numbers
+    s     the length along each of axes; None: those of a
+    axes  the axes
+    norm  "backward", "ortho" or "forward"; None: "backward"
+
+    >>> jnp.fft.irfftn(jnp.ones((2, 3))).shape
+    (2, 4)
+    """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
@@ -238,14 +366,32 @@ def _swapped(norm: str | None) -> str | None:
 def fftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
-    """The frequencies of fft's n numbers, for samples d apart."""
+    """The frequencies of fft's n numbers, for samples d apart.
+
+    n       how many numbers are transformed, a static int
+    d       the distance of samples
+    dtype   the dtype of the result
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
     return _frequencies("fftfreq", n, d, dtype, device, two_sided=True)
 
 
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
-    """The frequencies of rfft's n // 2 + 1 numbers, for samples d apart."""
+    """The frequencies of rfft's n // 2 + 1 numbers, for samples d apart.
+
+    n       how many numbers are transformed, a static int
+    d       the distance of samples
+    dtype   the dtype of the result
+    device  where to put it: a Device or a Sharding; None: the default device
+
+    >>> jnp.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
     return _frequencies("rfftfreq", n, d, dtype, device, two_sided=False)
 
 
@@ -268,12 +414,26 @@ def _frequencies(
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """x with the zero frequency, that comes first, in the middle of each of the axes (None:
-    all)."""
+    all).
+
+    x     an array
+    axes  an axis, several, or None for all
+
+    >>> jnp.fft.fftshift(jnp.fft.fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
     return _shifted("fftshift", x, axes, lambda n: n // 2)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The inverse of fftshift."""
+    """The inverse of fftshift.
+
+    x     an array
+    axes  an axis, several, or None for all
+
+    >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1])).tolist()
+    [0, 1, -2, -1]
+    """
     return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 

@@ -38,7 +38,13 @@ def _bits_of(x: Any) -> tuple[np.dtype, int, int]:
 
 
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """(m, e) with x = m * 2**e and 0.5 <= |m| < 1; (x, 0) of zeros, infinities and NaN."""
+    """(m, e) with x = m * 2**e and 0.5 <= |m| < 1; (x, 0) of zeros, infinities and NaN.
+
+    x  a real array or number
+
+    >>> [part.tolist() for part in jnp.frexp(jnp.array([8.0, 3.0]))]
+    [[0.5, 0.75], [4, 2]]
+    """
     (x,) = promote_args_inexact("frexp", x)
     if get_aval(x).dtype.kind == "c":
         raise TypeError("frexp does not support complex-valued inputs")
@@ -84,7 +90,14 @@ def _parts_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 * 2**x2 for an integer x2, rounded once."""
+    """x1 * 2**x2 for an integer x2, rounded once.
+
+    x1  real numbers
+    x2  integers that broadcast with x1
+
+    >>> jnp.ldexp(jnp.array([1.0, 3.0]), 2).tolist()
+    [4.0, 12.0]
+    """
     check_arraylike("ldexp", x1, x2)
     first, second = get_aval(x1).dtype, get_aval(x2).dtype
     if first.kind == "c" or not (dtypes.is_integer(second) or second == np.bool_):
@@ -139,7 +152,14 @@ def _power_of_two(e: Any, like: Any, integers: np.dtype, mantissa: int, bias: in
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """(fractional part, whole part), both with the sign of x."""
+    """(fractional part, whole part), both with the sign of x.
+
+    x    a real array or number
+    out  must be None: arrays cannot be written to
+
+    >>> [part.tolist() for part in jnp.modf(jnp.array([1.5, -2.25]))]
+    [[0.5, -0.25], [1.0, -2.0]]
+    """
     refuse_out("modf", out)
     (x,) = promote_args_inexact("modf", x)
     if get_aval(x).dtype.kind == "c":
@@ -154,7 +174,13 @@ def _modf(x: Any) -> tuple[Array, Array]:
 
 
 def spacing(x: ArrayLike, /) -> Array:
-    """The distance from x to the next number away from zero, with the sign of x."""
+    """The distance from x to the next number away from zero, with the sign of x.
+
+    x  a real array or number
+
+    >>> jnp.spacing(1.0) == jnp.finfo("float32").eps
+    Array(True, dtype=bool)
+    """
     check_arraylike("spacing", x)
     (x,) = promote_args_inexact("spacing", x)
     if get_aval(x).dtype.kind == "c":

@@ -48,7 +48,15 @@ def vectorize(
     """A function that applies pyfunc to all elements, or with a signature like "(n,m),(m)->(n)" to
     all slices of that many axes, broadcasting the others. `excluded` names arguments left alone.
 
+    pyfunc     a function of arrays
+    excluded   positions or names
+    signature  axes of arguments and results
+
     The result composes with jit, grad and vmap: it is nested vmap.
+
+    >>> mean = jnp.vectorize(jnp.mean, signature="(n)->()")
+    >>> mean(jnp.array([[1.0, 3.0], [5.0, 7.0]])).tolist()
+    [2.0, 6.0]
     """
     if any(not isinstance(i, (str, int)) for i in excluded):
         raise TypeError(f"{library}.numpy.vectorize can only exclude integer or string arguments, but "
@@ -163,7 +171,16 @@ def _checked(
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Any:
-    """func1d(slice, *args, **kwargs) of all one-dimensional slices along an axis."""
+    """func1d(slice, *args, **kwargs) of all one-dimensional slices along an axis.
+
+    func1d  a function of vectors
+    axis    the axis
+    arr     an array
+    args    passed on
+
+    >>> jnp.apply_along_axis(jnp.sum, 0, jnp.array([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
     from lamina.api import vmap
 
     check_arraylike("apply_along_axis", arr)
@@ -178,7 +195,15 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequence[int]) -> Array:
-    """func(a, axis) for one axis after another, each kept with size 1."""
+    """func(a, axis) for one axis after another, each kept with size 1.
+
+    func  called with an array and an axis
+    a     an array
+    axes  an axis or several
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), [0, 1]).tolist()
+    [[6.0]]
+    """
     x = asarray(a)
     for axis in canonical_axes(axes, len(x.shape)):
         y = asarray(func(x, axis))
@@ -192,7 +217,17 @@ def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequen
 
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """funclist[i] (a function or a value) where condlist[i] holds; the last one that holds wins.
-    One more function than conditions: it applies where none holds."""
+    One more function than conditions: it applies where none holds.
+
+    x         an array
+    condlist  booleans of its shape, or a list of such arrays
+    funclist  functions of arrays, or values
+    args      passed on to the functions
+
+    >>> x = jnp.array([-2, 3])
+    >>> jnp.piecewise(x, [x < 0], [0, lambda x: x * 10]).tolist()
+    [0, 30]
+    """
     from lamina.numpy.logic import truth
 
     check_arraylike("piecewise", x)

@@ -28,7 +28,16 @@ from lamina.numpy.ranges import arange, linspace
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
              ) -> tuple[Array, ...]:  # fmt: skip
-    """Coordinate arrays of the grid spanned by vectors, in "xy" or matrix ("ij") order."""
+    """Coordinate arrays of the grid spanned by vectors, in "xy" or matrix ("ij") order.
+
+    xi        vectors or numbers
+    copy      without effect
+    sparse    whether each array varies along its own axis only
+    indexing  "xy" (the first vector along the second axis) or "ij"; ValueError of others
+
+    >>> [grid.tolist() for grid in jnp.meshgrid(jnp.array([1, 2]), jnp.array([3, 4]))]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
     check_arraylike("meshgrid", *xi)
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
@@ -53,7 +62,15 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
-    """The index grids of a shape: one array, or with sparse a tuple of broadcastable ones."""
+    """The index grids of a shape: one array, or with sparse a tuple of broadcastable ones.
+
+    dimensions  the shape
+    dtype       the dtype of the indices
+    sparse      whether each grid varies along its own axis only
+
+    >>> jnp.indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
     to = requested_dtype(dtype, "indices", keep=dtypes.canonicalize(int))
     dims = as_shape(tuple(dimensions))
     out = [
@@ -184,7 +201,13 @@ c_ = _Concatenation("c_", -1, 2, 0)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """Vectors as arrays that broadcast to a grid: x[ix_(rows, columns)] takes the sub-matrix."""
+    """Vectors as arrays that broadcast to a grid: x[ix_(rows, columns)] takes the sub-matrix.
+
+    args  vectors; ValueError of others
+
+    >>> [x.shape for x in jnp.ix_(jnp.array([0, 1]), jnp.array([2, 3, 4]))]
+    [(2, 1), (1, 3)]
+    """
     check_arraylike("ix_", *args)
     out = []
     for i, a in enumerate(args):

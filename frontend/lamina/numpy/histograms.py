@@ -33,7 +33,16 @@ from lamina.numpy.searching import searchsorted
 def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> Array:
-    """The edges of `bins` equal bins over range, by default over the values; or the edges given."""
+    """The edges of `bins` equal bins over range, by default over the values; or the edges given.
+
+    a        an array of real numbers
+    bins     how many, or a vector of edges
+    range    a pair (least, greatest); None: those of the values
+    weights  without effect on the edges
+
+    >>> jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), bins=2).tolist()
+    [0.0, 2.0, 4.0]
+    """
     check_arraylike("histogram_bin_edges", a)
     if isinstance(bins, str):
         raise NotImplementedError("string values for `bins` not implemented.")
@@ -56,7 +65,17 @@ def histogram_bin_edges(
 
 def histogram(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
               density: bool | None = None) -> tuple[Array, Array]:  # fmt: skip
-    """How many values lie in each bin (or the sum of their weights), and the edges of the bins."""
+    """How many values lie in each bin (or the sum of their weights), and the edges of the bins.
+
+    a        an array of real numbers
+    bins     how many, or a vector of edges
+    range    a pair (least, greatest); None: those of the values
+    weights  a number for each value
+    density  whether the sum over bins times their widths is made 1
+
+    >>> jnp.histogram(jnp.array([0.0, 1.0, 4.0]), bins=2)[0].tolist()
+    [2.0, 1.0]
+    """
     check_arraylike("histogram", a, *([] if weights is None else [weights]))
     if weights is None:
         (x,) = promote_inexact(ravel(a))
@@ -87,7 +106,16 @@ def histogramdd(sample: ArrayLike, bins: Any = 10, range: Any = None,
                 ) -> tuple[Array, list[Array]]:  # fmt: skip
     """How many points (rows of sample) lie in each cell of a grid, and the edges along each axis.
 
+    sample   an array (points, axes)
+    bins     how many, or vectors of edges
+    range    pairs (least, greatest)
+    weights  a number for each value
+    density  whether the sum over bins times their widths is made 1
+
     bins and range are for all axes, or one for each.
+
+    >>> jnp.histogramdd(jnp.array([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0].tolist()
+    [[1, 0], [0, 1]]
     """
     check_arraylike("histogramdd", sample, *([] if weights is None else [weights]))
     x = asarray(*promote_inexact(sample))
@@ -143,7 +171,17 @@ def _cell(x: Array, edges: Array) -> Array:
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any] | None = None,
                 weights: ArrayLike | None = None, density: bool | None = None
                 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """How many points (x, y) lie in each cell of a grid, and the edges of its rows and columns."""
+    """How many points (x, y) lie in each cell of a grid, and the edges of its rows and columns.
+
+    x, y     vectors of one size
+    bins     a number or edges for both, or a pair
+    range    a pair of pairs
+    weights  a number for each value
+    density  whether the sum over bins times their widths is made 1
+
+    >>> jnp.histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), bins=2)[0].tolist()
+    [[1, 0], [0, 1]]
+    """
     check_arraylike("histogram2d", x, y)
     a, b = (ravel(t) for t in (x, y))
     if len(get_aval(x).shape) != 1 or a.shape != b.shape:

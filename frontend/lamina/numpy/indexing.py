@@ -287,8 +287,20 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
          fill_value: Any = None) -> Array:  # fmt: skip
     """The slices of a with these indices along an axis (None: of the flattened array).
 
+    a                   an array
+    indices             an array of integers of any shape; negative ones count from the end
+    axis                the axis; None: the flattened array
+    out                 must be None: arrays cannot be written to
+    mode                "fill" (default), "clip" or "wrap"
+    unique_indices      a promise that no index comes twice
+    indices_are_sorted  a promise that they ascend
+    fill_value          what indices out of bounds give
+
     Indices out of bounds give fill_value, by default NaN for floats, the least integer for signed
     and the greatest for unsigned ones; other modes are "clip" and "wrap".
+
+    >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])).tolist()
+    [30, 10]
     """
     refuse_out("take", out)
     check_arraylike("take", a, indices)
@@ -333,8 +345,18 @@ def take_along_axis(
 ) -> Array:
     """arr[..., indices[..., i, ...], ...]: indices along an axis, other axes going together.
 
+    arr                    an array
+    indices                integers, with as many axes as arr
+    axis                   the axis; None: of the flattened array
+    mode                   as for `take`, or "one_hot"
+    fill_value             what indices out of bounds give
+    wrap_negative_indices  whether negative ones count from the end
+
     Indices out of bounds are filled as by `take`, with mode "one_hot" by zeros; of an empty axis 0 is
     read. Negative ones count from the end, or with wrap_negative_indices=False are out of bounds.
+
+    >>> jnp.take_along_axis(jnp.array([[3, 1], [2, 4]]), jnp.array([[1], [0]]), axis=1).tolist()
+    [[1], [2]]
     """
     check_arraylike("take_along_axis", arr, indices)
     arr, indices = asarray(arr), asarray(indices)

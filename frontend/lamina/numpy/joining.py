@@ -37,7 +37,17 @@ def _sequence(name: str, arrays: Any) -> list[ArrayLike]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Arrays one after another along an axis (None: flattened), in their common dtype."""
+    """Arrays one after another along an axis (None: flattened), in their common dtype.
+
+    arrays  a sequence of arrays, or one array whose slices are joined
+    axis    the axis; None: of the flattened arrays
+    dtype   the dtype of the result; None: the common one
+
+    Raises ValueError without arrays, and where other axes differ in size.
+
+    >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3])]).tolist()
+    [1, 2, 3]
+    """
     parts = _sequence("concatenate", arrays)
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
@@ -56,12 +66,30 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """concatenate of the array API."""
+    """concatenate of the array API.
+
+    arrays  a sequence of arrays, or one array whose slices are joined
+    axis    the axis; None: of the flattened arrays
+
+    >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])]).tolist()
+    [1, 2, 3]
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape along a new axis.
+
+    arrays  a sequence of arrays, or one array whose slices are joined
+    axis    where the new axis is in the result
+    out     must be None
+    dtype   the dtype of the result; None: the common one
+
+    Raises ValueError without arrays, and where shapes differ.
+
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
     refuse_out("stack", out)
     parts = _sequence("stack", arrays)
     if not parts:
@@ -82,7 +110,14 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of x along an axis."""
+    """The slices of x along an axis.
+
+    x     an array of at least one axis
+    axis  the axis that goes
+
+    >>> [row.tolist() for row in jnp.unstack(jnp.array([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
     check_arraylike("unstack", x)
     x = asarray(x)
     if not x.shape:
@@ -94,23 +129,50 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays side by side: along the second axis, vectors along their only one."""
+    """Arrays side by side: along the second axis, vectors along their only one.
+
+    tup    a sequence of arrays, or one array whose slices are joined
+    dtype  the dtype of the result; None: the common one
+
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])]).tolist()
+    [1, 2, 3]
+    """
     parts = _atleast(atleast_1d, _sequence("hstack", tup))
     return concatenate(parts, 0 if parts and len(parts[0].shape) == 1 else 1, dtype)
 
 
 def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays on top of each other: along the first axis, vectors as rows."""
+    """Arrays on top of each other: along the first axis, vectors as rows.
+
+    tup    a sequence of arrays, or one array whose slices are joined
+    dtype  the dtype of the result; None: the common one
+
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return concatenate(_atleast(atleast_2d, _sequence("vstack", tup)), 0, dtype)
 
 
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays behind each other: along the third axis."""
+    """Arrays behind each other: along the third axis.
+
+    tup    a sequence of arrays, or one array whose slices are joined
+    dtype  the dtype of the result; None: the common one
+
+    >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
+    (1, 2, 2)
+    """
     return concatenate(_atleast(atleast_3d, _sequence("dstack", tup)), 2, dtype)
 
 
 def column_stack(tup: Any) -> Array:
-    """Arrays side by side, vectors as columns."""
+    """Arrays side by side, vectors as columns.
+
+    tup  a sequence of arrays, or one array whose slices are joined
+
+    >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
+    [[1, 3], [2, 4]]
+    """
     parts = [asarray(a) for a in _sequence("column_stack", tup)]
     return concatenate([lax.reshape(a, (a.size, 1)) if len(a.shape) < 2 else a for a in parts], 1)
 
@@ -120,12 +182,25 @@ def _atleast(grow: Callable[..., Any], parts: list[ArrayLike]) -> list[Array]:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """values behind arr, flattened both without axis."""
+    """values behind arr, flattened both without axis.
+
+    arr, values  arrays
+    axis         the axis; None: both are flattened
+
+    >>> jnp.append(jnp.array([1, 2]), 3).tolist()
+    [1, 2, 3]
+    """
     return concatenate([arr, values], axis)
 
 
 def block(arrays: Any) -> Array:
-    """One array from nested lists of blocks: the innermost lists along the last axis."""
+    """One array from nested lists of blocks: the innermost lists along the last axis.
+
+    arrays  an array, or lists of equal depth of arrays
+
+    >>> jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 2))]]).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
 
     def depth(x: Any) -> int:
         return 1 + max(map(depth, x), default=0) if isinstance(x, list) else 0
@@ -150,27 +225,66 @@ def block(arrays: Any) -> Array:
 
 # ---- splitting ---------------------------------------------------------------------------------
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Equal parts of ary along an axis, or the parts between indices."""
+    """Equal parts of ary along an axis, or the parts between indices.
+
+    ary                  an array
+    indices_or_sections  the number of parts, or a sequence of the indices where a new one begins
+    axis                 the axis
+
+    Raises ValueError where a number of parts does not divide the axis.
+
+    >>> [x.tolist() for x in jnp.split(jnp.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
     return _split("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of ary along an axis, as equal as they can be, or the parts between indices."""
+    """Parts of ary along an axis, as equal as they can be, or the parts between indices.
+
+    ary                  an array
+    indices_or_sections  the number of parts, or a sequence of the indices where a new one begins
+    axis                 the axis
+
+    >>> [x.tolist() for x in jnp.array_split(jnp.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
     return _split("array_split", ary, indices_or_sections, axis)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """Parts along the second axis (of a vector, its only one)."""
+    """Parts along the second axis (of a vector, its only one).
+
+    ary                  an array
+    indices_or_sections  the number of parts, or a sequence of the indices where a new one begins
+
+    >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), [1])]
+    [[0], [1, 2, 3]]
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """Parts along the first axis."""
+    """Parts along the first axis.
+
+    ary                  an array
+    indices_or_sections  the number of parts, or a sequence of the indices where a new one begins
+
+    >>> [x.tolist() for x in jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)]
+    [[[1, 2]], [[3, 4]]]
+    """
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """Parts along the third axis."""
+    """Parts along the third axis.
+
+    ary                  an array
+    indices_or_sections  the number of parts, or a sequence of the indices where a new one begins
+
+    >>> [x.shape for x in jnp.dsplit(jnp.zeros((1, 1, 4)), 2)]
+    [(1, 1, 2), (1, 1, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2)
 
 

@@ -128,7 +128,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Each array with at least one axis.
 
-    arys  arrays or numbers; a list is given for several
+    arys  arrays or numbers; several of them give a tuple
     >>> jnp.atleast_1d(5).tolist()
     [5]
     """
@@ -138,7 +138,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Each array with at least two axes, added in front.
 
-    arys  arrays or numbers; a list is given for several
+    arys  arrays or numbers; several of them give a tuple
     >>> jnp.atleast_2d(jnp.array([1, 2])).tolist()
     [[1, 2]]
     """
@@ -151,7 +151,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Each array with at least three axes; vectors become (1, n, 1), matrices (m, n, 1).
 
-    arys  arrays or numbers; a list is given for several
+    arys  arrays or numbers; several of them give a tuple
     >>> jnp.atleast_3d(jnp.array([1, 2])).shape
     (1, 2, 1)
     """

@@ -43,7 +43,19 @@ def _with(name: str, a: ArrayLike, value: Callable[[np.dtype], Any]) -> tuple[Ar
 def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
            ) -> Array:  # fmt: skip
-    """The sum of the elements that are not NaN."""
+    """The sum of the elements that are not NaN.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     booleans that broadcast to a: which elements count
+
+    >>> jnp.nansum(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(4., dtype=float32)
+    """
     refuse_out("nansum", out)
     x, _ = _with("nansum", a, lambda _: 0)
     return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
@@ -52,7 +64,19 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
             ) -> Array:  # fmt: skip
-    """The product of the elements that are not NaN."""
+    """The product of the elements that are not NaN.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     booleans that broadcast to a: which elements count
+
+    >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(6., dtype=float32)
+    """
     refuse_out("nanprod", out)
     x, _ = _with("nanprod", a, lambda _: 1)
     return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
@@ -60,13 +84,35 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The largest element that is not NaN; NaN where all are."""
+    """The largest element that is not NaN; NaN where all are.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     booleans that broadcast to a: which elements count
+
+    >>> jnp.nanmax(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(3., dtype=float32)
+    """
     return _extremum("nanmax", reductions.max, dtypes.least, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The smallest element that is not NaN; NaN where all are."""
+    """The smallest element that is not NaN; NaN where all are.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    initial   a number that takes part beside the elements
+    where     booleans that broadcast to a: which elements count
+
+    >>> jnp.nanmin(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(2., dtype=float32)
+    """
     return _extremum("nanmin", reductions.min, dtypes.greatest, a, axis, out, keepdims, initial, where)
 
 
@@ -91,13 +137,31 @@ def _extremum(
 
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:  # fmt: skip
-    """The index of the first largest element that is not NaN; -1 where all are NaN."""
+    """The index of the first largest element that is not NaN; -1 where all are NaN.
+
+    a         an array of numbers
+    axis      an axis, or None for the index in the flattened array
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+
+    >>> jnp.nanargmax(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(2, dtype=int32)
+    """
     return _position("nanargmax", reductions.argmax, dtypes.least, a, axis, out, keepdims)
 
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:  # fmt: skip
-    """The index of the first smallest element that is not NaN; -1 where all are NaN."""
+    """The index of the first smallest element that is not NaN; -1 where all are NaN.
+
+    a         an array of numbers
+    axis      an axis, or None for the index in the flattened array
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+
+    >>> jnp.nanargmin(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(0, dtype=int32)
+    """
     return _position("nanargmin", reductions.argmin, dtypes.greatest, a, axis, out, keepdims)
 
 
@@ -129,7 +193,18 @@ def _valid(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Any
 
 def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, where: ArrayLike | None = None) -> Array:  # fmt: skip
-    """The mean of the elements that are not NaN; NaN where all are."""
+    """The mean of the elements that are not NaN; NaN where all are.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give
+    out       must be None: arrays cannot be written to
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+
+    >>> jnp.nanmean(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(3., dtype=float32)
+    """
     refuse_out("nanmean", out)
     check_arraylike("nanmean", a)
     if not dtypes.is_inexact(get_aval(a).dtype):
@@ -151,7 +226,20 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements that are not NaN; NaN where no more than ddof are left."""
+    """The variance of the elements that are not NaN; NaN where no more than ddof are left.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give
+    out       must be None: arrays cannot be written to
+    ddof      what the number of elements is lessened by
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+    mean      the mean, if it is known already
+
+    >>> jnp.nanvar(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(1., dtype=float32)
+    """
     refuse_out("nanvar", out)
     x, valid = _valid("nanvar", a, where)
     to = requested_dtype(dtype, "nanvar", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
@@ -196,5 +284,18 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The square root of nanvar."""
+    """The square root of nanvar.
+
+    a         an array of numbers
+    axis      an axis, several, or None for all
+    dtype     the dtype to compute in and to give
+    out       must be None: arrays cannot be written to
+    ddof      what the number of elements is lessened by
+    keepdims  whether the axes reduced stay, with size 1
+    where     booleans that broadcast to a: which elements count
+    mean      the mean, if it is known already
+
+    >>> jnp.nanstd(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(1., dtype=float32)
+    """
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

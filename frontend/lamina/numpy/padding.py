@@ -34,10 +34,18 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         ) -> Array:  # fmt: skip
     """array with elements added at the ends of its axes.
 
+    array  an array
+    mode   a name or a function
+
     pad_width: one number, (before, after), or a pair for each axis. Modes: constant
     (constant_values), edge, wrap, reflect and symmetric (reflect_type), linear_ramp (end_values),
     maximum, mean, median and minimum (stat_length), empty; or a function (vector, (before, after),
     axis, keyword arguments) that gives the vector with its ends filled in, one axis after another.
+
+    >>> jnp.pad(jnp.array([1, 2]), (1, 2)).tolist()
+    [0, 1, 2, 0, 0]
+    >>> jnp.pad(jnp.array([1, 2]), (1, 2), mode="edge").tolist()
+    [1, 1, 2, 2, 2]
     """
     check_arraylike("pad", array)
     array = asarray(array)

@@ -16,13 +16,29 @@ from lamina.numpy.sorting import argsort, sort
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """a with what is below its kth element before it, and the rest behind (here: sorted)."""
+    """a with what is below its kth element before it, and the rest behind (here: sorted).
+
+    a     an array of real numbers
+    kth   a static index; ValueError out of bounds
+    axis  the axis
+
+    >>> int(jnp.partition(jnp.array([4, 1, 3, 2]), 1)[1])
+    2
+    """
     _check_kth(a, kth, axis)
     return sort(a, axis)
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The indices that partition a (see partition)."""
+    """The indices that partition a (see partition).
+
+    a     an array of real numbers
+    kth   a static index; ValueError out of bounds
+    axis  the axis
+
+    >>> int(jnp.argpartition(jnp.array([4, 1, 3, 2]), 0)[0])
+    1
+    """
     _check_kth(a, kth, axis)
     return lax.convert_element_type(argsort(a, axis), np.int32)
 

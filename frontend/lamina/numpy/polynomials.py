@@ -50,12 +50,24 @@ def _trimmed(x: Array) -> Array:
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    a1, a2  vectors of coefficients, that of the highest power first
+
+    >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3])).tolist()
+    [1, 5]
+    """
     return _polyadd(*_vectors("polyadd", False, a1, a2))
 
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    a1, a2  vectors of coefficients, that of the highest power first
+
+    >>> jnp.polysub(jnp.array([1, 2]), jnp.array([3])).tolist()
+    [1, -1]
+    """
     a, b = _vectors("polysub", False, a1, a2)
     return _polyadd(a, lax.neg(b))
 
@@ -69,7 +81,14 @@ def _polyadd(a: Any, b: Any) -> Array:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials."""
+    """The product of two polynomials.
+
+    a1, a2              vectors of coefficients, that of the highest power first
+    trim_leading_zeros  whether zeros in front are dropped, which needs known values
+
+    >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, 3])).tolist()
+    [1.0, 5.0, 6.0]
+    """
     from lamina.numpy.statistics import convolve
 
     a, b = _vectors("polymul", True, a1, a2)
@@ -80,7 +99,14 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """Quotient and remainder of a division of polynomials."""
+    """Quotient and remainder of a division of polynomials.
+
+    u, v                vectors of coefficients, that of the highest power first
+    trim_leading_zeros  whether zeros in front are dropped, which needs known values
+
+    >>> [p.tolist() for p in jnp.polydiv(jnp.array([1.0, 5.0, 6.0]), jnp.array([1.0, 2.0]))]
+    [[1.0, 3.0], [0.0, 0.0, 0.0]]
+    """
     u, v = _vectors("polydiv", True, u, v)
     if v.shape[0] == 0:
         raise ValueError("polydiv: the divisor has no coefficients")
@@ -109,7 +135,14 @@ def _polydiv(u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
-    """The m-th derivative of a polynomial."""
+    """The m-th derivative of a polynomial.
+
+    p  a vector of coefficients, that of the highest power first
+    m  a static int, not negative
+
+    >>> jnp.polyder(jnp.array([1, 2, 3])).tolist()
+    [2.0, 2.0]
+    """
     m = operator.index(concrete_or_error(m, f"'m' argument of {library}.numpy.polyder")[()])
     (p,) = _vectors("polyder", True, p)
     if m < 0:
@@ -126,7 +159,15 @@ def _polyder(p: Any, *, m: int) -> Array:
 
 
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
-    """The m-th integral of a polynomial, with integration constants k (zeros)."""
+    """The m-th integral of a polynomial, with integration constants k (zeros).
+
+    p  a vector of coefficients, that of the highest power first
+    m  a static int, not negative
+    k  a number, or one for each integral
+
+    >>> jnp.polyint(jnp.array([2, 2])).tolist()
+    [1.0, 2.0, 0.0]
+    """
     from lamina.numpy.manipulation import atleast_1d
 
     m = operator.index(concrete_or_error(m, f"'m' argument of {library}.numpy.polyint")[()])
@@ -182,7 +223,13 @@ def _polyval(p: Any, x: Any, *, unroll: int | None) -> Array:
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The polynomial with these roots, or the characteristic polynomial of a square matrix."""
+    """The polynomial with these roots, or the characteristic polynomial of a square matrix.
+
+    seq_of_zeros  a vector or a square matrix; ValueError of others
+
+    >>> jnp.poly(jnp.array([1.0, 2.0])).tolist()
+    [1.0, -3.0, 2.0]
+    """
     check_arraylike("poly", seq_of_zeros)
     (x,) = promote_inexact(seq_of_zeros)
     x = asarray(x)
@@ -210,8 +257,14 @@ def _poly(x: Any) -> Array:
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial: the eigenvalues of its companion matrix.
 
+    p            a vector of coefficients, that of the highest power first
+    strip_zeros  whether zeros in front are dropped
+
     Zeros in front are stripped, which needs a p that is not traced; with strip_zeros=False the
     leading ones give NaN as the last roots.
+
+    >>> sorted(round(x, 3) for x in jnp.roots(jnp.array([1.0, -3.0, 2.0])).real.tolist())
+    [1.0, 2.0]
     """
     (p,) = _vectors("roots", True, p)
     if p.shape[0] < 2:
@@ -258,7 +311,15 @@ def _roots_with_leading_zeros(p: Array) -> Array:
 
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """The matrix of powers of x, N columns (as many as x has elements), the highest power first."""
+    """The matrix of powers of x, N columns (as many as x has elements), the highest power first.
+
+    x           a vector; ValueError of others
+    N           the number of columns
+    increasing  whether the lowest power comes first
+
+    >>> jnp.vander(jnp.array([1, 2, 3]), 2).tolist()
+    [[1, 1], [2, 1], [3, 1]]
+    """
     check_arraylike("vander", x)
     x = asarray(x)
     if len(x.shape) != 1:
@@ -292,8 +353,18 @@ def polyfit(
 ) -> Any:
     """The polynomial of degree deg nearest to the points (x, y) by least squares, weighted by w.
 
+    x          a vector
+    y          a vector of its size, or one in each column
+    deg        a static int
+    rcond      singular values below this fraction of the largest count as zero
+    full, cov  what else is wanted
+    w          a vector of weights
+
     With full also (residuals, rank, singular values, rcond); with cov also the covariance matrix
     of the coefficients, scaled by chi squared over the degrees of freedom unless cov="unscaled".
+
+    >>> print(jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(2))
+    [2. 1.]
     """
     from lamina.numpy.products import dot
     from lamina.numpy.products import outer as outer_

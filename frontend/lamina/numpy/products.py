@@ -54,7 +54,18 @@ def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred:
 
 def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
-    """The product of vectors or matrices; in general over a's last and b's second last axis."""
+    """The product of vectors or matrices; in general over a's last and b's second last axis.
+
+    a, b                    arrays or numbers
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+    out_sharding            how the result is laid out over a mesh
+
+    Raises TypeError where the sizes summed over differ.
+
+    >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     a, b, preferred = _operands("dot", a, b, preferred_element_type)
     if not a.shape or not b.shape:
         contracted: Any = ((), ())
@@ -66,7 +77,18 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
 
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
            preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
-    """The matrix product over the last two axes, others broadcast. Scalars are refused."""
+    """The matrix product over the last two axes, others broadcast. Scalars are refused.
+
+    a, b                    vectors, matrices (m, k) and (k, n), or stacks of them
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+    out_sharding            how the result is laid out over a mesh
+
+    Raises ValueError for scalars, TypeError where the sizes summed over differ.
+
+    >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
     a, b, preferred = _operands("matmul", a, b, preferred_element_type)
     for i, x in enumerate((a, b)):
         if not x.shape:
@@ -124,7 +146,15 @@ def _without(x: Array, dropped: list[int], shared: list[int], free: list[int]
 
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
          preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The dot product of the flattened arrays, the first one conjugated."""
+    """The dot product of the flattened arrays, the first one conjugated.
+
+    a, b                    arrays with equally many elements
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2])).tolist()
+    (5+0j)
+    """
     from lamina.numpy.arithmetic import conj
 
     check_arraylike("vdot", a, b)
@@ -137,7 +167,16 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precision = None,
            preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The dot products of vectors along an axis, the first conjugated, other axes broadcast."""
+    """The dot products of vectors along an axis, the first conjugated, other axes broadcast.
+
+    x1, x2                  arrays whose axes agree or broadcast
+    axis                    where the vectors are
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
     from lamina.numpy.arithmetic import conj
 
     check_arraylike("vecdot", x1, x2)
@@ -157,7 +196,13 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The products of matrices and vectors in the last axes, other axes broadcast."""
+    """The products of matrices and vectors in the last axes, other axes broadcast.
+
+    x1, x2  arrays (..., m, n) and (..., n)
+
+    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
     check_arraylike("matvec", x1, x2)
     _check_cores("matvec", (x1, 2, "n,m"), (x2, 1, "m"))
     out = matmul(x1, lax.expand_dims(x2, (np.ndim(x2),)))
@@ -174,7 +219,13 @@ def _check_cores(name: str, *operands: tuple[Any, int, str]) -> None:
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The products of conjugated vectors and matrices in the last axes, other axes broadcast."""
+    """The products of conjugated vectors and matrices in the last axes, other axes broadcast.
+
+    x1, x2  arrays (..., n) and (..., n, m)
+
+    >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
     from lamina.numpy.arithmetic import conj
 
     check_arraylike("vecmat", x1, x2)
@@ -185,14 +236,29 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
           preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The sum of products over the last axes of both."""
+    """The sum of products over the last axes of both.
+
+    a, b                    arrays whose last axes have one size, or numbers
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.inner(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     a, b, preferred = _operands("inner", a, b, preferred_element_type)
     dims = ((len(a.shape) - 1,), (len(b.shape) - 1,)) if a.shape and b.shape else ((), ())
     return _dot_general(a, b, (dims, ((), ())), precision, preferred)
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """The products of all pairs of elements, as a matrix."""
+    """The products of all pairs of elements, as a matrix.
+
+    a, b  arrays, which are flattened
+    out   must be None: arrays cannot be written to
+
+    >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
     refuse_out("outer", out)
     a, b = promote_args("outer", ravel(a), ravel(b))
     product = lax.bitwise_and if a.dtype == np.bool_ else lax.mul
@@ -201,7 +267,19 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision = None,
               preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
-    """The sum of products over axes: the last n of a and first n of b, or two lists of axes."""
+    """The sum of products over axes: the last n of a and first n of b, or two lists of axes.
+
+    a, b                    arrays
+    axes                    how many axes, or a pair of axes or of lists of them
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+    out_sharding            how the result is laid out over a mesh
+
+    Raises TypeError or ValueError where the axes do not go together.
+
+    >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     a, b, preferred = _operands("tensordot", a, b, preferred_element_type)
     if not isinstance(axes, (tuple, list)) and np.ndim(axes) == 0:
         count = operator.index(axes)
@@ -234,7 +312,17 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
 
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:  # fmt: skip
-    """The sum over a diagonal (see `diagonal`)."""
+    """The sum over a diagonal (see `diagonal`).
+
+    a             an array of at least two axes
+    offset        which diagonal
+    axis1, axis2  the axes of the matrices
+    dtype         the dtype of the sum
+    out           must be None: arrays cannot be written to
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     from lamina.numpy.reductions import sum as sum_
 
     refuse_out("trace", out)
@@ -243,7 +331,13 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: a with each element replaced by its product with b."""
+    """The Kronecker product: a with each element replaced by its product with b.
+
+    a, b  arrays
+
+    >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])).tolist()
+    [1, 2, 10, 20]
+    """
     check_arraylike("kron", a, b)
     a, b = (asarray(x) for x in promote_dtypes(a, b))
     ndim = max(len(a.shape), len(b.shape))

@@ -33,7 +33,14 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
            device: Any = None) -> Array:  # fmt: skip
     """start, start + step, ... before stop; all three concrete.
 
+    start, stop, step  numbers; one alone is the stop
+    dtype              the dtype of the result
+    device             where to put it: a Device or a Sharding; None: the default device
+
     The dtype is the common one of the arguments. Raises ConcretizationTypeError for traced ones.
+
+    >>> jnp.arange(2, 8, 2).tolist()
+    [2, 4, 6]
     """
     message = f"It arose in the {library}.numpy.arange argument"
     given = [
@@ -88,8 +95,19 @@ def linspace(
 ) -> Any:
     """num numbers evenly spaced from start to stop, which is the last of them if endpoint.
 
+    start, stop  the ends, numbers or arrays that broadcast together
+    num          how many, a concrete int
+    endpoint     whether stop is the last one
+    retstep      whether the step is given too
+    dtype        the dtype of the result
+    axis         where the samples lie
+    device       where to put it: a Device or a Sharding; None: the default device
+
     start and stop may be arrays; the samples then lie along `axis`. With retstep the step
     is given too.
+
+    >>> jnp.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     num = operator.index(concrete_or_error(num, f"'num' argument of {library}.numpy.linspace")[()])
     if num < 0:
@@ -147,7 +165,18 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """base ** linspace(start, stop, num)."""
+    """base ** linspace(start, stop, num).
+
+    start, stop  the exponents at the ends
+    num          how many, a concrete int
+    endpoint     whether stop is the last one
+    base         of the powers
+    dtype        the dtype of the result
+    axis         where the samples lie
+
+    >>> print(jnp.logspace(0, 2, 3).round(3))
+    [  1.  10. 100.]
+    """
     from lamina.numpy.arithmetic import power
 
     check_arraylike("logspace", start, stop)
@@ -167,7 +196,17 @@ def geomspace(
     axis: int = 0,
 ) -> Array:
     """num numbers with equal ratios from start to stop, which have one sign; complex ones lie on a
-    spiral."""
+    spiral.
+
+    start, stop  the ends, numbers or arrays that broadcast together
+    num          how many, a concrete int
+    endpoint     whether stop is the last one
+    dtype        the dtype of the result
+    axis         where the samples lie
+
+    >>> print(jnp.geomspace(1, 100, 3).round(3))
+    [  1.  10. 100.]
+    """
     num = operator.index(concrete_or_error(num, f"'num' argument of {library}.numpy.geomspace")[()])
     check_arraylike("geomspace", start, stop)
     work = dtypes.inexact_dtype(common_type(start, stop)[0])

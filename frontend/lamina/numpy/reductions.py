@@ -384,7 +384,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     returned  whether the sum of the weights is given too
     keepdims  whether the axes reduced stay, with size 1
 
-    Raises ValueError where the shapes of a and weights do not go together.
+    Raises TypeError or ValueError where the shapes of a and weights do not go together.
 
     >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2, 1]))
     Array(2., dtype=float32)

@@ -33,17 +33,35 @@ def _rounds(name: str, x: ArrayLike, rounding: Any) -> Array:
 
 
 def floor(x: ArrayLike, /) -> Array:
-    """The largest integer not above x."""
+    """The largest integer not above x.
+
+    x  a real array or number
+
+    >>> jnp.floor(jnp.array([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
     return _rounds("floor", x, lax.floor)
 
 
 def ceil(x: ArrayLike, /) -> Array:
-    """The smallest integer not below x."""
+    """The smallest integer not below x.
+
+    x  a real array or number
+
+    >>> jnp.ceil(jnp.array([1.2, -1.7])).tolist()
+    [2.0, -1.0]
+    """
     return _rounds("ceil", x, lax.ceil)
 
 
 def trunc(x: ArrayLike) -> Array:
-    """The integer next to x towards zero."""
+    """The integer next to x towards zero.
+
+    x  a real array or number
+
+    >>> jnp.trunc(jnp.array([1.7, -1.7])).tolist()
+    [1.0, -1.0]
+    """
     return _rounds("trunc", x, _trunc)
 
 
@@ -56,7 +74,13 @@ def _trunc(x: Any) -> Array:
 
 
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer, ties to even, as a float."""
+    """The nearest integer, ties to even, as a float.
+
+    x  an array or number
+
+    >>> jnp.rint(jnp.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
     check_arraylike("rint", x)
     dtype = get_aval(x).dtype
     if not dtypes.is_inexact(dtype):
@@ -67,7 +91,15 @@ def rint(x: ArrayLike, /) -> Array:
 
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """a rounded to a number of decimals, ties to even. Integers only to decimals >= 0."""
+    """a rounded to a number of decimals, ties to even. Integers only to decimals >= 0.
+
+    a         an array or number
+    decimals  how many, a static int
+    out       must be None: arrays cannot be written to
+
+    >>> jnp.round(jnp.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
     check_arraylike("round", a)
     refuse_out("round", out)
     decimals = operator.index(decimals)

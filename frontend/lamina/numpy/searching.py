@@ -36,7 +36,14 @@ from lamina.numpy.promotion import (
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """For each axis the indices of the nonzero elements.
 
+    a           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
     With size there are that many, cut off or filled up with fill_value (0; or one for each axis).
+
+    >>> [i.tolist() for i in jnp.nonzero(jnp.array([0, 5, 0, 7]))]
+    [[1, 3]]
     """
     check_arraylike("nonzero", a)
     x = truth(asarray(a))
@@ -88,14 +95,30 @@ def _nonzero(mask: Any, fills: list[Any], *, size: int, dtype: np.dtype) -> list
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the nonzero elements of the flattened array."""
+    """The indices of the nonzero elements of the flattened array.
+
+    a           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.flatnonzero(jnp.array([[0, 5], [0, 7]])).tolist()
+    [1, 3]
+    """
     check_arraylike("flatnonzero", a)
     x = asarray(a)
     return nonzero(lax.reshape(x, (x.size,)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the nonzero elements, one a row."""
+    """The indices of the nonzero elements, one a row.
+
+    a           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.argwhere(jnp.array([[0, 5], [0, 7]])).tolist()
+    [[0, 1], [1, 1]]
+    """
     from lamina.numpy.joining import stack
 
     check_arraylike("argwhere", a)
@@ -109,7 +132,16 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
-    """The elements of the flattened arr where the flattened condition holds."""
+    """The elements of the flattened arr where the flattened condition holds.
+
+    condition   an array, of which being nonzero counts
+    arr         an array of as many elements
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3])).tolist()
+    [1, 3]
+    """
     from lamina.numpy.indexing import take
 
     check_arraylike("extract", condition, arr)
@@ -122,7 +154,17 @@ def extract(
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
                  method: str = "scan") -> Array:  # fmt: skip
     """Where in the sorted vector a to put each of v to keep it sorted: before equals, or behind
-    them with side="right", as int32. NaN lies behind all numbers. `method` is accepted for JAX's sake."""
+    them with side="right", as int32. NaN lies behind all numbers. `method` is accepted for JAX's sake.
+
+    a       a vector in ascending order
+    v       values of any shape
+    side    "left" or "right"
+    sorter  indices that sort a, where it is not sorted
+    method  "scan", "scan_unrolled", "sort" or "compare_all"
+
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([3, 4])).tolist()
+    [1, 2]
+    """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
         raise ValueError(
@@ -175,7 +217,16 @@ def _before(x: Any, y: Any, *, or_equal: bool) -> Array:
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
-    """The bin that each value lies in; bins ascend or descend."""
+    """The bin that each value lies in; bins ascend or descend.
+
+    x       values of any shape
+    bins    a vector of edges
+    right   whether a bin has its right edge rather than its left
+    method  as for searchsorted
+
+    >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0, 1, 2])).tolist()
+    [1, 3]
+    """
     check_arraylike("digitize", x, bins)
     edges = asarray(bins)
     if len(edges.shape) != 1:
@@ -196,7 +247,15 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
            period: ArrayLike | None = None) -> Array:  # fmt: skip
     """The piecewise linear function through (xp, fp) at x; fp's ends outside, or left and right.
 
+    x            where to evaluate
+    xp, fp       vectors of one size, the points
+    left, right  the values outside
+    period       of xp, where the function is periodic
+
     left and right may be "extrapolate". xp must ascend; with a period it need not.
+
+    >>> jnp.interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0]))
+    Array(15., dtype=float32)
     """
     check_arraylike("interp", x, xp, fp)
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
@@ -271,7 +330,14 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
 
 # ---- flat indices ------------------------------------------------------------------------------
 def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
-    """For each axis the index of what flat indices name; those out of range are clamped."""
+    """For each axis the index of what flat indices name; those out of range are clamped.
+
+    indices  integers
+    shape    the shape of the array that they index
+
+    >>> [i.tolist() for i in jnp.unravel_index(jnp.array([0, 5]), (2, 3))]
+    [[0, 1], [0, 2]]
+    """
     check_arraylike("unravel_index", indices)
     index = asarray(indices)
     dims = as_shape(shape)
@@ -289,7 +355,17 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", *, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The flat index of what an index for each axis names. mode "raise" needs concrete indices."""
+    """The flat index of what an index for each axis names. mode "raise" needs concrete indices.
+
+    multi_index  integers for each axis
+    dims         the shape of the array that they index
+    mode         "raise", "clip" or "wrap"
+    order        "C" or "F"
+    dtype        the dtype of the result
+
+    >>> jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)).tolist()
+    [5]
+    """
     from lamina.numpy.arithmetic import add, multiply, remainder
 
     if len(multi_index) != len(tuple(dims)):

@@ -31,7 +31,15 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
           fill_value: Any = None) -> Any:  # fmt: skip
     """x where condition holds, else y, all broadcast together; gradients flow to both.
 
+    condition   an array, of which being nonzero counts
+    x, y        arrays or numbers that broadcast with it
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
     With condition alone: the indices at which it holds, as `nonzero` gives them.
+
+    >>> jnp.where(jnp.array([True, False]), jnp.array([1, 2]), 0).tolist()
+    [1, 0]
     """
     if x is None and y is None:
         from lamina.numpy.searching import nonzero
@@ -55,7 +63,16 @@ def _where(condition: Any, x: Any, y: Any) -> Array:
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
            ) -> Array:  # fmt: skip
-    """The choice of the first condition that holds; default where none does."""
+    """The choice of the first condition that holds; default where none does.
+
+    condlist    arrays of booleans
+    choicelist  as many arrays
+    default     a number
+
+    >>> x = jnp.arange(4)
+    >>> jnp.select([x < 1, x > 2], [-x - 1, x * 10]).tolist()
+    [-1, 0, 0, 30]
+    """
     condlist, choicelist = list(condlist), list(choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError("condlist must have length equal to choicelist "
@@ -74,8 +91,16 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element of the integer array a, that of the choice with this number.
 
+    a        integers
+    choices  arrays that broadcast with a
+    out      must be None: arrays cannot be written to
+    mode     "raise", "clip" or "wrap"
+
     Numbers out of range raise ValueError (a must then be concrete), or are clipped or wrapped with
     mode="clip" or "wrap".
+
+    >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
+    [3, 2]
     """
     refuse_out("choose", out)
     check_arraylike("choose", a, *choices)

@@ -49,7 +49,20 @@ def unique(
     sorted: bool = True,
 ) -> Any:
     """The distinct elements in order (or slices along an axis), and if asked for: where each first
-    occurs, which of them each element is, how often each occurs."""
+    occurs, which of them each element is, how often each occurs.
+
+    ar                                           an array
+    return_index, return_inverse, return_counts  what else is wanted
+    axis                                         the axis of the slices; None: elements
+    equal_nan                                    whether all NaNs are one
+    size                                         how many results there are; needed where the
+                                                 values are traced
+    fill_value                                   what fills the results up to size
+    sorted                                       without effect, the results always are
+
+    >>> jnp.unique(jnp.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
     check_arraylike("unique", ar)
     x = asarray(ar)
     if size is None:
@@ -150,7 +163,15 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """unique with everything it knows."""
+    """unique with everything it knows.
+
+    x           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
     return UniqueAll(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
@@ -159,7 +180,15 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = No
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueCounts:
-    """unique with counts."""
+    """unique with counts.
+
+    x           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
     return UniqueCounts(
         *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     )
@@ -168,21 +197,47 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueInverse:
-    """unique with the inverse."""
+    """unique with the inverse.
+
+    x           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
+    [1, 0, 1]
+    """
     return UniqueInverse(
         *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """unique without more."""
+    """unique without more.
+
+    x           an array
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.unique_values(jnp.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 # ---- of two arrays -----------------------------------------------------------------------------
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
          invert: bool = False, *, method: str = "auto") -> Array:  # fmt: skip
-    """For each element whether it is among test_elements."""
+    """For each element whether it is among test_elements.
+
+    element        an array
+    test_elements  an array
+    assume_unique  without effect on the result
+    invert         whether to tell which are not
+    method         without effect on the result
+
+    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([2, 5])).tolist()
+    [False, True, False]
+    """
     check_arraylike("isin", element, test_elements)
     x, tests = (asarray(a) for a in promote_dtypes(element, test_elements))
     out = _isin(x, ravel(tests))
@@ -202,7 +257,15 @@ def _isin(x: Any, tests: Any) -> Array:
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The distinct elements of both arrays, in order."""
+    """The distinct elements of both arrays, in order.
+
+    ar1, ar2    arrays, which are flattened
+    size        how many results there are; needed where the values are traced
+    fill_value  what fills the results up to size
+
+    >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+    [1, 2, 3]
+    """
     check_arraylike("union1d", ar1, ar2)
     return unique(concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
@@ -215,7 +278,16 @@ def setdiff1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """The distinct elements of ar1 that are not in ar2."""
+    """The distinct elements of ar1 that are not in ar2.
+
+    ar1, ar2       arrays, which are flattened
+    assume_unique  a promise that neither has an element twice
+    size           how many results there are; needed where the values are traced
+    fill_value     what fills the results up to size
+
+    >>> jnp.setdiff1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+    [1]
+    """
     check_arraylike("setdiff1d", ar1, ar2)
     values, there = (ravel(ar1), True) if assume_unique else _distinct(ar1, size)
     chosen = logical_and(isin(values, ar2, invert=True), there)
@@ -231,7 +303,17 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements that both arrays have, and if asked for where each first has them."""
+    """The distinct elements that both arrays have, and if asked for where each first has them.
+
+    ar1, ar2        arrays, which are flattened
+    assume_unique   a promise that neither has an element twice
+    return_indices  whether the indices are wanted
+    size            how many results there are; needed where the values are traced
+    fill_value      what fills the results up to size
+
+    >>> jnp.intersect1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+    [3]
+    """
     check_arraylike("intersect1d", ar1, ar2)
     a, b = (ravel(x) for x in promote_dtypes(asarray(ar1), asarray(ar2)))
     values, where, counts = unique(a, True, False, True, size=None if size is None else a.size)
@@ -253,7 +335,16 @@ def setxor1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """The distinct elements that exactly one of the arrays has."""
+    """The distinct elements that exactly one of the arrays has.
+
+    ar1, ar2       arrays, which are flattened
+    assume_unique  a promise that neither has an element twice
+    size           how many results there are; needed where the values are traced
+    fill_value     what fills the results up to size
+
+    >>> jnp.setxor1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+    [1, 2]
+    """
     check_arraylike("setxor1d", ar1, ar2)
     if size is None:
         return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))

@@ -30,7 +30,17 @@ from lamina.numpy.promotion import (
 
 def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Array:  # fmt: skip
-    """The elements in ascending order along an axis (None: of all), NaN last; descending: first."""
+    """The elements in ascending order along an axis (None: of all), NaN last; descending: first.
+
+    a            an array of numbers
+    axis         the axis; None: of the flattened array
+    kind, order  must be None; ask for a stable sort by `stable`
+    stable       whether equal elements keep their order
+    descending   whether the greatest comes first
+
+    >>> jnp.sort(jnp.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
     x, at = _sorted_axis("sort", a, axis, kind, order)
     return _sort(x, axis=at, stable=bool(stable), descending=bool(descending))
 
@@ -51,7 +61,18 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The indices that put the elements in order; equal ones keep theirs, also descending."""
+    """The indices that put the elements in order; equal ones keep theirs, also descending.
+
+    a            an array of numbers
+    axis         the axis; None: of the flattened array
+    kind, order  must be None; ask for a stable sort by `stable`
+    stable       whether equal elements keep their order
+    descending   whether the greatest comes first
+    dtype        the dtype of the indices
+
+    >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
     x, at = _sorted_axis("argsort", a, axis, kind, order)
     to = requested_dtype(dtype, "argsort", keep=dtypes.canonicalize(np.int64))
     return _argsort(x, axis=at, stable=bool(stable), descending=bool(descending), dtype=to)
@@ -129,7 +150,17 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Array:  # fmt: skip
-    """The middle of the sorted elements over axes; of an even number the mean of the two."""
+    """The middle of the sorted elements over axes; of an even number the mean of the two.
+
+    a                an array of real numbers
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    keepdims         whether the axes reduced stay, with size 1
+
+    >>> jnp.median(jnp.array([4, 1, 3, 2]))
+    Array(2.5, dtype=float32)
+    """
     check_arraylike("median", a)
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
@@ -147,8 +178,20 @@ def quantile(
 ) -> Array:
     """The elements below which the fraction q lies, interpolated; q's axes come first.
 
+    a                an array of real numbers
+    q                numbers from 0 to 1
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    method           how to interpolate
+    keepdims         whether the axes reduced stay, with size 1
+    weights          the weight of each element, for "inverted_cdf"
+
     NaN where an element is NaN. Methods: linear, lower, higher, midpoint, nearest; inverted_cdf,
     which alone takes weights, of a's shape or of the axis.
+
+    >>> jnp.quantile(jnp.array([1.0, 2.0, 3.0]), 0.25)
+    Array(1.5, dtype=float32)
     """
     refuse_out("quantile", out)
     return _quantiles("quantile", a, q, axis, method, keepdims, skip_nan=False,
@@ -166,7 +209,20 @@ def percentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """quantile, with q in percent."""
+    """quantile, with q in percent.
+
+    a                an array of real numbers
+    q                numbers from 0 to 100
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    method           how to interpolate
+    keepdims         whether the axes reduced stay, with size 1
+    weights          the weight of each element, for "inverted_cdf"
+
+    >>> jnp.percentile(jnp.array([1.0, 2.0, 3.0]), 50)
+    Array(2., dtype=float32)
+    """
     refuse_out("percentile", out)
     return _quantiles("percentile", a, _percent(q), axis, method, keepdims, skip_nan=False,
                       weights=weights)  # fmt: skip
@@ -174,7 +230,17 @@ def percentile(
 
 def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Array:  # fmt: skip
-    """median of the elements that are not NaN."""
+    """median of the elements that are not NaN.
+
+    a                an array of real numbers
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    keepdims         whether the axes reduced stay, with size 1
+
+    >>> jnp.nanmedian(jnp.array([4.0, jnp.nan, 2.0]))
+    Array(3., dtype=float32)
+    """
     refuse_out("nanmedian", out)
     return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, skip_nan=True)
 
@@ -190,7 +256,20 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """quantile of the elements that are not NaN."""
+    """quantile of the elements that are not NaN.
+
+    a                an array of real numbers
+    q                numbers from 0 to 1
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    method           how to interpolate
+    keepdims         whether the axes reduced stay, with size 1
+    weights          the weight of each element, for "inverted_cdf"
+
+    >>> jnp.nanquantile(jnp.array([1.0, jnp.nan, 2.0]), 0.5)
+    Array(1.5, dtype=float32)
+    """
     refuse_out("nanquantile", out)
     return _quantiles("nanquantile", a, q, axis, method, keepdims, skip_nan=True,
                       weights=weights)  # fmt: skip
@@ -207,7 +286,20 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """percentile of the elements that are not NaN."""
+    """percentile of the elements that are not NaN.
+
+    a                an array of real numbers
+    q                numbers from 0 to 100
+    axis             an axis, several, or None for all
+    out              must be None: arrays cannot be written to
+    overwrite_input  without effect
+    method           how to interpolate
+    keepdims         whether the axes reduced stay, with size 1
+    weights          the weight of each element, for "inverted_cdf"
+
+    >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 2.0]), 50)
+    Array(1.5, dtype=float32)
+    """
     refuse_out("nanpercentile", out)
     return _quantiles("nanpercentile", a, _percent(q), axis, method, keepdims, skip_nan=True,
                       weights=weights)  # fmt: skip
@@ -361,7 +453,13 @@ def _index(position: Any, outer: tuple[int, ...]) -> Array:
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements in order along the last axis, as complex numbers."""
+    """The elements in order along the last axis, as complex numbers.
+
+    a  an array of at least one axis
+
+    >>> jnp.sort_complex(jnp.array([2, 1j])).tolist()
+    [1j, (2+0j)]
+    """
     check_arraylike("sort_complex", a)
     x = sort(a)
     return lax.convert_element_type(x, dtypes.complex_dtype(dtypes.inexact_dtype(x.dtype)))

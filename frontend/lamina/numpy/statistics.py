@@ -30,7 +30,15 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
              length: int | None = None) -> Array:  # fmt: skip
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
 
+    x          a vector of integers
+    weights    a vector of as many numbers
+    minlength  the least number of entries
+    length     the number of entries, needed where x is traced
+
     The result has as many entries as `length` says; without it, as the greatest value needs.
+
+    >>> jnp.bincount(jnp.array([0, 2, 2])).tolist()
+    [1, 0, 2]
     """
     check_arraylike("bincount", x)
     x = asarray(x)
@@ -78,7 +86,18 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The covariance matrix of variables, one a row (a column without rowvar), computed in dtype."""
+    """The covariance matrix of variables, one a row (a column without rowvar), computed in dtype.
+
+    m, y                vectors or matrices of observations
+    rowvar              whether variables are rows
+    bias                whether to divide by the number of observations rather than one less
+    ddof                what the number is lessened by; None: as bias says
+    fweights, aweights  how often each observation counts, and how much
+    dtype               the dtype to compute in
+
+    >>> jnp.cov(jnp.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
+    [[2.0, -2.0], [-2.0, 2.0]]
+    """
     from lamina.numpy.arithmetic import conj
 
     if dtype is not None:
@@ -139,7 +158,16 @@ def _weights_of_observations(x: Array, fweights: Any, aweights: Any) -> Any:
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
              dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The correlation matrix of variables, one a row (a column without rowvar), computed in dtype."""
+    """The correlation matrix of variables, one a row (a column without rowvar), computed in dtype.
+
+    x, y    vectors or matrices of observations
+    rowvar  whether variables are rows
+    dtype   the dtype to compute in
+
+    >>> print(jnp.corrcoef(jnp.array([[0.0, 2.0], [2.0, 0.0]])).round(3))
+    [[ 1. -1.]
+     [-1.  1.]]
+    """
     from lamina.numpy.arithmetic import clip
 
     c = cov(x, y, rowvar, dtype=None if dtype is None else _inexact(dtype, "corrcoef"))
@@ -155,13 +183,31 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
              preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The convolution of two vectors; mode "full", "same" or "valid" as in NumPy."""
+    """The convolution of two vectors; mode "full", "same" or "valid" as in NumPy.
+
+    a, v                    vectors that are not empty; ValueError of others
+    mode                    "full", "same" or "valid": the part of the result to give
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
+    [1.0, 3.0, 5.0, 3.0]
+    """
     return _slide("convolve", a, v, mode, precision, preferred_element_type)
 
 
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
               preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The cross-correlation of two vectors; mode "full", "same" or "valid" as in NumPy."""
+    """The cross-correlation of two vectors; mode "full", "same" or "valid" as in NumPy.
+
+    a, v                    vectors that are not empty; ValueError of others
+    mode                    "full", "same" or "valid": the part of the result to give
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.correlate(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
+    [3.0, 5.0]
+    """
     from lamina.numpy.arithmetic import conj
 
     check_arraylike("correlate", a, v)

@@ -18,12 +18,24 @@ dtype = np.dtype
 
 
 def finfo(dtype: DTypeLike) -> Any:
-    """Machine limits of a floating dtype (bfloat16 and float8 among them), or of an array's."""
+    """Machine limits of a floating dtype (bfloat16 and float8 among them), or of an array's.
+
+    dtype  a dtype or an array
+
+    >>> jnp.finfo("float16").bits
+    16
+    """
     return dtypes.finfo(_dtype_of(dtype))
 
 
 def iinfo(dtype: DTypeLike) -> Any:
-    """Machine limits of an integer dtype, or of an array's."""
+    """Machine limits of an integer dtype, or of an array's.
+
+    dtype  a dtype or an array
+
+    >>> int(jnp.iinfo("int8").max)
+    127
+    """
     return dtypes.iinfo(_dtype_of(dtype))
 
 
@@ -35,7 +47,13 @@ def _dtype_of(x: Any) -> np.dtype:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
-    """The dtype that arrays of dtypes a and b have together. Python types count as weak."""
+    """The dtype that arrays of dtypes a and b have together. Python types count as weak.
+
+    a, b  dtypes or Python's types
+
+    >>> jnp.promote_types("int32", "float16")
+    dtype('float16')
+    """
     pairs = _type_pair(a), _type_pair(b)
     with config.enable_x64(True):  # 64-bit types that are asked for stay
         dtype, weak = type_promotion.promote_types(*pairs)
@@ -51,7 +69,13 @@ def _type_pair(x: Any) -> tuple[np.dtype, bool]:
 
 
 def result_type(*args: Any) -> np.dtype:
-    """The dtype of the result of an operation on these arrays, scalars and dtypes."""
+    """The dtype of the result of an operation on these arrays, scalars and dtypes.
+
+    args  at least one
+
+    >>> jnp.result_type(jnp.array([1, 2]), 1.5)
+    dtype('float32')
+    """
     return promoted_type(*args)[0]
 
 
@@ -75,7 +99,13 @@ def promoted_type(*args: Any) -> tuple[np.dtype, bool]:
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Whether arg1 is below arg2 in the hierarchy of dtypes (extension dtypes included)."""
+    """Whether arg1 is below arg2 in the hierarchy of dtypes (extension dtypes included).
+
+    arg1, arg2  dtypes or abstract types
+
+    >>> jnp.issubdtype("float16", jnp.floating)
+    True
+    """
     if getattr(arg1, "type", None) is prng_key or arg2 in (extended, prng_key):
         return arg2 in (extended, prng_key, np.generic) and getattr(arg1, "type", arg1) is prng_key
     if not isinstance(arg1, type) or not issubclass(arg1, np.generic):
@@ -90,7 +120,14 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, "bool", "integral", "real floating", ..., or a tuple
-    of these (the array API's function)."""
+    of these (the array API's function).
+
+    dtype  a dtype
+    kind   see above
+
+    >>> jnp.isdtype("int8", "integral")
+    True
+    """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     found = _dtype_of(dtype)
     return any(_is_kind(found, k) for k in kinds)
@@ -117,7 +154,14 @@ def _is_kind(dtype: np.dtype, kind: Any) -> bool:
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
-    """Whether NumPy's rules allow the cast."""
+    """Whether NumPy's rules allow the cast.
+
+    from_, to  dtypes
+    casting    "no", "equiv", "safe", "same_kind" or "unsafe"
+
+    >>> jnp.can_cast("int32", "float32")
+    False
+    """
     return bool(np.can_cast(_dtype_of(from_), _dtype_of(to), casting=casting))  # type: ignore[arg-type]
 
 
@@ -142,27 +186,52 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array or scalar, or of what nested sequences of them make."""
+    """The number of axes of an array or scalar, or of what nested sequences of them make.
+
+    a  an array, a number or a sequence
+
+    >>> jnp.ndim([[1, 2], [3, 4]])
+    2
+    """
     return len(shape(a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements of an array, a scalar or nested sequences: in all, or along one axis or
-    several."""
+    several.
+
+    a     an array, a number or a sequence
+    axis  an axis, several, or None for all
+
+    >>> jnp.size([[1, 2, 3], [4, 5, 6]])
+    6
+    """
     sizes = shape(a)
     axes = range(len(sizes)) if axis is None else canonical_axes(axis, len(sizes))
     return math.prod(sizes[i] for i in axes)
 
 
 def isscalar(element: Any) -> bool:
-    """Whether the value is a Python or NumPy scalar or a 0-dimensional array."""
+    """Whether the value is a Python or NumPy scalar or a 0-dimensional array.
+
+    element  any value
+
+    >>> jnp.isscalar(1.5), jnp.isscalar([1])
+    (True, False)
+    """
     if isinstance(element, Tracer) or hasattr(element, "shape"):
         return tuple(element.shape) == () and is_array_like(element)
     return bool(np.isscalar(element))
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether x has a complex dtype (not: whether a value of it is complex)."""
+    """Whether x has a complex dtype (not: whether a value of it is complex).
+
+    x  an array or number
+
+    >>> jnp.iscomplexobj(jnp.array([0j]))
+    True
+    """
     if x is None:
         return False
     if is_array_like(x):
@@ -171,12 +240,27 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether x has a dtype that is not complex."""
+    """Whether x has a dtype that is not complex.
+
+    x  an array or number
+
+    >>> jnp.isrealobj(jnp.array([0j]))
+    False
+    """
     return not iscomplexobj(x)
 
 
 def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Any:
-    """x converted to a dtype (None: the default float). Complex to real keeps the real part."""
+    """x converted to a dtype (None: the default float). Complex to real keeps the real part.
+
+    x       an array or number
+    dtype   the new dtype
+    copy    without effect
+    device  where to put it
+
+    >>> jnp.astype(jnp.array([1.7, -1.7]), "int32").tolist()
+    [1, -1]
+    """
     from lamina.numpy.creation import asarray, astype_array, placed
 
     check_arraylike("astype", x)
@@ -185,7 +269,13 @@ def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: An
 
 
 def iterable(y: Any) -> bool:
-    """Whether y can be iterated over."""
+    """Whether y can be iterated over.
+
+    y  any value
+
+    >>> jnp.iterable([1, 2]), jnp.iterable(3)
+    (True, False)
+    """
     try:
         iter(y)
     except TypeError:

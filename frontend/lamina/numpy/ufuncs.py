@@ -258,7 +258,16 @@ def _vectorized(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A ufunc of a Python function of nin scalars that gives nout scalars."""
+    """A ufunc of a Python function of nin scalars that gives nout scalars.
+
+    func       a function of scalars, which may be traced
+    nin, nout  the numbers of arguments and results
+    identity   what a reduction of nothing gives
+
+    >>> longer = jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1)
+    >>> longer(jnp.array([1, 2]), 10).tolist()
+    [21, 22]
+    """
     return ufunc(func, nin, nout, identity=identity)
 
 

@@ -41,22 +41,46 @@ def _cosine_window(name: str, M: int, *coefficients: float) -> Array:
 
 
 def blackman(M: int) -> Array:
-    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of twice the angle.
+
+    M  how many samples, a static int
+
+    >>> print(jnp.blackman(5).round(2)[1:4])
+    [0.34 1.   0.34]
+    """
     return _cosine_window("blackman", M, 0.42, -0.5, 0.08)
 
 
 def hamming(M: int) -> Array:
-    """The Hamming window: 0.54 - 0.46 cos."""
+    """The Hamming window: 0.54 - 0.46 cos.
+
+    M  how many samples, a static int
+
+    >>> print(jnp.hamming(5).round(2))
+    [0.08 0.54 1.   0.54 0.08]
+    """
     return _cosine_window("hamming", M, 0.54, -0.46)
 
 
 def hanning(M: int) -> Array:
-    """The Hann window: 0.5 - 0.5 cos."""
+    """The Hann window: 0.5 - 0.5 cos.
+
+    M  how many samples, a static int
+
+    >>> print(jnp.hanning(5).round(2))
+    [0.  0.5 1.  0.5 0. ]
+    """
     return _cosine_window("hanning", M, 0.5, -0.5)
 
 
 def bartlett(M: int) -> Array:
-    """The triangular window, 0 at both ends."""
+    """The triangular window, 0 at both ends.
+
+    M  how many samples, a static int
+
+    >>> print(jnp.bartlett(5).round(2))
+    [0.  0.5 1.  0.5 0. ]
+    """
     n = _size("bartlett", M)
     to = dtypes.canonicalize(float)
     return lax.full((n,), 1, to) if n <= 1 else _bartlett(n=n)
@@ -70,7 +94,14 @@ def _bartlett(n: int) -> Array:
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """The Kaiser window: i0(beta sqrt(1 - t^2)) / i0(beta) for t from -1 to 1."""
+    """The Kaiser window: i0(beta sqrt(1 - t^2)) / i0(beta) for t from -1 to 1.
+
+    M     how many samples, a static int
+    beta  how narrow it is
+
+    >>> print(jnp.kaiser(5, 2.0).round(2))
+    [0.44 0.83 1.   0.83 0.44]
+    """
     n = _size("kaiser", M)
     to = dtypes.canonicalize(float)
     return lax.full((n,), 1, to) if n <= 1 else _kaiser(convert(beta, to), n=n)

@@ -45,7 +45,14 @@ class SVDResult(NamedTuple):
 @compiled(static=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular L with L L^H = a, or with upper the U with U^H U = a; NaN where a is not
-    positive definite."""
+    positive definite.
+
+    a                 square matrices (..., n, n); ValueError of others
+    upper             whether U is wanted
+    symmetrize_input  whether the mean of a and its conjugate transpose is taken first
+    >>> jnp.linalg.cholesky(jnp.array([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
     (a,) = matrices("cholesky", a)
     check_square("cholesky", a)
     if upper and not symmetrize_input:
@@ -57,7 +64,14 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 @compiled(static=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Q and R with a = Q R: of k = min(m, n) columns and rows ("reduced"), of m ("complete"), R
-    alone ("r"), or LAPACK's reflectors, transposed, and their factors ("raw")."""
+    alone ("r"), or LAPACK's reflectors, transposed, and their factors ("raw").
+
+    a     matrices (..., m, n)
+    mode  "reduced", "complete", "r" or "raw"
+    >>> q, r = jnp.linalg.qr(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> jnp.allclose(q @ r, jnp.array([[1.0, 2.0], [3.0, 4.0]]), atol=1e-5)
+    Array(True, dtype=bool)
+    """
     (a,) = matrices("qr", a)
     check_rank("qr", a)
     if mode == "raw":
@@ -80,6 +94,14 @@ def svd(
     """U, S, Vh with a = U diag(S) Vh and S falling; S alone without compute_uv.
 
     hermitian  a is, and so its eigenvalues are computed instead.
+
+    a                matrices (..., m, n)
+    full_matrices    whether U and Vh are square
+    compute_uv       whether they are wanted
+    subset_by_index  a static pair (first, end) of the singular values wanted
+
+    >>> print(jnp.linalg.svd(jnp.diag(jnp.array([3.0, 4.0])), compute_uv=False).round(3))
+    [4. 3.]
     """
     (a,) = matrices("svd", a)
     check_rank("svd", a)
@@ -110,14 +132,26 @@ def _hermitian_svd(a: Array, compute_uv: bool, subset: tuple[int, int] | None) -
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values, falling."""
+    """The singular values, falling.
+
+    x  matrices (..., m, n)
+    >>> print(jnp.linalg.svdvals(jnp.diag(jnp.array([3.0, 4.0]))).round(3))
+    [4. 3.]
+    """
     return svd(x, compute_uv=False)  # type: ignore[return-value]
 
 
 @compiled(static=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Rising eigenvalues and eigenvectors, in columns, of Hermitian matrices. Without
-    symmetrize_input only the triangle that UPLO names is read."""
+    symmetrize_input only the triangle that UPLO names is read.
+
+    a                 square matrices (..., n, n); ValueError of others
+    UPLO              "L" or "U"
+    symmetrize_input  whether the mean of a and its conjugate transpose is taken first
+    >>> print(jnp.linalg.eigh(jnp.diag(jnp.array([4.0, 3.0]))).eigenvalues.round(3))
+    [3. 4.]
+    """
     (a,) = matrices("eigh", a)
     check_square("eigh", a)
     if UPLO not in (None, "L", "U"):
@@ -127,13 +161,25 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The rising eigenvalues of Hermitian matrices."""
+    """The rising eigenvalues of Hermitian matrices.
+
+    a                 square matrices (..., n, n); ValueError of others
+    UPLO              "L" or "U": which triangle is read
+    symmetrize_input  whether the mean of a and its conjugate transpose is taken first
+    >>> print(jnp.linalg.eigvalsh(jnp.diag(jnp.array([4.0, 3.0]))).round(3))
+    [3. 4.]
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @compiled
 def eig(a: ArrayLike) -> EigResult:
-    """Complex eigenvalues and eigenvectors, in columns."""
+    """Complex eigenvalues and eigenvectors, in columns.
+
+    a  square matrices (..., n, n); ValueError of others
+    >>> sorted(jnp.linalg.eig(jnp.diag(jnp.array([4.0, 3.0]))).eigenvalues.real.tolist())
+    [3.0, 4.0]
+    """
     (a,) = matrices("eig", a)
     check_square("eig", a)
     return EigResult(*lax.linalg.eig(a, compute_left_eigenvectors=False))
@@ -141,7 +187,12 @@ def eig(a: ArrayLike) -> EigResult:
 
 @compiled
 def eigvals(a: ArrayLike) -> Array:
-    """Complex eigenvalues, in no order."""
+    """Complex eigenvalues, in no order.
+
+    a  square matrices (..., n, n); ValueError of others
+    >>> sorted(jnp.linalg.eigvals(jnp.diag(jnp.array([4.0, 3.0]))).real.tolist())
+    [3.0, 4.0]
+    """
     (a,) = matrices("eigvals", a)
     check_square("eigvals", a)
     (w,) = lax.linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)

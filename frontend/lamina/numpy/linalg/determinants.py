@@ -25,7 +25,13 @@ class SlogdetResult(NamedTuple):
 
 @compiled
 def det(a: ArrayLike) -> Array:
-    """The determinant."""
+    """The determinant.
+
+    a  square matrices (..., n, n); ValueError of others
+
+    >>> print(jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])).round(3))
+    -2.0
+    """
     (a,) = matrices("det", a)
     check_square("det", a)
     n = a.shape[-1]
@@ -83,7 +89,15 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
 
 @compiled(static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """The sign (or phase) of the determinant and the logarithm of its size, by "lu" or by "qr"."""
+    """The sign (or phase) of the determinant and the logarithm of its size, by "lu" or by "qr".
+
+    a       square matrices (..., n, n); ValueError of others
+    method  "lu" (default) or "qr"
+
+    >>> sign, size = jnp.linalg.slogdet(jnp.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> print(sign, size)
+    -1.0 0.0
+    """
     (a,) = matrices("slogdet", a)
     check_square("slogdet", a)
     if method not in (None, "lu", "qr"):

@@ -18,7 +18,18 @@ from lamina.numpy.reductions import max, min, sum
 def norm(x: ArrayLike, ord: int | float | str | None = None,
          axis: None | tuple[int, ...] | int = None, keepdims: bool = False) -> Array:  # fmt: skip
     """A norm of vectors (one axis) or of matrices (two); of all elements where neither axis nor ord
-    are given."""
+    are given.
+
+    x         an array
+    ord       a number, inf, -inf, "fro" or "nuc"; None: the 2-norm or Frobenius norm
+    axis      an axis or a pair of them; None: x is one vector or matrix
+    keepdims  whether they stay, with size 1
+
+    Raises ValueError for an ord that vectors or matrices do not have.
+
+    >>> jnp.linalg.norm(jnp.array([3.0, 4.0]))
+    Array(5., dtype=float32)
+    """
     (a,) = matrices("norm", x)
     if axis is None and ord is None:
         axes = tuple(range(len(a.shape)))
@@ -37,7 +48,16 @@ def norm(x: ArrayLike, ord: int | float | str | None = None,
 @compiled(static=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
                 keepdims: bool = False, ord: int | float | str = 2) -> Array:  # fmt: skip
-    """The norm of all elements along some axes, taken as one vector."""
+    """The norm of all elements along some axes, taken as one vector.
+
+    x         an array
+    axis      an axis, several, or None for all
+    keepdims  whether they stay, with size 1
+    ord       a number, inf or -inf
+
+    >>> jnp.linalg.vector_norm(jnp.array([3.0, -4.0]), ord=1)
+    Array(7., dtype=float32)
+    """
     (x,) = matrices("vector_norm", x)
     return _vector_norm(x, ord, canonical_axes(axis, len(x.shape)), keepdims)
 
@@ -45,7 +65,15 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
 @compiled(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int | float = "fro"
                 ) -> Array:  # fmt: skip
-    """The norm of matrices in the last two axes."""
+    """The norm of matrices in the last two axes.
+
+    x         matrices (..., m, n)
+    keepdims  whether their axes stay, with size 1
+    ord       "fro", "nuc", 1, -1, 2, -2, inf or -inf
+
+    >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]))
+    Array(5., dtype=float32)
+    """
     (x,) = matrices("matrix_norm", x)
     check_rank("matrix_norm", x)
     return _matrix_norm(x, ord, (len(x.shape) - 2, len(x.shape) - 1), keepdims)
@@ -100,7 +128,14 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
 
 @compiled(static=("p",))
 def cond(x: ArrayLike, p: Any = None) -> Array:
-    """The condition number in the norm p; in the 2-norm by singular values."""
+    """The condition number in the norm p; in the 2-norm by singular values.
+
+    x  matrices (..., m, n), square unless p is None, 2 or -2
+    p  what norm takes for matrices
+
+    >>> print(jnp.linalg.cond(jnp.diag(jnp.array([4.0, 2.0]))).round(3))
+    2.0
+    """
     from lamina.numpy.linalg.solving import inv
     from lamina.numpy.selection import where
 
@@ -122,7 +157,16 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
                 tol: ArrayLike | None = None) -> Array:  # fmt: skip
     """How many singular values are above rtol times the largest one (by default the larger size
-    times the machine precision), or above tol."""
+    times the machine precision), or above tol.
+
+    M          matrices (..., m, n), or a vector
+    rtol       a number, or one for each matrix
+    hermitian  whether M is, which is quicker
+    tol        the absolute bound
+
+    >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]])).item()
+    1
+    """
     (x,) = matrices("matrix_rank", M)
     if len(x.shape) < 2:
         return lax.convert_element_type((x != 0).any(), np.int32)

@@ -16,7 +16,14 @@ from lamina.numpy.promotion import Array, ArrayLike, DTypeLike, check_arraylike,
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The cross product of vectors of three elements."""
+    """The cross product of vectors of three elements.
+
+    x1, x2  arrays that broadcast together
+    axis    where the vectors are
+
+    >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
     check_arraylike("jnp.linalg.cross", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
@@ -28,26 +35,53 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices in the last two axes."""
+    """The diagonals of matrices in the last two axes.
+
+    x       an array of at least two axes
+    offset  which diagonal
+
+    >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
     check_arraylike("jnp.linalg.diagonal", x)
     return diagonals.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
            preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The matrix product."""
+    """The matrix product.
+
+    x1, x2                  vectors, matrices (m, k) and (k, n), or stacks of them
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
     return products.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged."""
+    """The last two axes exchanged.
+
+    x  an array of at least two axes
+
+    >>> jnp.linalg.matrix_transpose(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     return manipulation.matrix_transpose(x)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The products of each element of one vector with each of the other."""
+    """The products of each element of one vector with each of the other.
+
+    x1, x2  vectors; ValueError of other arrays
+
+    >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
     check_arraylike("jnp.linalg.outer", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if len(x1.shape) != 1 or len(x2.shape) != 1:
@@ -61,20 +95,47 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None,
               preferred_element_type: DTypeLike | None = None, out_sharding: None = None
               ) -> Array:  # fmt: skip
-    """The sum over pairs of axes."""
+    """The sum over pairs of axes.
+
+    x1, x2                  arrays
+    axes                    how many axes, or a pair of lists of them
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+    out_sharding            how the result is laid out over a mesh
+
+    >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     return products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """The sum of the diagonal of matrices in the last two axes."""
+    """The sum of the diagonal of matrices in the last two axes.
+
+    x       an array of at least two axes
+    offset  which diagonal
+    dtype   the dtype of the sum
+
+    >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return products.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
            preferred_element_type: DTypeLike | None = None) -> Array:  # fmt: skip
-    """The product of vectors, the first one conjugated."""
+    """The product of vectors, the first one conjugated.
+
+    x1, x2                  arrays that broadcast together
+    axis                    where the vectors are
+    precision               how exact products of floats are, as in lax.dot_general
+    preferred_element_type  the dtype to sum in and to give
+
+    >>> jnp.linalg.vecdot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     return products.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -82,7 +143,14 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = 
 
 @compiled(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """a times itself n times; of its inverse for negative n. By repeated squaring."""
+    """a times itself n times; of its inverse for negative n. By repeated squaring.
+
+    a  square matrices (..., n, n)
+    n  a static int
+
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3).tolist()
+    [[1, 3], [0, 1]]
+    """
     from lamina.numpy.linalg.solving import inv
 
     check_arraylike("jnp.linalg.matrix_power", a)
@@ -107,7 +175,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
-    """The product of matrices (vectors at the ends) in the order that takes the least work."""
+    """The product of matrices (vectors at the ends) in the order that takes the least work.
+
+    arrays     at least two, of which each can be multiplied by the next
+    precision  how exact products of floats are, as in lax.dot_general
+
+    >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 1)), jnp.ones(1)]).tolist()
+    [3.0, 3.0]
+    """
     check_arraylike("jnp.linalg.multi_dot", *arrays)
     xs = [asarray(x) for x in promote_dtypes(*arrays)]
     ranks = [len(x.shape) for x in xs]

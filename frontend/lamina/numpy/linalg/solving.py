@@ -28,7 +28,16 @@ from lamina.numpy.selection import where
 
 @compiled
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """The x with a x = b, for square a. b is a vector where it has one axis, otherwise matrices."""
+    """The x with a x = b, for square a. b is a vector where it has one axis, otherwise matrices.
+
+    a  square matrices (..., n, n)
+    b  a vector (n,) or matrices (..., n, k)
+
+    Raises ValueError for shapes that do not go together.
+
+    >>> print(jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 8.0])))
+    [1. 2.]
+    """
     a, b = matrices("solve", a, b)
     return solve_with(systems.solve, a, b)
 
@@ -61,7 +70,13 @@ def solve_with(solver: Any, a: Array, b: Array) -> Array:
 
 @compiled
 def inv(a: ArrayLike) -> Array:
-    """The inverse of square matrices."""
+    """The inverse of square matrices.
+
+    a  square matrices (..., n, n)
+
+    >>> print(jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist())
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
     (a,) = matrices("inv", a)
     check_square("inv", a)
     return systems.solve(a, eye_like(a))
@@ -71,7 +86,15 @@ def inv(a: ArrayLike) -> Array:
 def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
          rcond: ArrayLike | None = None) -> Array:  # fmt: skip
     """The Moore-Penrose inverse: singular values up to rtol times the largest count as zero. By
-    default that is ten times the larger size times the machine precision."""
+    default that is ten times the larger size times the machine precision.
+
+    a            matrices (..., m, n)
+    rtol, rcond  the fraction; two names of it
+    hermitian    whether a is, which is quicker
+
+    >>> print(jnp.linalg.pinv(jnp.array([[2.0], [0.0]])).round(3))
+    [[0.5 0. ]]
+    """
     (a,) = matrices("pinv", a)
     check_rank("pinv", a)
     if rcond is not None:
@@ -113,7 +136,17 @@ def _pinv(a: Array, rtol: Any, hermitian: bool) -> Array:
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
           ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """The x of least norm that comes nearest to a x = b; the squared distances, a's rank and its
-    singular values. numpy_resid leaves the distances out where NumPy does (concrete ranks only)."""
+    singular values. numpy_resid leaves the distances out where NumPy does (concrete ranks only).
+
+    a            a matrix (m, n)
+    b            a vector (m,) or a matrix (m, k)
+    rcond        singular values below this fraction of the largest count as zero
+    numpy_resid  see above
+
+    >>> x, residuals, rank, s = jnp.linalg.lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))
+    >>> print(x.round(3))
+    [2.]
+    """
     a, b = matrices("lstsq", a, b)
     if a.shape[0] != b.shape[0]:
         raise ValueError("Leading dimensions of input arrays must match")
@@ -149,7 +182,15 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
-    """The x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end first."""
+    """The x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end first.
+
+    a     an array of b's shape followed by x's
+    b     an array
+    axes  axes of a, or None
+
+    >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(2, 2, 4), jnp.ones((2, 2))).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     check_arraylike("jnp.linalg.tensorsolve", a, b)
     a, b = asarray(a), asarray(b)
     if axes is not None:
@@ -166,7 +207,14 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse with respect to tensordot over the first `ind` axes."""
+    """The inverse with respect to tensordot over the first `ind` axes.
+
+    a    an array whose first `ind` sizes have the product of the others
+    ind  a positive int
+
+    >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(4, 2, 2), ind=1).shape
+    (2, 2, 4)
+    """
     check_arraylike("jnp.linalg.tensorinv", a)
     a = asarray(a)
     if ind <= 0:
