@@ -28,11 +28,12 @@ _MOST_SIGNS = 1000
 # (Of a string that is not closed the parser reads no further, and nor does this on its line.)
 _NO_BRACKETS = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|->|[<>]=')
 # A convolution's: `[b, f, 0, 1]`.
-_LAYOUT = re.compile(rb"\[[\s,?\d]*\b[bfio]\b[\s,?\dbfio]*\]")
-_LARGE = re.compile(rb"\d{4,}")
+_LAYOUT = re.compile(rb"\[[\s,?\w]*\b[bfio]\b[\s,?\w]*\]")
+_LARGE = re.compile(rb"\b\d\w{3,}")
 _ALIAS = re.compile(rb"^[ \t]*([#!][A-Za-z_$][\w.$-]*)[ \t]*=", re.MULTILINE)
 _NAME = re.compile(rb"[#!][A-Za-z_$][\w.$-]*")
 _OPENING, _CLOSING = b"([{<", b")]}>"
+_OPENING_ONES, _CLOSING_ONES = (b"(", b"[", b"{", b"<"), (b")", b"]", b"}", b">")
 _OTHERS = bytes(sorted(set(range(256)) - set(_OPENING + _CLOSING)))
 _STEPS = np.zeros(256, np.int8)
 _STEPS[list(_OPENING)], _STEPS[list(_CLOSING)] = 1, -1
@@ -102,7 +103,9 @@ def _check_aliases(bare: bytes, name: str, limits: Limits) -> None:
     for found in _ALIAS.finditer(bare):
         alias, body = found[1], _body(bare, found.end())
         names = _NAME.findall(body)
-        depths[alias] = _deepest(body) + max((depths.get(each, 0) for each in names), default=0)
+        opened = sum(map(body.count, _OPENING_ONES))
+        own = opened if opened <= 2 else _deepest(body)
+        depths[alias] = own + max((depths.get(each, 0) for each in names), default=0)
         sizes[alias] = len(body) + sum(sizes.get(each, 0) for each in names)
         shown = alias.decode(errors="replace")[:100]
         most = limits.program_depth
@@ -129,8 +132,8 @@ def _body(bare: bytes, begin: int) -> bytes:
         end = bare.find(b"\n", line)
         if end < 0:
             return bare[begin:]
-        open_ones += sum(bare.count(each, line, end) for each in (b"(", b"[", b"{", b"<"))
-        open_ones -= sum(bare.count(each, line, end) for each in (b")", b"]", b"}", b">"))
+        open_ones += sum(bare.count(each, line, end) for each in _OPENING_ONES)
+        open_ones -= sum(bare.count(each, line, end) for each in _CLOSING_ONES)
         if open_ones <= 0:
             return bare[begin:end]
         end += 1

@@ -121,7 +121,7 @@ def test_what_stands_for_too_much_is_refused():
         read(f"#a0 = 1 : i32\n{few}module attributes {{{used}}} {{}}")
 
 
-@pytest.mark.parametrize("number", [2**63 - 1, 400_000_000, 10**30])
+@pytest.mark.parametrize("number", [2**63 - 1, 400_000_000, 10**30, "0x7F800000"])
 def test_dimensions_that_the_parser_would_make_room_for(number):
     text = (
         "func.func @main(%x: tensor<1x2x8xf32>, %k: tensor<3x2x3xf32>) -> tensor<1x3x8xf32> {\n"
@@ -145,6 +145,8 @@ HOSTILE_TEXTS = {
     "signs": ("-" * 900 + "x") * 2000,
     "aliases": "#a = [\n" * 200_000,
     "names": "#a = " + "#a" * 1_000_000,
+    "dimensions": "[" + "b, 1" * 500_000,
+    "open lists": "[b, " * 300_000,
     "closing": ">" * 1_000_000 + "\n" * 100_000,
 }
 
