@@ -61,6 +61,9 @@ lit: $(VENV)/made-for-test  ## the tests of passes and lowerings
 fuzz: $(VENV)/made-for-test  ## damaged programs, artifacts and store entries; FUZZ="--cases 5000 text" for more
 	$(BIN)/python test/fuzz/fuzz.py $(or $(FUZZ),--seconds 60)
 
+sanitize: $(VENV)/made-for-test  ## the native runtime's tests with ASan and UBSan, then with TSan
+	$(BIN)/python test/sanitize.py $(SANITIZE)
+
 lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror runtime/src/*.cpp runtime/src/*.h
