@@ -52,8 +52,8 @@ def _build(kind: str, folder: Path) -> Path:
     """The module, built with a sanitizer."""
     configured = [
         "cmake", "-S", REPO, "-B", folder, "-G", "Ninja", "-DCMAKE_CXX_COMPILER=g++",
-        "-DCMAKE_BUILD_TYPE=Debug", f"-DPython_EXECUTABLE={sys.executable}",
-        f"-DCMAKE_CXX_FLAGS={FLAGS[kind]} -O1 -fno-omit-frame-pointer",
+        "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={sys.executable}",
+        f"-DCMAKE_CXX_FLAGS={FLAGS[kind]} -fno-omit-frame-pointer",
     ]  # fmt: skip
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # of cmake and ninja
     for command in (configured, ["cmake", "--build", folder]):
