@@ -15,14 +15,17 @@ def problem_of(manifest: Any) -> str | None:
     """What is wrong with a manifest, or None. See `Artifact` for the keys."""
     if not isinstance(manifest, dict):
         return "the manifest is not a table"
-    for key, kind in (("name", str), ("target", dict), ("inputs", list), ("outputs", list)):
+    for key, kind in (("name", str), ("inputs", list), ("outputs", list)):
         if not isinstance(manifest.get(key), kind):
             return f"the manifest's {key!r} is missing, or not of type {kind.__name__}"
     if not _is_size(manifest.get("arena_bytes")):
         return "the manifest's 'arena_bytes' is not a size"
-    if not all(isinstance(value, str | int) for value in manifest["target"].values()):
+    target = manifest.get("target", {})  # by default this processor
+    if not isinstance(target, dict) or not all(
+        isinstance(value, int if key == "vector_bits" else str) for key, value in target.items()
+    ):
         return "the manifest's 'target' does not describe one"
-    on_gpu = manifest["target"].get("kind") == "cuda"
+    on_gpu = target.get("kind") == "cuda"
     if on_gpu and not _is_size(manifest.get("scratch")):
         return "the manifest's 'scratch' is not a size"
     for key, kind in (("device_kernels", dict), ("launch_plan", list)) if on_gpu else (("entry", str),):

@@ -93,7 +93,7 @@ def _environment(kind: str, folder: Path) -> dict[str, str]:
     options = {
         "ASAN_OPTIONS": f"{report}:detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": f"{report}:print_stacktrace=1:suppressions={SUPPRESSIONS}/undefined.supp",
-        "TSAN_OPTIONS": f"{report}:ignore_noninstrumented_modules=1:report_signal_unsafe=0:"
+        "TSAN_OPTIONS": f"{report}:report_signal_unsafe=0:die_after_fork=0:"
         f"suppressions={SUPPRESSIONS}/thread.supp",
     }
     return os.environ | options | {

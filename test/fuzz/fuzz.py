@@ -83,6 +83,7 @@ def _process(
         "LAMINA_CACHE": "0",
         "LAMINA_CACHE_DIR": os.path.join(folder, "cache"),
         "LAMINA_COMPILE_WORKERS": "0",
+        "LAMINA_READER_SECONDS": str(given.limit / 3),
         "FUZZ_CASE": os.path.join(folder, "case"),
         "TMPDIR": folder,
     }
