@@ -81,7 +81,8 @@ def test_malformed_heads_under_a_right_checksum_are_refused(head):
     "changed",
     [{"name": 1}, {"entry": None}, {"inputs": {}}, {"inputs": [7]}, {"arena_bytes": -1},
      {"arena_bytes": 2**70}, {"arena_bytes": True}, {"imports": [1]}, {"target": "cpu"},
-     {"target": {"kind": []}}, {"target": {"kind": "cpu", "features": 1}}, {"cost": {"flops": "many"}}, {"target": {"kind": "cuda"}},
+     {"target": {"kind": []}}, {"target": {"kind": "cpu", "features": 1}},
+     {"cost": {"flops": "many"}}, {"target": {"kind": "cuda"}},
      *({"outputs": [{"dtype": "float32", "shape": [2]} | row]}
        for row in ({"dtype": "object"}, {"dtype": 4}, {"shape": None}, {"shape": [-1]},
                    {"shape": [2**40, 2**40]}, {"shape": [1.5]}, {"alias_of": 1}, {"alias_of": "0"}))],
