@@ -28,9 +28,12 @@ def problem_of(manifest: Any) -> str | None:
     on_gpu = target.get("kind") == "cuda"
     if on_gpu and not _is_size(manifest.get("scratch")):
         return "the manifest's 'scratch' is not a size"
-    for key, kind in (("device_kernels", dict), ("launch_plan", list)) if on_gpu else (("entry", str),):
-        if not isinstance(manifest.get(key), kind):
-            return f"the manifest's {key!r} is missing, or not of type {kind.__name__}"
+    code: dict[str, type] = (
+        {"device_kernels": dict, "launch_plan": list} if on_gpu else {"entry": str}
+    )
+    for key, of in code.items():
+        if not isinstance(manifest.get(key), of):
+            return f"the manifest's {key!r} is missing, or not of type {of.__name__}"
     imports = manifest.get("imports", [])
     if not isinstance(imports, list) or not all(isinstance(name, str) for name in imports):
         return "the manifest's 'imports' are not names"
