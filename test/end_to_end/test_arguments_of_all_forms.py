@@ -48,6 +48,10 @@ WRONG = {
     ),
     "an axis that is not there": (ValueError, lambda m: m.lax.argmax(ONES, 2, np.int32), "nvalid axis 2"),
     "a negative axis of lax": (ValueError, lambda m: m.lax.argmin(ONES, -1, np.int32), "nvalid axis -1"),
+    "a real variance": (ValueError, lambda m: m.np.var(1j * ONES, dtype=np.float16), "does not .*support"),
+    "a real variance of what is no NaN": (
+        ValueError, lambda m: m.np.nanvar(1j * ONES, dtype=np.int32), "does not .*support",
+    ),
     "a hash": (TypeError, lambda m: hash(m.np.ones(2)), "unhashable"),
 }  # fmt: skip
 

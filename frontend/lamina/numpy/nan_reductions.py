@@ -243,6 +243,8 @@ def nanvar(
     refuse_out("nanvar", out)
     x, valid = _valid("nanvar", a, where)
     to = requested_dtype(dtype, "nanvar", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
+    if dtype is not None:
+        reductions.refuse_real_variance("nanvar", x.dtype, to)
     if not dtypes.is_inexact(x.dtype):
         return reductions.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
     axes = tuple(axis) if isinstance(axis, list) else axis

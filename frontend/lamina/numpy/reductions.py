@@ -440,7 +440,18 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction  # type: ignore[assignment]
     to = requested_dtype(dtype, "var", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
+    if dtype is not None:
+        refuse_real_variance("var", x.dtype, to)
     return _var(x, where, mean, axis=_hashable(axis), dtype=to, ddof=ddof, keepdims=bool(keepdims))
+
+
+def refuse_real_variance(name: str, have: np.dtype, to: np.dtype) -> None:
+    """Raises ValueError where the variance of complex numbers is asked for in a real dtype."""
+    if dtypes.is_complex(have) and not dtypes.is_complex(to):
+        raise ValueError(
+            f"{library}.numpy.{name} of complex values does not support the real dtype {to.name}: "
+            "leave dtype away, and the variance is real"
+        )
 
 
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
