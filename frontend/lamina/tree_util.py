@@ -29,7 +29,16 @@ tree_map = _tree.map
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree with this structure and these leaves."""
+    """The tree with this structure and these leaves.
+
+    treedef  a structure, from tree_structure or tree_flatten.
+    leaves   as many values as it has leaves, in order.
+
+    Raises ValueError for another number of leaves.
+
+    >>> lamina.tree.unflatten(lamina.tree.structure((0, [0])), ["a", "b"])
+    ('a', ['b'])
+    """
     return _tree.unflatten(treedef, list(leaves))
 
 
@@ -39,7 +48,18 @@ def tree_reduce(
     initializer: Any = _MISSING,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """functools.reduce over the leaves."""
+    """functools.reduce over the leaves.
+
+    function     takes what was combined so far and the next leaf.
+    tree         a pytree.
+    initializer  what to start from; without it the first leaf.
+    is_leaf      called with each node; where it gives True the node is a leaf as it stands.
+
+    Raises TypeError for a tree without leaves and no initializer.
+
+    >>> lamina.tree.reduce(lambda total, x: total + x, [1, (2, 3)])
+    6
+    """
     leaves = _tree.leaves(tree, is_leaf)
     if initializer is _MISSING:
         return functools.reduce(function, leaves)
@@ -47,7 +67,14 @@ def tree_reduce(
 
 
 def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    tree     a pytree of values that have a truth value.
+    is_leaf  called with each node; where it gives True the node is a leaf as it stands.
+
+    >>> lamina.tree.all({"a": True, "b": [1, 0]})
+    False
+    """
     return all(_tree.leaves(tree, is_leaf))
 
 
@@ -58,7 +85,18 @@ def tree_reduce_associative(
     identity: Any = _MISSING,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """The leaves combined by an associative operation, as a balanced tree of operations."""
+    """The leaves combined by an associative operation, as a balanced tree of operations.
+
+    operation  takes two values and gives one of their kind.
+    tree       a pytree.
+    identity   the result for a tree without leaves.
+    is_leaf    called with each node; where it gives True the node is a leaf as it stands.
+
+    Raises TypeError for a tree without leaves and no identity.
+
+    >>> lamina.tree.reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
+    '((ab)(cd))'
+    """
     leaves = _tree.leaves(tree, is_leaf)
     if not leaves:
         if identity is _MISSING:
@@ -77,13 +115,30 @@ def tree_reduce_associative(
 def tree_broadcast(
     prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """full_tree with each leaf replaced by what stands at or above its place in prefix_tree."""
+    """full_tree with each leaf replaced by what stands at or above its place in prefix_tree.
+
+    prefix_tree  a pytree whose leaves may stand where full_tree has whole subtrees.
+    full_tree    a pytree, whose structure the result has.
+    is_leaf      called with the nodes of both; where it gives True a node is a leaf.
+
+    Raises ValueError where prefix_tree is no prefix of full_tree.
+
+    >>> lamina.tree.broadcast((0, 1), ("a", ["b", "c"]))
+    (0, [1, 1])
+    """
     flat = _tree.broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return _tree.unflatten(_tree.structure(full_tree), flat)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether every item is a leaf."""
+    """Whether every item is a leaf.
+
+    iterable  of any values.
+    is_leaf   called with each item; where it gives True the item is a leaf.
+
+    >>> lamina.tree_util.all_leaves([1, 2.0]), lamina.tree_util.all_leaves([1, (2,)])
+    (True, False)
+    """
     return all(
         (is_leaf is not None and is_leaf(item)) or not tree_paths.is_node_type(type(item))
         for item in iterable
@@ -91,24 +146,55 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of a structure's root."""
+    """The structures of the children of a structure's root.
+
+    treedef  a structure, from tree_structure or tree_flatten.
+
+    >>> children = lamina.tree_util.treedef_children(lamina.tree.structure((1, [2, 3])))
+    >>> [child.num_leaves for child in children]
+    [1, 2]
+    """
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is a single node, with no children."""
+    """Whether the structure is a single node, with no children.
+
+    treedef  a structure, from tree_structure or tree_flatten.
+
+    >>> lamina.tree_util.treedef_is_leaf(lamina.tree.structure(3))
+    True
+    """
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose items have these structures."""
+    """The structure of a tuple whose items have these structures.
+
+    treedefs  structures, from tree_structure or tree_flatten.
+
+    >>> leaf = lamina.tree.structure(0)
+    >>> lamina.tree_util.treedef_tuple([leaf, leaf]) == lamina.tree.structure((1, 2))
+    True
+    """
     return optree.treespec_tuple(tuple(treedefs), none_is_leaf=False, namespace=_tree.NAMESPACE)  # type: ignore[return-value]
 
 
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of trees turned inside out; inner_treedef may be left to be found (None)."""
+    """A tree of trees turned inside out.
+
+    outer_treedef        the structure of the outer tree.
+    inner_treedef        that of the trees at its leaves; None: found from the first of them.
+    pytree_to_transpose  the tree of trees.
+
+    Raises TypeError where it does not have these structures.
+
+    >>> outer, inner = lamina.tree.structure([0, 0]), lamina.tree.structure({"a": 0})
+    >>> lamina.tree.transpose(outer, inner, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
     if inner_treedef is None:
         first = outer_treedef.flatten_up_to(pytree_to_transpose)[0]
         inner_treedef = _tree.structure(first)
@@ -135,10 +221,20 @@ def register_pytree_node(
 ) -> None:
     """Makes instances of a class inner nodes of trees.
 
+    nodetype                the class.
     flatten_func            instance -> (children, hashable static data)
     unflatten_func          (static data, children) -> instance
     flatten_with_keys_func  instance -> (pairs of key and child, static data)
+
     Raises ValueError if the class is registered already.
+
+    >>> class Pair:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> lamina.tree_util.register_pytree_node(
+    ...     Pair, lambda p: ((p.x, p.y), None), lambda _, children: Pair(*children))
+    >>> lamina.tree.leaves(Pair(1, 2))
+    [1, 2]
     """
 
     def flatten(x: Any) -> tuple[Any, ...]:
@@ -163,7 +259,25 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: T) -> T:
-    """Class decorator: uses the methods tree_flatten and (class method) tree_unflatten."""
+    """Class decorator: uses the methods tree_flatten and (class method) tree_unflatten.
+
+    cls  the class. tree_flatten() gives (children, hashable static data), and
+         tree_unflatten(static data, children) an instance.
+
+    Returns the class. Raises ValueError if it is registered already.
+
+    >>> @lamina.tree_util.register_pytree_node_class
+    ... class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten(self):
+    ...         return (self.x,), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, static, children):
+    ...         return cls(*children)
+    >>> lamina.tree.map(lambda x: x + 1, Box(1)).x
+    2
+    """
     register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
 
@@ -174,8 +288,24 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Any, Hashable]] | None = None,
 ) -> None:
-    """register_pytree_node of a class that names its children: flatten_with_keys gives pairs of
-    key and child, and the static data."""
+    """register_pytree_node of a class that names its children.
+
+    nodetype           the class.
+    flatten_with_keys  instance -> (pairs of key and child, hashable static data)
+    unflatten_func     (static data, children) -> instance
+    flatten_func       instance -> (children, static data); by default from flatten_with_keys.
+
+    Raises ValueError if the class is registered already.
+
+    >>> class Scaled:
+    ...     def __init__(self, scale):
+    ...         self.scale = scale
+    >>> lamina.tree_util.register_pytree_with_keys(
+    ...     Scaled, lambda s: (((lamina.tree_util.GetAttrKey("scale"), s.scale),), None),
+    ...     lambda _, children: Scaled(*children))
+    >>> lamina.tree_util.keystr(lamina.tree.leaves_with_path(Scaled(2))[0][0])
+    '.scale'
+    """
 
     def flatten(x: Any) -> tuple[Any, Hashable]:
         pairs, aux = flatten_with_keys(x)
@@ -186,7 +316,25 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: T) -> T:
     """Class decorator: uses the methods tree_flatten_with_keys and (class method) tree_unflatten,
-    and tree_flatten where there is one."""
+    and tree_flatten where there is one.
+
+    cls  the class. tree_flatten_with_keys() gives (pairs of key and child, hashable static data),
+         and tree_unflatten(static data, children) an instance.
+
+    Returns the class. Raises ValueError if it is registered already.
+
+    >>> @lamina.tree_util.register_pytree_with_keys_class
+    ... class Named:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((lamina.tree_util.GetAttrKey("x"), self.x),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, static, children):
+    ...         return cls(*children)
+    >>> lamina.tree.leaves_with_path(Named(5))
+    [((GetAttrKey(name='x'),), 5)]
+    """
     flatten = getattr(cls, "tree_flatten", None)
     register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,  # type: ignore[attr-defined]
                               flatten)  # fmt: skip
@@ -199,11 +347,24 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> T:
-    """Makes a dataclass an inner node: data_fields are children, meta_fields static (part of the
-    structure), drop_fields neither.
+    """Makes a dataclass an inner node of trees.
 
-    Without the fields those marked `static` in their metadata are static. Raises ValueError where
-    the fields named are not those of __init__.
+    nodetype     the dataclass.
+    data_fields  names of the fields that are children.
+    meta_fields  names of those that are static: hashable, and part of the structure.
+    drop_fields  names of those that are neither, and that an instance is made without.
+
+    Without data_fields and meta_fields those marked `static` in their metadata are static.
+    Returns the class. Raises ValueError where the fields named are not those of __init__.
+
+    >>> import dataclasses
+    >>> @lamina.tree_util.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = lamina.tree.static(default="dense")
+    >>> lamina.tree.leaves(Layer(0.5))
+    [0.5]
     """
     import dataclasses
 
@@ -260,13 +421,30 @@ def _check_fields(given: set[str], wanted: set[str]) -> None:
 
 
 def register_static(cls: T) -> T:
-    """Makes instances of a hashable class nodes without children: part of the structure."""
+    """Makes instances of a hashable class nodes without children: part of the structure.
+
+    cls  the class; two instances of the same structure are equal and have the same hash.
+
+    Returns the class. Raises ValueError if it is registered already.
+
+    >>> @lamina.tree_util.register_static
+    ... class Mode(str):
+    ...     pass
+    >>> lamina.tree.leaves([Mode("train"), 1])
+    [1]
+    """
     register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
     return cls
 
 
 def static(**kwargs: Any) -> Any:
-    """dataclasses.field, marked as static for register_dataclass."""
+    """dataclasses.field, marked as static for register_dataclass.
+
+    kwargs  the arguments of dataclasses.field.
+
+    >>> lamina.tree.static(default=3).metadata["static"]
+    True
+    """
     import dataclasses
 
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
@@ -275,8 +453,16 @@ def static(**kwargs: Any) -> Any:
 
 # ---- paths -------------------------------------------------------------------------------------
 def keystr(keys: Any, *, simple: bool = False, separator: str = "") -> str:
-    """How to reach a leaf, as in Python: ['a'][1].x; with simple only the names: a1x, or with a
-    separator a/1/x."""
+    """How to reach a leaf, written as in Python: ['a'][1].x.
+
+    keys       a path, from tree_flatten_with_path.
+    simple     only the names: a1x.
+    separator  what to put between them.
+
+    >>> path, _ = lamina.tree.leaves_with_path({"a": [5]})[0]
+    >>> lamina.tree_util.keystr(path), lamina.tree_util.keystr(path, simple=True, separator="/")
+    ("['a'][0]", 'a/0')
+    """
     return separator.join(_simple(k) if simple else str(k) for k in keys)
 
 
@@ -291,8 +477,16 @@ def _simple(key: Any) -> str:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[Any, Any]], PyTreeDef]:
-    """Pairs of (path, leaf), and the structure. A path is a tuple of keys; with is_leaf_takes_path
-    is_leaf is called with path and node."""
+    """Pairs of (path, leaf), and the structure. A path is a tuple of keys.
+
+    tree                a pytree.
+    is_leaf             called with each node; where it gives True the node is a leaf.
+    is_leaf_takes_path  is_leaf is called with path and node.
+
+    >>> pairs, structure = lamina.tree.flatten_with_path({"a": 5})
+    >>> pairs
+    [((DictKey(key='a'),), 5)]
+    """
     pairs = tree_paths.leaves_with_path(tree, is_leaf, is_leaf_takes_path)
     if not is_leaf_takes_path:
         return pairs, _tree.structure(tree, is_leaf)
@@ -304,7 +498,15 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Pairs of (path, leaf)."""
+    """Pairs of (path, leaf). A path is a tuple of keys.
+
+    tree                a pytree.
+    is_leaf             called with each node; where it gives True the node is a leaf.
+    is_leaf_takes_path  is_leaf is called with path and node.
+
+    >>> lamina.tree.leaves_with_path([5])
+    [((SequenceKey(idx=0),), 5)]
+    """
     return tree_paths.leaves_with_path(tree, is_leaf, is_leaf_takes_path)
 
 
@@ -315,7 +517,19 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """tree_map whose function takes the path first."""
+    """tree_map whose function takes the path first.
+
+    f                   a function of a path and of as many values as there are trees.
+    tree                a pytree, whose structure the result has.
+    rest                trees that have at least this structure.
+    is_leaf             called with each node of the first; where it gives True it is a leaf.
+    is_leaf_takes_path  is_leaf is called with path and node.
+
+    Raises ValueError where the structure of one of `rest` differs.
+
+    >>> lamina.tree.map_with_path(lambda path, x: f"{lamina.tree_util.keystr(path)}={x}", {"a": 1})
+    {'a': "['a']=1"}
+    """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_tree.flatten_up_to(treedef, r) for r in rest]
     values = [f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)]
@@ -324,12 +538,26 @@ def tree_map_with_path(
 
 # ---- nodes -------------------------------------------------------------------------------------
 def is_tree_node(typ: type) -> bool:
-    """Whether instances of a type are inner nodes of trees."""
+    """Whether instances of a type are inner nodes of trees.
+
+    typ  a class.
+
+    >>> lamina.tree_util.is_tree_node(list), lamina.tree_util.is_tree_node(int)
+    (True, False)
+    """
     return tree_paths.is_node_type(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a node and its static data. ValueError for a leaf."""
+    """The children of a node and its static data.
+
+    tree  an inner node of a pytree.
+
+    Raises ValueError for a leaf.
+
+    >>> lamina.tree_util.flatten_one_level([1, (2, 3)])
+    ([1, (2, 3)], None)
+    """
     level = tree_paths.one_level(tree)
     if level is None:
         raise ValueError(f"can't tree-flatten type: {type(tree)}")
@@ -337,7 +565,16 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Pairs of key and child of a node, and its static data. ValueError for a leaf."""
+    """Pairs of key and child of a node, and its static data.
+
+    tree  an inner node of a pytree.
+
+    Raises ValueError for a leaf.
+
+    >>> pairs, _ = lamina.tree_util.flatten_one_level_with_keys(["a"])
+    >>> list(pairs)
+    [(SequenceKey(idx=0), 'a')]
+    """
     level = tree_paths.one_level(tree)
     if level is None:
         raise ValueError(f"can't tree-flatten type: {type(tree)}")

@@ -14,7 +14,15 @@ PyTreeDef = optree.PyTreeSpec
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of a tree in order, and its structure."""
+    """The leaves of a tree in order, and its structure.
+
+    tree     a pytree: tuples, lists, dicts (sorted by key where the keys can be), None and
+             instances of registered classes, nested.
+    is_leaf  called with each node; where it gives True the node is a leaf as it stands.
+
+    >>> lamina.tree.flatten({"b": 2, "a": (1, None)})[0]
+    [1, 2]
+    """
     return optree.tree_flatten(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)  # type: ignore[return-value]
 
 
@@ -45,17 +53,44 @@ def _node_in_order(node: PyTreeDef) -> PyTreeDef:
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves of a tree in order; None has none.
+
+    tree     a pytree.
+    is_leaf  called with each node; where it gives True the node is a leaf as it stands.
+
+    >>> lamina.tree.leaves([1, (2, None)])
+    [1, 2]
+    """
     return optree.tree_leaves(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
 
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
+    """The structure of a tree: what remains of it without its leaves.
+
+    tree     a pytree.
+    is_leaf  called with each node; where it gives True the node is a leaf as it stands.
+
+    >>> lamina.tree.structure([1, (2, 3)]).num_leaves
+    3
+    """
     return optree.tree_structure(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
 
 
 def map(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """Applies f to each leaf, and to what stands in its place in the other trees."""
+    """Applies f to each leaf, and to what stands in its place in the other trees.
+
+    f        a function of as many values as there are trees.
+    tree     a pytree, whose structure the result has.
+    rest     trees that have at least this structure.
+    is_leaf  called with each node of the first; where it gives True the node is a leaf.
+
+    Raises ValueError where the structure of one of `rest` differs.
+
+    >>> lamina.tree.map(lambda x, y: x + y, {"a": 1}, {"a": 10})
+    {'a': 11}
+    """
     flat, treedef = flatten(tree, is_leaf)
     try:
         others = [flatten_up_to(treedef, r) for r in rest]

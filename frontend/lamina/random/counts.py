@@ -54,6 +54,9 @@ def poisson(key: Key, lam: ArrayLike, shape: Any = None, dtype: DTypeLike | None
             faster, with a total variation distance below 1e-4.
 
     Raises ValueError for another dtype, shape or method, NotImplementedError for another key.
+
+    >>> lamina.random.poisson(lamina.random.key(0), 4.0, (3,)).shape
+    (3,)
     """
     words = single_key("poisson", key)
     approximate = is_approximate("poisson", method)
@@ -135,8 +138,20 @@ def _poisson_by_rejection(words: Any, lam: Any, shape: tuple[int, ...], dtype: n
 # ---- binomial ----------------------------------------------------------------------------------
 def binomial(key: Key, n: ArrayLike, p: ArrayLike, shape: Any = None,
              dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Counts of successes, each of probability p, in n trials, as floats; NaN where n < 0, p < 0
-    or one of them is NaN."""
+    """Counts of successes in n trials, as floats; NaN where n < 0, p < 0 or one of them is NaN.
+
+    key    a key, used up.
+    n      number of trials: numbers or an array that fits `shape`.
+    p      probability of a success, likewise.
+    shape  of the result; by default what n and p broadcast to.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> x = lamina.random.binomial(lamina.random.key(0), 10, 0.5, (100,))
+    >>> bool(x.min() >= 0), bool(x.max() <= 10)
+    (True, True)
+    """
     words = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     to = float_dtype("binomial", dtype)
@@ -239,9 +254,19 @@ def _stirling_error(k: Any) -> Array:
 # ---- multinomial -------------------------------------------------------------------------------
 def multinomial(key: Key, n: ArrayLike, p: ArrayLike, *, shape: Any = None,
                 dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:  # fmt: skip
-    """Counts of each of the outcomes with probabilities p (along the last axis) in n trials.
+    """Counts of each outcome in n trials, as floats.
 
-    The shape, which ends with the number of outcomes, is that of p by default.
+    key     a key, used up.
+    n       number of trials, of the shape of p without its last axis.
+    p       probabilities of the outcomes, along the last axis.
+    shape   of the result, ending with the number of outcomes; by default that of p.
+    dtype   a float dtype; by default float32, or float64 with enable_x64.
+    unroll  how many steps of the loop over outcomes to write out; True: all.
+
+    Raises ValueError for another dtype and for shapes that don't fit.
+
+    >>> float(lamina.random.multinomial(lamina.random.key(0), 10, jnp.array([0.2, 0.3, 0.5])).sum())
+    10.0
     """
     words = single_key("multinomial", key)
     check_arraylike("multinomial", n, p)

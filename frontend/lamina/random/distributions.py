@@ -78,7 +78,17 @@ def _number(dtype: np.dtype, value: float) -> Any:
 
 # ---- without parameters ------------------------------------------------------------------------
 def exponential(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers with density exp(-x), x >= 0."""
+    """Numbers with density exp(-x), x >= 0.
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.exponential(lamina.random.key(0), (3,)).shape
+    (3,)
+    """
     return _draw("exponential", random_exponential, key, shape, dtype)
 
 
@@ -90,7 +100,18 @@ def random_exponential(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> A
 def gumbel(
     key: Key, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Array:
-    """Numbers with distribution exp(-exp(-x)); mode "high" resolves large values more finely."""
+    """Numbers with distribution function exp(-exp(-x)).
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+    mode   "low", or "high", which resolves large values more finely; None: as configured.
+
+    Raises ValueError for another dtype or mode.
+
+    >>> lamina.random.gumbel(lamina.random.key(0), (3,), mode="high").shape
+    (3,)
+    """
     if mode not in (None, "low", "high"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
     sampler = _random_gumbel_high if mode == "high" else _random_gumbel_low
@@ -119,7 +140,17 @@ def _random_gumbel_high(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> 
 
 
 def laplace(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers with density exp(-|x|) / 2."""
+    """Numbers with density exp(-|x|) / 2.
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.laplace(lamina.random.key(0), (3,)).shape
+    (3,)
+    """
     return _draw("laplace", _random_laplace, key, shape, dtype)
 
 
@@ -130,7 +161,17 @@ def _random_laplace(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Arra
 
 
 def cauchy(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers with density 1 / (pi (1 + x**2))."""
+    """Numbers with density 1 / (pi (1 + x**2)).
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.cauchy(lamina.random.key(0), (3,)).shape
+    (3,)
+    """
     return _draw("cauchy", _random_cauchy, key, shape, dtype)
 
 
@@ -141,7 +182,17 @@ def _random_cauchy(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array
 
 
 def logistic(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers with distribution 1 / (1 + exp(-x))."""
+    """Numbers with distribution function 1 / (1 + exp(-x)).
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.logistic(lamina.random.key(0), (3,)).shape
+    (3,)
+    """
     return _draw("logistic", _random_logistic, key, shape, dtype)
 
 
@@ -152,7 +203,17 @@ def _random_logistic(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Arr
 
 
 def maxwell(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Lengths of vectors of three normal numbers."""
+    """Lengths of vectors of three normal numbers.
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> bool((lamina.random.maxwell(lamina.random.key(0), (3,)) > 0).all())
+    True
+    """
     return _draw("maxwell", _random_maxwell, key, shape, dtype)
 
 
@@ -162,7 +223,15 @@ def _random_maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Arra
 
 
 def rademacher(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1."""
+    """-1 or 1, each with probability 1/2.
+
+    key    a key, used up.
+    shape  of the result, a tuple of ints.
+    dtype  of the result; by default the default int.
+
+    >>> set(lamina.random.rademacher(lamina.random.key(0), (50,)).tolist()) == {-1, 1}
+    True
+    """
     words = single_key("rademacher", key)
     to = requested_dtype(dtype, "rademacher", keep=dtypes.canonicalize(int))
     return _rademacher(words, shape=as_shape(shape), dtype=to)
@@ -178,7 +247,20 @@ def _rademacher(words: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array
 # ---- with parameters ---------------------------------------------------------------------------
 def truncated_normal(key: Key, lower: ArrayLike, upper: ArrayLike, shape: Any = None,
                      dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Normal numbers between lower and upper."""
+    """Normal numbers of mean 0 and variance 1, given that they lie between lower and upper.
+
+    key    a key, used up.
+    lower  the least: numbers or an array that fits `shape`.
+    upper  the greatest, likewise.
+    shape  of the result; by default what lower and upper broadcast to.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> x = lamina.random.truncated_normal(lamina.random.key(0), -1.0, 2.0, (100,))
+    >>> bool(x.min() > -1), bool(x.max() < 2)
+    (True, True)
+    """
     return _draw("truncated_normal", _random_truncated_normal, key, shape, dtype, (lower, upper))
 
 
@@ -199,7 +281,18 @@ def _random_truncated_normal(
 def lognormal(
     key: Key, sigma: ArrayLike = 1.0, shape: Any = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """exp(sigma x) of normal x."""
+    """exp(sigma x) of normal x.
+
+    key    a key, used up.
+    sigma  standard deviation of the logarithm: numbers or an array that fits `shape`.
+    shape  of the result; by default that of sigma.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.lognormal(lamina.random.key(0), 0.5, (3,)).shape
+    (3,)
+    """
     return _draw("lognormal", _random_lognormal, key, shape, dtype, (sigma,))
 
 
@@ -208,7 +301,18 @@ def _random_lognormal(words: Any, shape: tuple[int, ...], dtype: np.dtype, sigma
 
 
 def pareto(key: Key, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers with density b / x**(b + 1), x >= 1."""
+    """Numbers with density b / x**(b + 1), x >= 1.
+
+    key    a key, used up.
+    b      the exponent, positive: numbers or an array that fits `shape`.
+    shape  of the result; by default that of b.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> bool((lamina.random.pareto(lamina.random.key(0), 2.0, (3,)) >= 1).all())
+    True
+    """
     return _draw("pareto", _random_pareto, key, shape, dtype, (b,))
 
 
@@ -219,7 +323,18 @@ def _random_pareto(words: Any, shape: tuple[int, ...], dtype: np.dtype, b: Any) 
 def rayleigh(
     key: Key, scale: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Lengths of vectors of two normal numbers of standard deviation scale."""
+    """Lengths of vectors of two normal numbers of standard deviation scale.
+
+    key    a key, used up.
+    scale  positive: numbers or an array that fits `shape`.
+    shape  of the result; by default that of scale.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.rayleigh(lamina.random.key(0), 2.0, (3,)).shape
+    (3,)
+    """
     return _draw("rayleigh", _random_rayleigh, key, shape, dtype, (scale,))
 
 
@@ -230,7 +345,19 @@ def _random_rayleigh(words: Any, shape: tuple[int, ...], dtype: np.dtype, scale:
 
 def weibull_min(key: Key, scale: ArrayLike, concentration: ArrayLike, shape: Any = (),
                 dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Numbers with distribution 1 - exp(-(x / scale)**concentration)."""
+    """Numbers with distribution function 1 - exp(-(x / scale)**concentration), x >= 0.
+
+    key            a key, used up.
+    scale          positive: numbers or an array that fits `shape`.
+    concentration  the exponent, likewise.
+    shape          of the result, a tuple of ints.
+    dtype          a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.weibull_min(lamina.random.key(0), 1.0, 2.0, (3,)).shape
+    (3,)
+    """
     return _draw("weibull_min", _random_weibull_min, key, shape, dtype, (scale, concentration))
 
 
@@ -243,7 +370,21 @@ def _random_weibull_min(
 
 def triangular(key: Key, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Any = None,
                dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Numbers whose density is a triangle from left over its peak at mode to right."""
+    """Numbers whose density is a triangle from left over its peak at mode to right.
+
+    key    a key, used up.
+    left   the least: numbers or an array that fits `shape`.
+    mode   the likeliest, left <= mode <= right.
+    right  the greatest.
+    shape  of the result; by default what left, mode and right broadcast to.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> x = lamina.random.triangular(lamina.random.key(0), 0.0, 1.0, 3.0, (100,))
+    >>> bool(x.min() >= 0), bool(x.max() <= 3)
+    (True, True)
+    """
     return _draw("triangular", _random_triangular, key, shape, dtype, (left, mode, right))
 
 
@@ -260,7 +401,19 @@ def _random_triangular(
 
 def double_sided_maxwell(key: Key, loc: ArrayLike, scale: ArrayLike, shape: Any = (),
                          dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """loc plus or minus scale times a Maxwell number."""
+    """loc plus or minus scale times a Maxwell number.
+
+    key    a key, used up.
+    loc    the centre: numbers or an array that fits `shape`.
+    scale  positive, likewise.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.double_sided_maxwell(lamina.random.key(0), 0.0, 1.0, (3,)).shape
+    (3,)
+    """
     return _draw(
         "double_sided_maxwell", _random_double_sided_maxwell, key, shape, dtype, (loc, scale)
     )
@@ -278,7 +431,18 @@ def _random_double_sided_maxwell(
 
 
 def geometric(key: Key, p: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """The number of trials up to the first success, each of probability p, as integers."""
+    """The number of trials up to the first success, each of probability p.
+
+    key    a key, used up.
+    p      0 < p <= 1: numbers or an array that fits `shape`.
+    shape  of the result; by default that of p.
+    dtype  an integer dtype; by default int32, or int64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> bool((lamina.random.geometric(lamina.random.key(0), 0.3, (20,)) >= 1).all())
+    True
+    """
     words = single_key("geometric", key)
     to = requested_dtype(dtype, "geometric", keep=dtypes.canonicalize(int))
     if not dtypes.is_integer(to):
@@ -301,8 +465,18 @@ def _geometric(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np.dtype) -
 def wald(key: Key, mean: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Inverse Gaussian numbers of this mean and of scale 1.
 
+    key    a key, used up.
+    mean   positive: numbers or an array that fits `shape`.
+    shape  of the result; by default that of mean.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
     After Michael, Schucany and Haas, "Generating random variates using transformations with
     multiple roots" (1976).
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.wald(lamina.random.key(0), 2.0, (3,)).shape
+    (3,)
     """
     return _draw("wald", _random_wald, key, shape, dtype, (mean,))
 

@@ -56,6 +56,9 @@ def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = N
     method  "exact", by rejection; or "approximate", without a loop: faster, within 0.1 %.
 
     Raises ValueError for another dtype, shape or method.
+
+    >>> lamina.random.gamma(lamina.random.key(0), jnp.array([0.5, 3.0])).shape
+    (2,)
     """
     if is_approximate("gamma", method):
         from lamina.random import approximate
@@ -66,8 +69,19 @@ def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = N
 
 def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
              method: str = "exact") -> Array:  # fmt: skip
-    """Logarithms of gamma numbers, exact also where those underflow (small a). The arguments are
-    those of `gamma`."""
+    """Logarithms of gamma numbers, exact also where those underflow (small a).
+
+    key     a key, used up.
+    a       the shape parameter, positive: numbers or an array that fits `shape`.
+    shape   of the result; by default that of a.
+    dtype   a float dtype; by default float32, or float64 with enable_x64.
+    method  "exact", by rejection; or "approximate", without a loop: faster, within 0.1 %.
+
+    Raises ValueError for another dtype or method, and for a shape that the parameters don't fit.
+
+    >>> bool(jnp.isfinite(lamina.random.loggamma(lamina.random.key(0), 1e-3)))
+    True
+    """
     if is_approximate("loggamma", method):
         return _draw("loggamma", _approximate_loggamma, key, shape, dtype, (a,), wide=True)
     return _draw("loggamma", random_loggamma, key, shape, dtype, (a,))
@@ -177,7 +191,20 @@ def _one_sample(words: Any, alpha: Any, log_space: bool) -> Array:
 # ---- made of gamma numbers ---------------------------------------------------------------------
 def beta(key: Key, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None,
          *, method: str = "exact") -> Array:  # fmt: skip
-    """Numbers with density x**(a - 1) (1 - x)**(b - 1) / B(a, b), 0 < x < 1; `method` as in `gamma`."""
+    """Numbers with density x**(a - 1) (1 - x)**(b - 1) / B(a, b), 0 < x < 1.
+
+    key     a key, used up.
+    a       the exponent at 0, positive: numbers or an array that fits `shape`.
+    b       the exponent at 1, positive: numbers or an array that fits `shape`.
+    shape   of the result; by default what a and b broadcast to.
+    dtype   a float dtype; by default float32, or float64 with enable_x64.
+    method  "exact", by rejection; or "approximate", without a loop: faster, within 0.1 %.
+
+    Raises ValueError for another dtype or method, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.beta(lamina.random.key(0), 2.0, 3.0, (3,)).shape
+    (3,)
+    """
     approximate = is_approximate("beta", method)
     sampler = _approximate_beta if approximate else _random_beta
     return _draw("beta", sampler, key, shape, dtype, (a, b))
@@ -198,7 +225,19 @@ def _approximate_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: An
 
 def chisquare(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
               method: str = "exact") -> Array:  # fmt: skip
-    """Sums of the squares of df normal numbers; `method` as in `gamma`."""
+    """Sums of the squares of df normal numbers.
+
+    key     a key, used up.
+    df      degrees of freedom, positive: numbers or an array that fits `shape`.
+    shape   of the result; by default that of df.
+    dtype   a float dtype; by default float32, or float64 with enable_x64.
+    method  "exact", by rejection; or "approximate", without a loop: faster, within 0.1 %.
+
+    Raises ValueError for another dtype or method, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.chisquare(lamina.random.key(0), 4.0, (3,)).shape
+    (3,)
+    """
     approximate = is_approximate("chisquare", method)
     sampler = _approximate_chisquare if approximate else _random_chisquare
     return _draw("chisquare", sampler, key, shape, dtype, (df,))
@@ -216,7 +255,19 @@ def _approximate_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, 
 
 def f(key: Key, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None,
       dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Quotients of the means of dfnum and of dfden squared normal numbers."""
+    """Quotients of the means of dfnum and of dfden squared normal numbers.
+
+    key    a key, used up.
+    dfnum  degrees of freedom above, positive: numbers or an array that fits `shape`.
+    dfden  degrees of freedom below, positive: numbers or an array that fits `shape`.
+    shape  of the result; by default what dfnum and dfden broadcast to.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.f(lamina.random.key(0), 3.0, 5.0, (3,)).shape
+    (3,)
+    """
     return _draw("f", _random_f, key, shape, dtype, (dfnum, dfden))
 
 
@@ -227,7 +278,18 @@ def _random_f(words: Any, shape: tuple[int, ...], dtype: np.dtype, dfnum: Any, d
 
 
 def t(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Student's t: normal numbers over the root of the mean of df squared ones."""
+    """Student's t: normal numbers over the root of the mean of df squared ones.
+
+    key    a key, used up.
+    df     degrees of freedom, positive: numbers or an array that fits `shape`.
+    shape  of the result; by default that of df.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype, and for a shape that the parameters don't fit.
+
+    >>> lamina.random.t(lamina.random.key(0), 5.0, (3,)).shape
+    (3,)
+    """
     return _draw("t", _random_t, key, shape, dtype, (df,))
 
 
@@ -242,7 +304,16 @@ def dirichlet(key: Key, alpha: ArrayLike, shape: Any = None,
               dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Points of the simplex with density proportional to the product of x_i**(alpha_i - 1).
 
-    alpha lies along its last axis, which the result has too, after `shape`.
+    key    a key, used up.
+    alpha  positive, (..., n).
+    shape  of the batch, before the axis n; by default that of alpha.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for a scalar alpha, another dtype and a shape that alpha doesn't fit.
+
+    >>> x = lamina.random.dirichlet(lamina.random.key(0), jnp.array([1.0, 2.0, 3.0]), (4,))
+    >>> x.shape, bool(jnp.allclose(x.sum(-1), 1))
+    ((4, 3), True)
     """
     words = single_key("dirichlet", key)
     to = float_dtype("dirichlet", dtype)
@@ -261,7 +332,18 @@ def _dirichlet(words: Any, alpha: Any, *, shape: tuple[int, ...]) -> Array:
 
 def generalized_normal(key: Key, p: float, shape: Any = (),
                        dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Numbers with density proportional to exp(-|x|**p)."""
+    """Numbers with density proportional to exp(-|x|**p).
+
+    key    a key, used up.
+    p      the exponent, a positive number.
+    shape  of the result, a tuple of ints.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.generalized_normal(lamina.random.key(0), 1.5, (3,)).shape
+    (3,)
+    """
     words = single_key("generalized_normal", key)
     to = float_dtype("generalized_normal", dtype)
     return _generalized_normal(words, p, shape=as_shape(shape), dtype=to)
@@ -278,8 +360,20 @@ def _generalized_normal(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np
 def ball(key: Key, d: int, p: float = 2, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Points uniform in the unit ball of the p-norm, with d coordinates along a last axis.
 
+    key    a key, used up.
+    d      number of coordinates.
+    p      the norm, a positive number.
+    shape  of the batch, before the axis d.
+    dtype  a float dtype; by default float32, or float64 with enable_x64.
+
     After Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).
+
+    Raises ValueError for another dtype.
+
+    >>> x = lamina.random.ball(lamina.random.key(0), 3, shape=(10,))
+    >>> x.shape, bool((jnp.linalg.norm(x, axis=-1) <= 1).all())
+    ((10, 3), True)
     """
     words = single_key("ball", key)
     to = float_dtype("ball", dtype)

@@ -50,7 +50,15 @@ def _wrapped(words: Any, dtype: dtypes.KeyDType) -> Any:
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
-    """The dtype of the keys of a generator, given by name or by that dtype."""
+    """The dtype of the keys of a generator.
+
+    impl_spec  the name of the generator, or that dtype itself; None: the default generator.
+
+    Raises ValueError for an unknown name.
+
+    >>> lamina.random.key_dtype("threefry2x32") == lamina.random.key(0).dtype
+    True
+    """
     if impl_spec is None:
         impl_spec = config.default_prng_impl.value
     if isinstance(impl_spec, dtypes.KeyDType):
@@ -65,7 +73,17 @@ def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
 
 # ---- making keys -------------------------------------------------------------------------------
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> KeyArray:
-    """A typed key from an integer. The generator is told by name or by a dtype of keys."""
+    """A typed key from an integer.
+
+    seed   an integer scalar.
+    impl   the generator: "threefry2x32", "rbg", "unsafe_rbg", ...; by default as configured.
+    dtype  the same as a dtype of keys, in place of impl.
+
+    Raises TypeError for a seed that is no integer scalar, ValueError for an unknown generator.
+
+    >>> lamina.random.key(42).shape
+    ()
+    """
     to = key_dtype(_one_of("key", impl, dtype))
     return _wrapped(PRNGKey(seed, impl=to.impl), to)
 
@@ -81,10 +99,17 @@ def _one_of(name: str, impl: Any, dtype: Any) -> Any:
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
-    """A raw key, uint32[2], from an integer. Without x64 only the lower 32 bits of the seed count.
-    "rbg" and "unsafe_rbg" take these two twice, the counter-based generators a hash of them.
+    """A raw key, the words of `key` as uint32[2].
+
+    seed  an integer scalar. Without x64 only its lower 32 bits count.
+    impl  the generator: "threefry2x32", "rbg", "unsafe_rbg", ...; by default as configured.
+
+    "rbg" and "unsafe_rbg" take these two words twice, the counter-based generators a hash of them.
 
     Raises TypeError for a seed that is no integer scalar, OverflowError beyond 64 bits.
+
+    >>> lamina.random.PRNGKey(42).tolist()
+    [0, 42]
     """
     to = key_dtype(impl)
     hashed = to.impl in GENERATORS
@@ -126,7 +151,15 @@ def _hashed(pair: Any, *, impl: str) -> Array:
 
 
 def key_data(keys: Key) -> Array:
-    """The words of keys, uint32[..., 2] (or 1, or 4)."""
+    """The words of keys, uint32[..., 2] (or 1, or 4).
+
+    keys  typed or raw keys.
+
+    Raises TypeError for what is no key.
+
+    >>> lamina.random.key_data(lamina.random.key(42)).tolist()
+    [0, 42]
+    """
     if type(keys) is KeyArray:
         return keys.words
     return random_unwrap(keys) if is_key(keys) else _checked_words(keys, key_dtype())
@@ -135,13 +168,29 @@ def key_data(keys: Key) -> Array:
 def wrap_key_data(
     key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None
 ) -> KeyArray:
-    """The typed keys with these words."""
+    """The typed keys with these words.
+
+    key_bits_array  uint32[..., n], n words a key.
+    impl            the generator: "threefry2x32", "rbg", "unsafe_rbg"; by default as configured.
+    dtype           the same as a dtype of keys, in place of impl.
+
+    Raises TypeError for words of another dtype or number.
+
+    >>> lamina.random.wrap_key_data(jnp.zeros((5, 2), "uint32")).shape
+    (5,)
+    """
     to = key_dtype(_one_of("wrap_key_data", impl, dtype))
     return _wrapped(_checked_words(key_bits_array, to), to)
 
 
 def key_impl(keys: Key) -> str:
-    """The name of the generator that keys are for."""
+    """The name of the generator that keys are for.
+
+    keys  typed or raw keys.
+
+    >>> lamina.random.key_impl(lamina.random.key(0, impl="rbg"))
+    'rbg'
+    """
     return _dtype_of(keys).impl
 
 
@@ -154,7 +203,14 @@ def _dtype_of(keys: Key) -> dtypes.KeyDType:
 
 
 def clone(key: Key) -> Key:
-    """The same key."""
+    """The same key, to be used once more on purpose.
+
+    key  a key.
+
+    >>> key = lamina.random.key(7)
+    >>> bool(lamina.random.clone(key) == key)
+    True
+    """
     return key
 
 
@@ -197,7 +253,17 @@ def like(key: Any, words: Any) -> Any:
 
 # ---- deriving keys -----------------------------------------------------------------------------
 def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
-    """New keys from one: an array of them of shape num."""
+    """New keys from one.
+
+    key  a key, used up.
+    num  how many, or the shape of the array of them.
+
+    Raises TypeError for what is no key or a negative size, ValueError for an array of keys.
+
+    >>> key, sub = lamina.random.split(lamina.random.key(0))
+    >>> lamina.random.split(key, (2, 3)).shape
+    (2, 3)
+    """
     words = single_key("split", key)
     shape = (
         tuple(operator.index(n) for n in num)
@@ -268,7 +334,17 @@ def _wide_product(x: Array, factor: int) -> tuple[Array, Array]:
 
 
 def fold_in(key: Key, data: int | ArrayLike) -> Any:
-    """A new key from a key and an integer, 0 <= data < 2**32 where it is known."""
+    """A new key from a key and an integer: another for each.
+
+    key   a key, which may be folded with other integers too.
+    data  an integer scalar, 0 <= data < 2**32.
+
+    Raises OverflowError for an integer out of bounds, where it is known.
+
+    >>> step_key = lamina.random.fold_in(lamina.random.key(0), 3)
+    >>> lamina.random.uniform(step_key).shape
+    ()
+    """
     words = single_key("fold_in", key)
     if isinstance(data, (int, np.integer)):
         data = np.uint32(data) if isinstance(data, np.integer) else np.asarray(data, np.uint32)[()]

@@ -28,12 +28,21 @@ def multivariate_normal(
     key: Key, mean: ArrayLike, cov: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None,
     method: str = "cholesky",
 ) -> Array:  # fmt: skip
-    """Normal vectors with mean (..., n) and covariance cov (..., n, n), along the last axis.
+    """Normal vectors, along the last axis.
 
+    key     a key, used up.
+    mean    (..., n)
+    cov     covariance, (..., n, n).
     shape   of the batch; by default what those of mean and cov broadcast to.
-    method  how cov is factored: "cholesky" (the fastest; cov is positive definite), "eigh", "svd".
+    dtype   a float dtype; by default float32, or float64 with enable_x64.
+    method  how cov is factored: "cholesky" (the fastest; cov is positive definite), "eigh",
+            "svd".
 
     Raises ValueError for another method and for shapes that do not fit.
+
+    >>> key = lamina.random.key(0)
+    >>> lamina.random.multivariate_normal(key, jnp.zeros(2), jnp.eye(2), (5,)).shape
+    (5, 2)
     """
     words = single_key("multivariate_normal", key)
     if method not in ("cholesky", "eigh", "svd"):
@@ -81,10 +90,22 @@ def _multivariate_normal(
 
 def orthogonal(key: Key, n: int, shape: Any = (), dtype: DTypeLike | None = None,
                m: int | None = None) -> Array:  # fmt: skip
-    """Matrices (*shape, n, m) with orthonormal columns (rows, where n < m), uniform by Haar measure.
+    """Matrices (*shape, n, m) of orthonormal columns (rows, where n < m), uniform by Haar measure.
 
-    m is n by default. From the QR decomposition of a normal matrix, with the signs of R's diagonal
+    key    a key, used up.
+    n      number of rows.
+    shape  of the batch.
+    dtype  a float or complex dtype; by default float32, or float64 with enable_x64.
+    m      number of columns, n by default.
+
+    From the QR decomposition of a normal matrix, with the signs of R's diagonal
     (Mezzadri, "How to generate random matrices from the classical compact groups", 2007).
+
+    Raises ValueError for another dtype, TypeError for negative sizes.
+
+    >>> q = lamina.random.orthogonal(lamina.random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
     """
     words = single_key("orthogonal", key)
     rows = operator.index(n)

@@ -29,8 +29,18 @@ from lamina.random.sampling import random_bits, random_integers, random_uniform,
 
 
 def permutation(key: Key, x: int | ArrayLike, axis: int = 0, independent: bool = False) -> Array:
-    """x with its slices along an axis in random order (an int: range(x)); with independent, each
-    vector along the axis in an order of its own."""
+    """x with its slices along an axis in random order.
+
+    key          a key, used up.
+    x            an array, or an int for arange(x).
+    axis         along which x is taken apart.
+    independent  each vector along the axis in an order of its own.
+
+    Raises TypeError for a scalar that is no integer, ValueError for an axis that x does not have.
+
+    >>> sorted(lamina.random.permutation(lamina.random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
     words = single_key("permutation", key)
     check_arraylike("permutation", x)
     if not np.shape(x):
@@ -74,7 +84,22 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Random slices of a along an axis (an int: of range(a)), with probabilities p."""
+    """Random slices of a along an axis.
+
+    key      a key, used up.
+    a        an array, or an int for arange(a).
+    shape    of the sample; it takes the place of the axis in the shape of a.
+    replace  the same slice may come more than once.
+    p        probabilities of the slices, a vector; by default all alike.
+    axis     along which a is taken apart.
+    mode     precision of the draws with p, "low" or "high"; None: as configured.
+
+    Raises ValueError for more slices than there are without `replace`, and for a p of another size.
+
+    >>> x = lamina.random.choice(lamina.random.key(0), 5, (3,), replace=False)
+    >>> len(set(x.tolist()))
+    3
+    """
     words = single_key("choice", key)
     check_arraylike("choice", a)
     if not isinstance(shape, Sequence):
@@ -159,10 +184,21 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
 ) -> Array:
-    """Indices along an axis, each with probability softmax(logits).
+    """Indices along an axis, each with probability softmax(logits), as integers.
 
-    shape ends with the shape of logits without the axis; what stands before it is drawn anew
-    (without replacement, if replace is False).
+    key      a key, used up.
+    logits   logarithms of the probabilities, up to a constant.
+    axis     along which they lie.
+    shape    of the result; it ends with the shape of logits without the axis, by default
+             it is that. What stands before is drawn anew.
+    replace  False: what is drawn anew differs from what was drawn.
+    mode     precision of the draws, "low" or "high"; None: as configured.
+
+    Raises ValueError for a shape that logits don't fit and for more indices than there are.
+
+    >>> logits = jnp.array([0.0, -jnp.inf, -jnp.inf])
+    >>> lamina.random.categorical(lamina.random.key(0), logits, shape=(3,)).tolist()
+    [0, 0, 0]
     """
     words = single_key("categorical", key)
     check_arraylike("categorical", logits)

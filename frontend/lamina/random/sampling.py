@@ -58,7 +58,18 @@ def sample_shape(name: str, shape: Any, *parameters: ArrayLike) -> tuple[int, ..
 # ---- bits --------------------------------------------------------------------------------------
 @takes_out_sharding
 def bits(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Uniform random bits as unsigned integers (uint32 by default; uint64 with x64)."""
+    """Uniform random bits as unsigned integers.
+
+    key           a key, used up.
+    shape         of the result, a tuple of ints.
+    dtype         an unsigned integer dtype; by default uint32, or uint64 with enable_x64.
+    out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.bits(lamina.random.key(0), (3,), "uint8").dtype
+    dtype('uint8')
+    """
     words = single_key("bits", key)
     to = requested_dtype(dtype, "bits", keep=dtypes.canonicalize(np.uint64))
     if not dtypes.is_unsigned(to) or to not in _UNSIGNED.values():
@@ -118,7 +129,21 @@ def _random_bits_sequential(words: Any, width: int, shape: tuple[int, ...]) -> A
 @takes_out_sharding
 def uniform(key: Key, shape: Any = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0,
             maxval: ArrayLike = 1.0) -> Array:  # fmt: skip
-    """Floats uniform in [minval, maxval)."""
+    """Floats uniform in [minval, maxval).
+
+    key           a key, used up.
+    shape         of the result, a tuple of ints.
+    dtype         a float dtype; by default float32, or float64 with enable_x64.
+    minval        the least: numbers or an array that fits `shape`.
+    maxval        the bound above, likewise.
+    out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
+
+    Raises ValueError for another dtype.
+
+    >>> x = lamina.random.uniform(lamina.random.key(0), (100,), minval=2.0, maxval=3.0)
+    >>> bool(x.min() >= 2), bool(x.max() < 3)
+    (True, True)
+    """
     words = single_key("uniform", key)
     to = float_dtype("uniform", dtype)
     check_arraylike("uniform", minval, maxval)
@@ -162,7 +187,18 @@ def _uniform(
 
 @takes_out_sharding
 def normal(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
-    """Normal numbers of mean 0 and variance 1 (complex ones: of both parts together)."""
+    """Normal numbers of mean 0 and variance 1 (complex ones: of both parts together).
+
+    key           a key, used up.
+    shape         of the result, a tuple of ints.
+    dtype         a float or complex dtype; by default float32, or float64 with enable_x64.
+    out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
+
+    Raises ValueError for another dtype.
+
+    >>> lamina.random.normal(lamina.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     words = single_key("normal", key)
     return _normal(
         words, shape=as_shape(shape), dtype=float_dtype("normal", dtype, complex_too=True)
@@ -220,7 +256,21 @@ def _normal(words: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Array:
 def randint(
     key: Key, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """Integers uniform in [minval, maxval); minval where maxval is not greater."""
+    """Integers uniform in [minval, maxval); minval where maxval is not greater.
+
+    key           a key, used up.
+    shape         of the result, a tuple of ints.
+    minval        the least: integers or an array of them that fits `shape`.
+    maxval        the bound above, likewise.
+    dtype         an integer dtype; by default int32, or int64 with enable_x64.
+    out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
+
+    Raises TypeError for another dtype.
+
+    >>> x = lamina.random.randint(lamina.random.key(0), (100,), 0, 10)
+    >>> bool(x.min() >= 0), bool(x.max() < 10)
+    (True, True)
+    """
     words = single_key("randint", key)
     to = requested_dtype(dtype, "randint", keep=dtypes.canonicalize(int))
     if not dtypes.is_integer(to):
@@ -283,7 +333,19 @@ def _clipped(x: Any, low: int, high: int) -> Any:
 
 @takes_out_sharding
 def bernoulli(key: Key, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low") -> Array:
-    """Booleans, True with probability p; mode "high" resolves small p more finely."""
+    """Booleans, True with probability p.
+
+    key           a key, used up.
+    p             numbers or an array of floats that fits `shape`.
+    shape         of the result; by default that of p.
+    mode          "low"; or "high", which resolves small p more finely.
+    out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
+
+    Raises TypeError for a p that is not of floats, ValueError for another mode.
+
+    >>> lamina.random.bernoulli(lamina.random.key(0), 1.0, (3,)).tolist()
+    [True, True, True]
+    """
     words = single_key("bernoulli", key)
     check_arraylike("bernoulli", p)
     if mode not in ("low", "high"):
