@@ -29,10 +29,16 @@ def jvp(
 ) -> Any:
     """fun(*primals) and its directional derivative along tangents.
 
+    fun                a function of pytrees of arrays.
     primals, tangents  tuples or lists of pytrees of equal structure, shapes and (tangent) dtypes;
                        tangents of integers have dtype float0.
     has_aux            fun gives (out, aux); aux is given back as a third result, undifferentiated.
+
     Raises TypeError where primals and tangents do not match.
+
+    >>> out, tangent = lamina.jvp(lambda x: x**3, (2.0,), (1.0,))
+    >>> float(out), float(tangent)
+    (8.0, 12.0)
     """
     for what, value in (("primal", primals), ("tangent", tangents)):
         if not isinstance(value, (tuple, list)):
@@ -137,7 +143,15 @@ def fwd_and_bwd(
     """The two passes of reverse mode as functions: fwd(*args, **kwargs) -> (out, residuals), or
     (out, residuals, aux); bwd(residuals, cotangent) -> cotangents of the arguments at argnums.
 
-    jitted  compile both.
+    fun      a function of pytrees of arrays.
+    argnums  position or positions of the arguments to differentiate.
+    has_aux  fun gives (out, aux).
+    jitted   compile both.
+
+    >>> fwd, bwd = lamina.fwd_and_bwd(jnp.multiply, 0)
+    >>> out, residuals = fwd(jnp.array(3.0), jnp.array(4.0))
+    >>> float(out), float(bwd(residuals, jnp.array(1.0)))
+    (12.0, 4.0)
     """
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
@@ -193,7 +207,14 @@ def as_function_of(
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """The transpose of a function that is linear in all its arguments.
 
+    fun      a linear function of pytrees of arrays.
     primals  arrays or ShapeDtypeStructs that say the argument types.
+
+    Raises TypeError, or NotImplementedError, while transposing what is not linear.
+
+    >>> transpose = lamina.linear_transpose(lambda x: 3 * x, jnp.zeros(2))
+    >>> transpose(jnp.array([1.0, 2.0]))[0].tolist()
+    [3.0, 6.0]
     """
     leaves, in_tree = tree.flatten(tuple(primals))
     flat, out = flat_function(fun, in_tree, False)

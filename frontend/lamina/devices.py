@@ -29,8 +29,13 @@ def _gpu(index: int) -> Device:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a backend ("cpu", "cuda"), by default of the default one. Raises RuntimeError
-    for a backend that is not there."""
+    """The devices of a backend.
+
+    backend  "cpu" or "cuda"; by default the default one. Raises RuntimeError where it is not there.
+
+    >>> lamina.devices("cpu")[0].platform
+    'cpu'
+    """
     if _checked_backend(backend) == "cuda":
         return [_gpu(i) for i in range(_gpu_count(backend))]
     return [_device(i) for i in range(max(1, config.num_cpu_devices.value))]
@@ -39,19 +44,39 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process: all of them."""
+    """The devices of this process: all of them.
+
+    process_index  0, the number of this process, or None.
+    backend        "cpu" or "cuda"; by default that of default_backend().
+    host_id        an older name of process_index.
+
+    >>> lamina.local_devices() == lamina.devices()
+    True
+    """
     if process_index not in (None, 0):
         raise ValueError(f"Unknown process_index {process_index}")
     return devices(backend)
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices."""
+    """The number of devices.
+
+    backend  "cpu" or "cuda"; by default that of default_backend(). Raises RuntimeError for others.
+
+    >>> lamina.device_count() == len(lamina.devices())
+    True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of this process."""
+    """The number of devices of this process.
+
+    backend  "cpu" or "cuda"; by default that of default_backend().
+
+    >>> lamina.local_device_count() == lamina.device_count()
+    True
+    """
     return len(devices(backend))
 
 
@@ -77,7 +102,11 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def default_backend() -> str:
-    """The platform of the first device."""
+    """The platform of the first device: "cpu" or "cuda".
+
+    >>> lamina.default_backend() in ("cpu", "cuda")
+    True
+    """
     return config.platforms.value[0]
 
 
@@ -130,11 +159,19 @@ def device_put(
     donate: bool | Any = False,
     may_alias: bool | Any = None,
 ) -> Any:
-    """A pytree of arrays, placed. `device` is a Device, a Sharding or a pytree prefix of such.
+    """A pytree of arrays, placed.
 
-    donate      x may not be used afterwards.
-    may_alias   False asks for memory of its own.
+    x          a pytree of arrays and numbers.
+    device     a Device, a Sharding or a pytree prefix of such; None: the default device.
+    src        where x is, as JAX has it: not needed.
+    donate     x may not be used afterwards.
+    may_alias  False asks for memory of its own.
+
     Raises TypeError for leaves that are no arrays, ValueError where a sharding does not fit.
+
+    >>> x = lamina.device_put(np.arange(3), lamina.devices()[0])
+    >>> x.device == lamina.devices()[0]
+    True
     """
     from lamina import placement
 
@@ -142,12 +179,26 @@ def device_put(
 
 
 def device_put_replicated(x: Any, devices: Any) -> Any:
-    """x on each of the devices, stacked in a new leading dimension."""
+    """x on each of the devices, stacked in a new leading dimension.
+
+    x        a pytree of arrays.
+    devices  a sequence of devices.
+
+    >>> lamina.device_put_replicated(jnp.ones(3), lamina.devices()[:1]).shape
+    (1, 3)
+    """
     return device_put_sharded([x] * len(devices), devices)
 
 
 def device_put_sharded(shards: Any, devices: Any) -> Any:
-    """One tree for each device, stacked in a new leading dimension that is split over them."""
+    """One tree for each device, stacked in a new leading dimension that is split over them.
+
+    shards   a sequence of pytrees of arrays, of the same structure and shapes.
+    devices  a sequence of as many devices.
+
+    >>> lamina.device_put_sharded([jnp.ones(3)], lamina.devices()[:1]).shape
+    (1, 3)
+    """
     from lamina.sharding import Mesh, NamedSharding, PartitionSpec
 
     if len(shards) != len(devices):
@@ -161,13 +212,25 @@ def device_put_sharded(shards: Any, devices: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A pytree with each array as a NumPy array (waits until it is there)."""
+    """A pytree with each array as a NumPy array (waits until it is there).
+
+    x  a pytree; leaves that are no arrays stay as they are.
+
+    >>> lamina.device_get({"a": jnp.arange(3)})
+    {'a': array([0, 1, 2], dtype=int32)}
+    """
     return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayImpl) else leaf, x)
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Begins the copies to the host of a pytree's arrays on GPUs, so that `device_get` need not wait
-    as long, and those that arrays of other libraries have under this name. Gives x."""
+    as long, and those that arrays of other libraries have under this name. Gives x.
+
+    x  a pytree of arrays.
+
+    >>> lamina.copy_to_host_async(jnp.arange(3)).tolist()
+    [0, 1, 2]
+    """
     for leaf in tree.leaves(x):
         if hasattr(type(leaf), "copy_to_host_async"):
             leaf.copy_to_host_async()
@@ -175,7 +238,13 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits for every array in a pytree; gives the pytree. Errors of the computation surface here."""
+    """Waits for every array in a pytree; gives the pytree. Errors of the computation surface here.
+
+    x  a pytree; leaves that are no arrays are passed over.
+
+    >>> lamina.block_until_ready(jnp.arange(3)).tolist()
+    [0, 1, 2]
+    """
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayImpl):
             leaf.block_until_ready()

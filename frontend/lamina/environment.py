@@ -16,7 +16,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def typeof(x: Any) -> Any:
-    """The type of a value to a compiled program: shape, dtype and weakness."""
+    """The type of a value to a compiled program: shape, dtype and weakness.
+
+    x  an array, a number or a traced value.
+
+    >>> print(lamina.typeof(jnp.zeros((2, 3))))
+    float32[2,3]
+    """
     from lamina.core.refs import Ref
     from lamina.core.trace import get_aval
 
@@ -24,7 +30,14 @@ def typeof(x: Any) -> Any:
 
 
 def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
-    """The arrays that are not deleted, of all programs and threads."""
+    """The arrays that are not deleted, of all programs and threads.
+
+    platform  those on this one only: "cpu" or "cuda".
+
+    >>> x = jnp.ones(3)
+    >>> any(y is x for y in lamina.live_arrays())
+    True
+    """
     found = [x for x in gc.get_objects() if type(x) is ArrayImpl and not x.is_deleted()]
     if platform is None:
         return found
@@ -33,14 +46,23 @@ def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
 
 
 def clear_caches() -> None:
-    """Forgets every traced and compiled program of this process. The disk store stays."""
+    """Forgets every traced and compiled program of this process. The disk store stays.
+
+    >>> lamina.clear_caches()
+    """
     from lamina.jit_traces import forget_all_programs
 
     forget_all_programs()
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Versions of lamina and what it stands on, for reports of bugs."""
+    """Versions of lamina and what it stands on, for reports of bugs.
+
+    return_string  give them as text instead of printing it.
+
+    >>> "lamina" in lamina.print_environment_info(return_string=True)
+    True
+    """
     import ml_dtypes
     import numpy
     import optree
@@ -64,7 +86,14 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def named_call(fun: F, *, name: str | None = None) -> F:
-    """fun whose operations stand under a name in compiled programs."""
+    """fun whose operations stand under a name in compiled programs.
+
+    fun   any function.
+    name  by default the function's own.
+
+    >>> float(lamina.named_call(lambda x: x + 1, name="increment")(jnp.array(1.0)))
+    2.0
+    """
     from lamina import named_scope
 
     @wraps(fun)

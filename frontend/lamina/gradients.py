@@ -27,14 +27,20 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """A function that gives (fun(...), gradient).
 
-    fun         a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
-    argnums     the position, or positions, of the arguments to differentiate; for a tuple of
-                positions the gradient is a tuple.
-    holomorphic fun is holomorphic: inputs and result are complex.
-    allow_int   integer arguments are allowed; their gradient has dtype float0.
-    reduce_axes must be (): sum over a named axis by lax.psum(gradient, axis). NotImplementedError
-                where it is not.
+    fun          a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
+    argnums      the position, or positions, of the arguments to differentiate; for a tuple of
+                 positions the gradient is a tuple.
+    has_aux      fun gives (scalar, aux), and the result is ((scalar, aux), gradient).
+    holomorphic  fun is holomorphic: inputs and result are complex.
+    allow_int    integer arguments are allowed; their gradient has dtype float0.
+    reduce_axes  must be (): sum over a named axis by lax.psum(gradient, axis). NotImplementedError
+                 where it is not.
+
     Raises TypeError where the result is no scalar or an argument is not of a floating type.
+
+    >>> value, gradient = lamina.value_and_grad(lambda x: (x * x).sum())(jnp.array([1.0, 2.0]))
+    >>> float(value), gradient.tolist()
+    (5.0, [2.0, 4.0])
     """
 
     check_callable(fun)
@@ -125,9 +131,19 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of a scalar function; see value_and_grad.
+    """A function that gives the gradient of a scalar function.
 
-    With has_aux the result is (gradient, aux).
+    fun          a function of pytrees with a real scalar result ((scalar, aux) with has_aux).
+    argnums      the position, or positions, of the arguments to differentiate.
+    has_aux      the result is (gradient, aux).
+    holomorphic  fun is holomorphic: inputs and result are complex.
+    allow_int    integer arguments are allowed; their gradient has dtype float0.
+    reduce_axes  must be ().
+
+    Raises TypeError where the result is no scalar or an argument is not of a floating type.
+
+    >>> float(lamina.grad(lambda x: x**3)(2.0))
+    12.0
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 

@@ -25,8 +25,14 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian, by one forward pass per input element (vectorised): out shape + in shape.
 
-    argnums, has_aux, holomorphic  as of value_and_grad. Raises TypeError where inputs are not real
-    (not complex, with holomorphic).
+    fun                   a function of pytrees of arrays.
+    argnums               the position, or positions, of the arguments to differentiate.
+    has_aux, holomorphic  as of value_and_grad.
+
+    Raises TypeError where inputs are not real (not complex, with holomorphic).
+
+    >>> lamina.jacfwd(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
     """
 
     check_callable(fun)
@@ -79,7 +85,14 @@ def jacrev(
 ) -> Callable[..., Any]:
     """The Jacobian, by one reverse pass per output element (vectorised): out shape + in shape.
 
-    argnums, has_aux, holomorphic, allow_int  as of value_and_grad.
+    fun      a function of pytrees of arrays.
+    argnums  the position, or positions, of the arguments to differentiate.
+    has_aux, holomorphic, allow_int  as of value_and_grad.
+
+    Raises TypeError where inputs or results are not real (not complex, with holomorphic).
+
+    >>> lamina.jacrev(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
     """
 
     check_callable(fun)
@@ -108,7 +121,15 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian in reverse mode: jacrev."""
+    """The Jacobian in reverse mode: jacrev.
+
+    fun      a function of pytrees of arrays.
+    argnums  the position, or positions, of the arguments to differentiate.
+    has_aux, holomorphic, allow_int  as of value_and_grad.
+
+    >>> lamina.jacobian(jnp.flip)(jnp.array([1.0, 2.0])).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -118,7 +139,17 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """Second derivatives: forward over reverse."""
+    """A function that gives second derivatives, forward over reverse: out shape + in shape twice.
+
+    fun                   a function of pytrees of arrays.
+    argnums               the position, or positions, of the arguments to differentiate.
+    has_aux, holomorphic  as of value_and_grad.
+
+    Raises TypeError where inputs are not real (not complex, with holomorphic).
+
+    >>> lamina.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 

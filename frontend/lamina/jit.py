@@ -58,6 +58,10 @@ def jit(
     The result has `.trace(*args)`, `.lower(*args)`, `.eval_shape(*args)` and `.clear_cache()`.
     Raises TypeError where fun is not callable; ValueError for positions or names that fun does not
     have, and on calls with unhashable static values.
+
+    >>> f = lamina.jit(lambda x, n: x * n, static_argnums=1)
+    >>> f(jnp.arange(3), 2).tolist()
+    [0, 2, 4]
     """
     given: dict[str, Any] = {
         "static_argnums": static_argnums,
@@ -147,7 +151,11 @@ def _eval_shape(options: JitOptions, *args: Any, **kwargs: Any) -> Any:
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it.
 
-    Arguments are arrays, or whatever has a shape and a dtype.
+    fun           a function of pytrees of arrays.
+    args, kwargs  its arguments: arrays, or whatever has a shape and a dtype.
+
+    >>> lamina.eval_shape(jnp.outer, jnp.ones(2), jnp.ones(3)).shape
+    (2, 3)
     """
     options = getattr(fun, "_jit_options", None)
     if not isinstance(options, JitOptions):
@@ -172,7 +180,12 @@ def make_jaxpr(
 ) -> Callable[..., Any]:
     """A function that gives the jaxpr of `fun` for its arguments.
 
-    return_shape  also give the shapes and dtypes of the results.
+    fun             a function of pytrees of arrays.
+    static_argnums  positions of arguments that are values, not arrays.
+    return_shape    also give the shapes and dtypes of the results.
+
+    >>> print(lamina.make_jaxpr(lambda x: x + 1)(jnp.zeros(2)))
+    { lambda ; a:f32[2]. let b:f32[2] = add a 1.0 in (b,) }
     """
     check_callable(fun)
 

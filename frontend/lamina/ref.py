@@ -33,20 +33,40 @@ def new_ref(
 
 
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
-    """A mutable array of a type (with `shape` and `dtype`) before anything is written: zeros.
-    `memory_space` and `pin` are accepted for JAX's programs."""
+    """A mutable array before anything is written: zeros.
+
+    ty                 what has a shape and a dtype, such as a ShapeDtypeStruct.
+    memory_space, pin  accepted for JAX's programs.
+
+    >>> ref = lamina.empty_ref(lamina.ShapeDtypeStruct((2,), jnp.float32))
+    >>> ref[...].tolist()
+    [0.0, 0.0]
+    """
     from lamina import numpy as jnp
 
     return Ref(jnp.zeros(ty.shape, ty.dtype))
 
 
 def freeze(ref: Ref) -> Any:
-    """The value of a ref that nobody writes any more."""
+    """The value of a ref that nobody writes any more.
+
+    ref  a mutable array, from new_ref.
+
+    >>> ref = lamina.new_ref(jnp.zeros(2))
+    >>> ref[0] = 5.0
+    >>> lamina.freeze(ref).tolist()
+    [5.0, 0.0]
+    """
     return ref.read()
 
 
 def free_ref(ref: Ref) -> None:
-    """Gives a ref's array up; RuntimeError where it is used later."""
+    """Gives a ref's array up; RuntimeError where it is used later.
+
+    ref  a mutable array, from new_ref.
+
+    >>> lamina.free_ref(lamina.new_ref(jnp.zeros(3)))
+    """
     ref.free()
 
 

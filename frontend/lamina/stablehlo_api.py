@@ -190,6 +190,10 @@ def compile_stablehlo(
         CompileError: it can't be compiled, with the operation and its line; or it has more operations
             than the setting `program_operations` says.
         TargetError: there is no backend for the target.
+
+    >>> text = lamina.jit(jnp.sin).lower(jnp.zeros(2)).as_text()
+    >>> [np.asarray(y).tolist() for y in lamina.compile_stablehlo(text)(np.zeros(2, "float32"))]
+    [[0.0, 0.0]]
     """
     from lamina.backends.target import Target
 

@@ -17,6 +17,10 @@ def set_num_threads(count: int | None) -> None:
     (affinity, cgroup limits) or `LAMINA_NUM_THREADS`.
 
     Raises TypeError unless `count` is an integer or None, ValueError if it is less than one.
+
+    >>> before = lamina.get_num_threads()
+    >>> lamina.set_num_threads(1)
+    >>> lamina.set_num_threads(before)
     """
     if count is None:
         runtime.set_num_threads(0)
@@ -33,15 +37,25 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads programs may use."""
+    """How many threads programs may use.
+
+    >>> with lamina.num_threads(1):
+    ...     lamina.get_num_threads()
+    1
+    """
     return int(runtime.get_num_threads())
 
 
 @contextlib.contextmanager
 def num_threads(count: int | None) -> Iterator[None]:
-    """`with lamina.num_threads(1): ...` uses so many threads inside, and what it was afterwards.
+    """A block in which programs use so many threads; after it what it was before.
+
+    count  as of `set_num_threads`.
 
     As `set_num_threads` it holds for the whole process: other Python threads see it, too.
+
+    >>> with lamina.num_threads(1):
+    ...     y = jnp.ones(1000).sum()
     """
     before = get_num_threads()
     set_num_threads(count)

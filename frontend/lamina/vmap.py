@@ -44,6 +44,9 @@ def vmap(
     spmd_axis_name  the mesh axes that the batch is spread over, for shard_map in fun.
     Raises ValueError where sizes differ (listing each), where an axis is out of range, or where
     out_axes is None for a result that differs from lane to lane.
+
+    >>> lamina.vmap(jnp.dot, in_axes=(0, None))(jnp.eye(2), jnp.array([3.0, 4.0])).tolist()
+    [3.0, 4.0]
     """
     check_callable(fun)
     in_axes = _checked_in_axes(in_axes)

@@ -17,7 +17,7 @@ NAMESPACES = [
     "lamina.dlpack", "lamina.profiler", "lamina.ref",
 ]  # fmt: skip
 
-COMPLETE: list[str] = []
+COMPLETE: list[str] = ["lamina.random", "lamina.tree", "lamina.tree_util"]
 """Namespaces in which every function documents its arguments, where it has some, and shows an example."""
 
 

@@ -7,4 +7,6 @@ def effects_barrier() -> None:
     """Returns when all effects of the calls made so far have happened.
 
     That is so before it is called: a program with callbacks has run when its call returns.
+
+    >>> lamina.effects_barrier()
     """

@@ -43,6 +43,11 @@ def pure_callback(
                          one on batched arguments only. None: vmap raises NotImplementedError.
     Raises JaxRuntimeError, with the callback's exception as its cause, when the results are read.
     Not differentiable: wrap it in custom_jvp or custom_vjp.
+
+    >>> shape = lamina.ShapeDtypeStruct((2,), jnp.float32)
+    >>> f = lamina.jit(lambda x: lamina.pure_callback(np.flip, shape, x))
+    >>> f(jnp.array([1.0, 2.0])).tolist()
+    [2.0, 1.0]
     """
     if vmap_method not in _METHODS:
         raise ValueError(

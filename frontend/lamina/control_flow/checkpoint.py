@@ -58,6 +58,10 @@ def checkpoint(
     static_argnums, static_argnames  arguments that are no arrays: passed on as they are.
     Raises TypeError where fun is not callable; NotImplementedError for `concrete`, which static
     arguments replace.
+
+    >>> f = lamina.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    >>> float(lamina.grad(f)(0.0))
+    1.0
     """
     if concrete is not None:
         raise NotImplementedError(

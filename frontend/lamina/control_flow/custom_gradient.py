@@ -166,6 +166,11 @@ def closure_convert(
 
     example_args  arguments (or ShapeDtypeStructs) that say the types.
     Raises TypeError when the result is called with arguments of another structure.
+
+    >>> y = jnp.array(3.0)
+    >>> f, consts = lamina.closure_convert(lambda x: x * y, 1.0)
+    >>> float(f(2.0, *consts))
+    6.0
     """
     leaves, in_tree = tree.flatten(example_args)
     out_tree: list[Any] = []

@@ -131,7 +131,13 @@ def at_places() -> Iterator[Callable[[SourceInfo | None], None]]:
 @contextmanager
 def named_scope(name: str) -> Iterator[None]:
     """Puts `name/` before the names of the operations made in the block, in StableHLO's locations
-    and in the manifest's kernels. Also a decorator. Raises TypeError where name is not a string."""
+    and in the manifest's kernels. Also a decorator.
+
+    name  a string; TypeError for others.
+
+    >>> with lamina.named_scope("layer"):
+    ...     y = jnp.ones(2) + 1
+    """
     if not isinstance(name, str):
         raise TypeError(f"named_scope name argument must be a string, got {name!r}")
     outside = _place.scope

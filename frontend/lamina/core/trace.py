@@ -117,7 +117,16 @@ class _Folding(Trace):
 
 def ensure_compile_time_eval() -> Any:
     """Within this block operations run at once, also while a function is being traced, where they
-    do not depend on what is traced: their results can be used as Python values."""
+    do not depend on what is traced: their results can be used as Python values.
+
+    >>> @lamina.jit
+    ... def f(x):
+    ...     with lamina.ensure_compile_time_eval():
+    ...         size = int(jnp.arange(4).sum())
+    ...     return x * size
+    >>> float(f(2.0))
+    12.0
+    """
     return set_current_trace(_state.trace and _Folding(_state.trace))
 
 

@@ -32,6 +32,15 @@ def autograph(fun: F | None = None) -> Any:
     Raises TypeError where the source is not to be had or is a generator's; while tracing, TypeError
     naming the variable where branches or iterations disagree on its type, and UnboundLocalError
     where a variable is read that only one branch assigns.
+
+    fun  a function whose source Python can find.
+
+    >>> @lamina.jit
+    ... @lamina.autograph
+    ... def absolute(x):
+    ...     return -x if x < 0 else x
+    >>> float(absolute(-3.0))
+    3.0
     """
     if fun is None:
         return autograph

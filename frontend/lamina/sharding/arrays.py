@@ -20,7 +20,18 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """The array whose part `index` is data_callback(index), asked for once for each part."""
+    """The array whose part `index` is data_callback(index), asked for once for each part.
+
+    shape          of the whole array.
+    sharding       how it is cut.
+    data_callback  takes a tuple of slices, gives an array of that part's shape.
+    dtype          of the array; by default that of the parts.
+
+    >>> data, device = np.arange(4), lamina.devices()[0]
+    >>> sharding = lamina.sharding.SingleDeviceSharding(device)
+    >>> lamina.make_array_from_callback((4,), sharding, lambda index: data[index]).tolist()
+    [0, 1, 2, 3]
+    """
     parts: dict[Any, ArrayImpl] = {}
     shards = []
     expected = sharding.shard_shape(shape)
@@ -44,7 +55,16 @@ def make_array_from_single_device_arrays(
 ) -> ArrayImpl:
     """The array whose parts are these, each on its device of the sharding.
 
+    shape     of the whole array.
+    sharding  how it is cut.
+    arrays    its parts, one for each device.
+    dtype     of the array; by default that of the parts.
+
     Raises ValueError where there are too few, or a part has another shape or is elsewhere.
+
+    >>> x = jnp.arange(4)
+    >>> lamina.make_array_from_single_device_arrays((4,), x.sharding, [x]).tolist()
+    [0, 1, 2, 3]
     """
     if len(arrays) != sharding.num_devices:
         raise ValueError(
@@ -73,7 +93,16 @@ def make_array_from_single_device_arrays(
 def make_array_from_process_local_data(
     sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
 ) -> Any:
-    """This process's data under a sharding: there is one process, so it is all of it."""
+    """This process's data under a sharding: there is one process, so it is all of it.
+
+    sharding      how the array is cut.
+    local_data    a pytree of arrays.
+    global_shape  the shape of the whole array, that of the data.
+
+    >>> sharding = lamina.sharding.SingleDeviceSharding(lamina.devices()[0])
+    >>> lamina.make_array_from_process_local_data(sharding, np.arange(4)).tolist()
+    [0, 1, 2, 3]
+    """
     if global_shape is not None and tuple(global_shape) != np.shape(local_data):
         raise ValueError(
             f"one process holds all of the array: global_shape {tuple(global_shape)} is not the "
@@ -83,7 +112,15 @@ def make_array_from_process_local_data(
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """xs under other shardings (a pytree prefix of shardings or PartitionSpecs)."""
+    """A pytree of arrays under other shardings.
+
+    xs             a pytree of arrays.
+    out_shardings  a pytree prefix of shardings or PartitionSpecs.
+
+    >>> sharding = lamina.sharding.SingleDeviceSharding(lamina.devices()[0])
+    >>> lamina.reshard(jnp.arange(3), sharding).tolist()
+    [0, 1, 2]
+    """
     from lamina.sharding.constraint import with_sharding_constraint
 
     return with_sharding_constraint(xs, out_shardings)

@@ -169,7 +169,11 @@ _process_mesh: list[Mesh] = []
 
 
 def get_mesh() -> Mesh:
-    """The current mesh, or one without axes."""
+    """The current mesh, or one without axes.
+
+    >>> lamina.get_mesh().empty
+    True
+    """
     for mesh in reversed(_current.stack):
         if isinstance(mesh, Mesh):
             return mesh
@@ -177,7 +181,11 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the current mesh."""
+    """The axes of the current mesh.
+
+    >>> lamina.get_abstract_mesh().empty
+    True
+    """
     if _current.stack and isinstance(_current.stack[-1], AbstractMesh):
         return _current.stack[-1]
     return get_mesh().abstract_mesh
@@ -201,7 +209,14 @@ class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context man
 
 @contextmanager
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
-    """For a block, get_abstract_mesh() gives this one."""
+    """For a block, get_abstract_mesh() gives this one.
+
+    mesh  an AbstractMesh.
+
+    >>> with lamina.sharding.use_abstract_mesh(lamina.sharding.AbstractMesh((2,), ("x",))):
+    ...     lamina.sharding.get_abstract_mesh().axis_names
+    ('x',)
+    """
     _current.stack.append(mesh)
     try:
         yield
@@ -221,7 +236,15 @@ def make_mesh(
 ) -> Mesh:
     """A mesh of these sizes over the first devices.
 
+    axis_sizes  how many devices along each axis.
+    axis_names  a name for each axis.
+    axis_types  an AxisType for each axis; by default Auto.
+    devices     which ones; by default lamina.devices().
+
     Raises ValueError where there are fewer devices than that takes.
+
+    >>> lamina.make_mesh((1,), ("batch",)).axis_names
+    ('batch',)
     """
     available = list(all_devices() if devices is None else devices)
     needed = math.prod(axis_sizes)

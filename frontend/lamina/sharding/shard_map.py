@@ -45,6 +45,15 @@ def shard_map(
     The same program runs on every device, so that all of them come to each collective. Raises
     ValueError where blocks would be of unequal size, specs do not fit the arrays or name an axis
     that f does not map over, or a result is not known to be replicated.
+
+    f           a function of arrays: the blocks of one device.
+    check_rep   an older name of check_vma.
+    auto        the axes that f does not map over, in place of axis_names.
+
+    >>> mesh, spec = lamina.make_mesh((1,), ("x",)), lamina.sharding.PartitionSpec("x")
+    >>> f = lamina.shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec, out_specs=spec)
+    >>> f(jnp.arange(3)).tolist()
+    [0, 2, 4]
     """
     if f is None:
         return functools.partial(
