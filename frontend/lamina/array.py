@@ -331,9 +331,16 @@ def from_numpy(array: np.ndarray, weak_type: bool = False) -> ArrayImpl:
 def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> ArrayImpl:
     """An array on the memory of another library's array, through DLPack.
 
+    x       an array of another library, with __dlpack__ and __dlpack_device__; else TypeError
+    device  where the array must be, a Device; None: where it is
+    copy    True to copy, False to raise where a copy is needed; None: only where it is needed
+
     Shares the memory where that is dense and row-major, unless `copy` is true; a later write by
     the other library then changes the array. Raises BufferError for memory that is neither the
     CPU's nor a GPU's, for types that arrays do not have, and where `copy=False` cannot be.
+
+    >>> jnp.from_dlpack(np.arange(3, dtype="int32"))
+    Array([0, 1, 2], dtype=int32)
     """
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(

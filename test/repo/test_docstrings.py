@@ -17,7 +17,9 @@ NAMESPACES = [
     "lamina.dlpack", "lamina.profiler", "lamina.ref",
 ]  # fmt: skip
 
-COMPLETE: list[str] = ["lamina.random", "lamina.tree", "lamina.tree_util"]
+COMPLETE: list[str] = [
+    "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.random", "lamina.tree", "lamina.tree_util",
+]  # fmt: skip
 """Namespaces in which every function documents its arguments, where it has some, and shows an example."""
 
 

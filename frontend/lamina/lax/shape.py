@@ -38,7 +38,13 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to, as NumPy counts; ValueError if none."""
+    """The shape that arrays of these shapes broadcast to, as NumPy counts; ValueError if none.
+
+    shapes  tuples of ints, or an int for a vector's
+
+    >>> lax.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     known = [canonical_shape((s,) if isinstance(s, int | np.integer) else s) for s in shapes]
     try:
         return np.broadcast_shapes(*known)

@@ -29,6 +29,12 @@ from lamina.numpy.promotion import (
     requested_dtype,
 )  # fmt: skip
 
+__all__ = [
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft",
+    "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn",
+    "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+]  # fmt: skip
+
 Shape = Sequence[int]
 
 
