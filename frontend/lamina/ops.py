@@ -70,6 +70,14 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
     num_segments, by default the greatest index plus one, must be given where segment_ids is traced.
     Rows with indices outside [0, num_segments) are dropped, unless mode says otherwise. With
     bucket_size rows are first summed in groups of so many, for precision.
+
+    data                (n, ...)
+    segment_ids         integers, (n,): which row of the result.
+    indices_are_sorted  segment_ids never fall.
+    unique_indices      no index is there twice.
+
+    >>> lamina.ops.segment_sum(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
+    [3, 5]
     """
     return _segment("segment_sum", "add", lambda d: 0, jnp.sum, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
@@ -78,7 +86,14 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
-    """The products of the rows of data with equal index; 1 where there is none. See segment_sum."""
+    """The products of the rows of data with equal index; 1 where there is none. See segment_sum.
+
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
+    segment_sum.
+
+    >>> lamina.ops.segment_prod(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
+    [2, 5]
+    """
     return _segment("segment_prod", "mul", lambda d: 1, jnp.prod, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
@@ -87,7 +102,14 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
     """The maxima of the rows of data with equal index; -inf or the least integer where there is
-    none. See segment_sum."""
+    none. See segment_sum.
+
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
+    segment_sum.
+
+    >>> lamina.ops.segment_max(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
+    [2, 5]
+    """
     return _segment("segment_max", "max", dtypes.least, jnp.max, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
@@ -96,6 +118,13 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
     """The minima of the rows of data with equal index; inf or the greatest integer where there is
-    none. See segment_sum."""
+    none. See segment_sum.
+
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
+    segment_sum.
+
+    >>> lamina.ops.segment_min(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
+    [1, 5]
+    """
     return _segment("segment_min", "min", dtypes.greatest, jnp.min, data, segment_ids, num_segments,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip

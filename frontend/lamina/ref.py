@@ -71,22 +71,59 @@ def free_ref(ref: Ref) -> None:
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
-    """ref[idx], or all of it."""
+    """ref[idx], or all of it.
+
+    ref  a mutable array, from new_ref.
+    idx  an index, as in ref[idx].
+
+    >>> ref = lamina.new_ref(jnp.array([1, 2, 3]))
+    >>> int(lamina.ref.get(ref, 1))
+    2
+    """
     return ref[... if idx is None else idx]
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """ref[idx] = value."""
+    """ref[idx] = value.
+
+    ref    a mutable array, from new_ref.
+    idx    an index, as in ref[idx].
+    value  what fits ref[idx].
+
+    >>> ref = lamina.new_ref(jnp.array([1, 2, 3]))
+    >>> lamina.ref.set(ref, 1, 7)
+    >>> ref[...].tolist()
+    [1, 7, 3]
+    """
     ref[... if idx is None else idx] = value
 
 
 def swap(ref: Ref, idx: Any, value: Any) -> Any:
-    """ref[idx] as it was, with value in its place."""
+    """ref[idx] as it was, with value in its place.
+
+    ref    a mutable array, from new_ref.
+    idx    an index, as in ref[idx].
+    value  what fits ref[idx].
+
+    >>> ref = lamina.new_ref(jnp.array([1, 2, 3]))
+    >>> int(lamina.ref.swap(ref, 1, 7)), ref[...].tolist()
+    (2, [1, 7, 3])
+    """
     old = get(ref, idx)
     set(ref, idx, value)
     return old
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """ref[idx] += x, adding up where an index is there twice."""
+    """ref[idx] += x, adding up where an index is there twice.
+
+    ref  a mutable array, from new_ref.
+    idx  an index, as in ref[idx].
+    x    what fits ref[idx].
+
+    >>> ref = lamina.new_ref(jnp.array([1, 2, 3]))
+    >>> lamina.ref.addupdate(ref, 0, 10)
+    >>> ref[...].tolist()
+    [11, 2, 3]
+    """
     ref.addupdate(... if idx is None else idx, x)

@@ -42,7 +42,14 @@ def _only(x: Array, where: Any) -> Array:
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) / sum(exp(x)) over axes; elements where `where` does not hold count as -inf."""
+    """exp(x) / sum(exp(x)) over axes; elements where `where` does not hold count as -inf.
+
+    x     numbers of any shape; integers become floats.
+    axis  an axis, several, or None for all.
+
+    >>> lamina.nn.softmax(jnp.zeros(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
     x, axes = _prepared("softmax", x, axis)
     return _softmax(x, where, axes=axes)
 
@@ -56,7 +63,15 @@ def _softmax(x: Any, where: Any, *, axes: tuple[int, ...]) -> Array:
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """log(softmax(x)) without underflow on the way."""
+    """log(softmax(x)) without underflow on the way.
+
+    x      numbers of any shape; integers become floats.
+    axis   an axis, several, or None for all.
+    where  booleans that fit x: which elements count.
+
+    >>> print(lamina.nn.log_softmax(jnp.zeros(2)).round(3))
+    [-0.693 -0.693]
+    """
     x, axes = _prepared("log_softmax", x, axis)
     return _log_softmax(x, where, axes=axes)
 
@@ -72,7 +87,17 @@ def _log_softmax(x: Any, where: Any, *, axes: tuple[int, ...]) -> Array:
 def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: bool = False, where: ArrayLike | None = None) -> Any:  # fmt: skip
     """log(sum(b * exp(a))) over axes without overflow on the way; with return_sign also the sign of
-    the sum, the logarithm then being of its absolute value (else NaN for a negative sum)."""
+    the sum, the logarithm then being of its absolute value (else NaN for a negative sum).
+
+    a         numbers of any shape.
+    axis      an axis, several, or None for all.
+    b         factors that fit a.
+    keepdims  keep those axes, with size 1.
+    where     booleans that fit a: which elements count.
+
+    >>> float(lamina.nn.logsumexp(jnp.array([1000.0, -jnp.inf])))
+    1000.0
+    """
     if b is not None:
         a, b = promote_args_inexact("logsumexp", a, b)
         shape = jnp.broadcast_shapes(np.shape(a), np.shape(b))
@@ -109,7 +134,16 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: b
 def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """log(mean(exp(x))) over axes without overflow on the way."""
+    """log(mean(exp(x))) over axes without overflow on the way.
+
+    x         numbers of any shape; integers become floats.
+    axis      an axis, several, or None for all.
+    where     booleans that fit x: which elements count.
+    keepdims  keep those axes, with size 1.
+
+    >>> float(lamina.nn.logmeanexp(jnp.full(3, 1000.0)))
+    1000.0
+    """
     total = logsumexp(x, axis, keepdims=keepdims, where=where)
     count = jnp.sum(
         jnp.broadcast_to(1 if where is None else where, np.shape(x)), axis, keepdims=keepdims
@@ -123,6 +157,16 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     """(x - mean) / sqrt(variance + epsilon) over axes, with x's own moments by default.
 
     algorithm  how the variance is found: "fast", mean(x^2) - mean(x)^2, or "stable", in two passes.
+
+    x         numbers of any shape; integers become floats.
+    axis      an axis, several, or None for all.
+    mean      of x, where it is known.
+    variance  of x, where it is known.
+    epsilon   keeps the root from 0.
+    where     booleans that fit x: which elements count.
+
+    >>> lamina.nn.standardize(jnp.array([1.0, 3.0])).round(2).tolist()
+    [-1.0, 1.0]
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f'algorithm must be "fast" or "stable", got {algorithm!r}')
@@ -149,7 +193,16 @@ def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
 ) -> Array:
     """For each number a vector, along a new axis, that is 1 there and 0 elsewhere; all 0 for
-    numbers out of range."""
+    numbers out of range.
+
+    x            integers, of any shape.
+    num_classes  the size of the new axis.
+    dtype        of the result; by default the default float dtype.
+    axis         where the new axis is.
+
+    >>> lamina.nn.one_hot(jnp.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
     check_arraylike("one_hot", x)
     count = operator.index(num_classes)
     to = requested_dtype(dtype, "one_hot", keep=dtypes.canonicalize(float))
@@ -170,7 +223,13 @@ def _one_hot(x: Any, *, count: int, dtype: np.dtype, axis: int) -> Array:
 
 
 def log1mexp(x: ArrayLike) -> Array:
-    """log(1 - exp(-x)) for x >= 0, accurate near 0 and far from it; NaN below."""
+    """log(1 - exp(-x)) for x >= 0, accurate near 0 and far from it; NaN below.
+
+    x  numbers of any shape.
+
+    >>> print(lamina.nn.log1mexp(jnp.log(2.0)).round(3))
+    -0.693
+    """
     return _log1mexp(*promote_args_inexact("log1mexp", x))
 
 

@@ -21,7 +21,15 @@ from lamina.numpy.selection import where
 @compiled(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
              check_finite: bool = True) -> Array:  # fmt: skip
-    """U with U^H U = a, or with lower L with L L^H = a. Only one triangle is read."""
+    """U with U^H U = a, or with lower L with L L^H = a. Only one triangle is read.
+
+    a                          Hermitian positive definite matrices, (..., n, n); NaN for others.
+    lower                      give L.
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> lamina.scipy.linalg.cholesky(jnp.diag(jnp.array([4.0, 9.0]))).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
     (a,) = matrices("cholesky", a)
     check_square("cholesky", a)
     factor = lax.linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
@@ -30,14 +38,34 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
 
 def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
                check_finite: bool = True) -> tuple[Array, bool]:  # fmt: skip
-    """The Cholesky factor and `lower`, as cho_solve takes them."""
+    """The Cholesky factor and `lower`, as cho_solve takes them.
+
+    a                          Hermitian positive definite matrices, (..., n, n); NaN for others.
+    lower                      give the lower factor.
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> factor = lamina.scipy.linalg.cho_factor(a)
+    >>> lamina.scipy.linalg.cho_solve(factor, jnp.array([6.0, 5.0])).round(3).tolist()
+    [1.0, 1.0]
+    """
     return cholesky(a, lower=lower), lower
 
 
 @compiled(static=("permute_l", "overwrite_a", "check_finite"))
 def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
        check_finite: bool = True) -> tuple[Array, ...]:  # fmt: skip
-    """P, L, U with a = P L U, P a permutation matrix; or P L and U."""
+    """P, L, U with a = P L U, P a permutation matrix; or P L and U.
+
+    a                          matrices, (..., m, n).
+    permute_l                  give P L and U.
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> p, l, u = lamina.scipy.linalg.lu(a)
+    >>> bool(jnp.allclose(p @ l @ u, a))
+    True
+    """
     (a,) = matrices("lu", a)
     factors, _, order = lax.linalg.lu(a)
     m, n = a.shape[-2:]
@@ -56,7 +84,16 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
 @compiled(static=("overwrite_a", "check_finite"))
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
               ) -> tuple[Array, Array]:  # fmt: skip
-    """L below U in one matrix, and the interchanges of rows."""
+    """L below U in one matrix, and the interchanges of rows.
+
+    a                          square matrices, (..., n, n).
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> factors, interchanges = lamina.scipy.linalg.lu_factor(a)
+    >>> interchanges.tolist()
+    [0, 1]
+    """
     (a,) = matrices("lu_factor", a)
     factors, pivots, _ = lax.linalg.lu(a)
     return factors, pivots
@@ -65,7 +102,17 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 @compiled(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
        pivoting: bool = False, check_finite: bool = True) -> tuple[Array, ...]:  # fmt: skip
-    """Q and R ("full" or "economic"), R alone ("r"); with pivoting also the order of columns."""
+    """Q and R ("full" or "economic"), R alone ("r"); with pivoting also the order of columns.
+
+    a                                 matrices, (..., m, n).
+    overwrite_a, lwork, check_finite  accepted for SciPy's programs.
+    mode                              "full", "economic" or "r".
+    pivoting                          interchange columns, so that the diagonal of R falls.
+
+    >>> q, r = lamina.scipy.linalg.qr(jnp.ones((3, 2)), mode="economic")
+    >>> q.shape, r.shape
+    ((3, 2), (2, 2))
+    """
     (a,) = matrices("qr", a)
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
@@ -77,7 +124,19 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "
 def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False,
                 conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False
                 ) -> tuple[Array, ...]:  # fmt: skip
-    """c Q, or with mode="left" Q c, and R of a's economic QR factors; Q conjugated if asked."""
+    """c Q, or with mode="left" Q c, and R of a's economic QR factors; Q conjugated if asked.
+
+    a                         matrices, (..., m, n).
+    c                         a matrix, or a vector.
+    mode                      "right" or "left".
+    pivoting                  interchange columns; gives their order, too.
+    conjugate                 use the conjugate of Q.
+    overwrite_a, overwrite_c  accepted for SciPy's programs.
+
+    >>> cq, r = lamina.scipy.linalg.qr_multiply(jnp.eye(2), jnp.ones((3, 2)))
+    >>> cq.shape, r.shape
+    ((3, 2), (2, 2))
+    """
     if mode not in ("left", "right"):
         raise ValueError(f"Mode argument should be 'left' or 'right', got '{mode}'")
     a, c = matrices("qr_multiply", a, c)
@@ -90,7 +149,17 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
         overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
         ) -> Any:  # fmt: skip
-    """U, s, V^H, or s alone; by divide and conquer ("gesdd") or QR iterations ("gesvd")."""
+    """U, s, V^H, or s alone; by divide and conquer ("gesdd") or QR iterations ("gesvd").
+
+    a                          matrices, (..., m, n).
+    full_matrices              U is (m, m) and V^H (n, n), else with min(m, n) vectors.
+    compute_uv                 False: give s alone.
+    lapack_driver              "gesdd" or "gesvd".
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> lamina.scipy.linalg.svd(jnp.diag(jnp.array([3.0, 4.0])), compute_uv=False).tolist()
+    [4.0, 3.0]
+    """
     (a,) = matrices("svd", a)
     if lapack_driver not in ("gesdd", "gesvd"):
         raise ValueError(f"lapack_driver must be 'gesdd' or 'gesvd', got {lapack_driver!r}")
@@ -116,6 +185,16 @@ def eigh(
 
     With a positive definite b those of a v = w b v (type 1), a b v = w v (2), b a v = w v (3).
     eigvals=(low, high) gives those positions, both included.
+
+    a                                              Hermitian matrices, (..., n, n).
+    b                                              positive definite matrices, of the same shape.
+    lower                                          read the lower triangle, else the upper one.
+    eigvals_only                                   give the eigenvalues alone.
+    overwrite_a, overwrite_b, turbo, check_finite  accepted for SciPy's programs.
+
+    >>> w, v = lamina.scipy.linalg.eigh(jnp.diag(jnp.array([3.0, 1.0])))
+    >>> w.tolist()
+    [1.0, 3.0]
     """
     if type not in (1, 2, 3):
         raise ValueError(f"type must be 1, 2 or 3, got {type}")
@@ -149,7 +228,16 @@ def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool, subset: Any, type: in
 
 
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """T and Z with a = Z T Z^H; with output="complex" T is triangular for real matrices, too."""
+    """T and Z with a = Z T Z^H; with output="complex" T is triangular for real matrices, too.
+
+    a       a square matrix.
+    output  "real" or "complex".
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> t, z = lamina.scipy.linalg.schur(a)
+    >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))
+    True
+    """
     if output not in ("real", "complex"):
         raise ValueError(
             f"Expected 'output' to be either 'real' or 'complex', got output='{output}'."
@@ -170,7 +258,17 @@ def _schur(a: Any, as_complex: bool) -> tuple[Array, Array]:
 @compiled(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """A real Schur form, with blocks of size 2, made triangular and complex: each block by a
-    rotation, from the last one up."""
+    rotation, from the last one up.
+
+    T             the real Schur form, (n, n).
+    Z             the Schur vectors, (n, n).
+    check_finite  accepted for SciPy's programs.
+
+    >>> real = lamina.scipy.linalg.schur(jnp.array([[0.0, 1.0], [-1.0, 0.0]]))
+    >>> t, z = lamina.scipy.linalg.rsf2csf(*real)
+    >>> bool(jnp.abs(t[1, 0]) < 1e-6)
+    True
+    """
     T, Z = matrices("rsf2csf", T, Z)
     if len(T.shape) != 2 or T.shape != Z.shape or T.shape[0] != T.shape[1]:
         raise ValueError(f"Input arrays must be square and of one size, got {T.shape}, {Z.shape}.")
@@ -202,7 +300,18 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
           max_iterations: int | None = None) -> tuple[Array, Array]:  # fmt: skip
     """U and P with a = U P, or a = P U for side="left": U with orthonormal columns or rows, P
     Hermitian positive semidefinite. By iteration ("qdwh") or by singular values ("svd"). Leading
-    axes are a batch."""
+    axes are a batch.
+
+    a               matrices, (..., m, n).
+    side            "right" or "left".
+    method          "qdwh" or "svd".
+    eps             when the iteration has converged; by default by the dtype.
+    max_iterations  how often it goes on at most.
+
+    >>> u, p = lamina.scipy.linalg.polar(jnp.diag(jnp.array([-2.0, 3.0])))
+    >>> u.round(3).tolist()
+    [[-1.0, 0.0], [0.0, 1.0]]
+    """
     if side not in ("right", "left"):
         raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}")
     if method not in ("qdwh", "svd"):
@@ -240,7 +349,15 @@ def _polar(a: Any, side: str, method: str, eps: Any, limit: Any) -> tuple[Array,
 @compiled(static=("calc_q", "overwrite_a", "check_finite"))
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
                check_finite: bool = True) -> Any:  # fmt: skip
-    """H with a = Q H Q^H, zero below the diagonal under the main one; with calc_q also Q."""
+    """H with a = Q H Q^H, zero below the diagonal under the main one; with calc_q also Q.
+
+    a                          square matrices, (..., n, n).
+    calc_q                     give Q, too.
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> lamina.scipy.linalg.hessenberg(jnp.ones((3, 3))).shape
+    (3, 3)
+    """
     (a,) = matrices("hessenberg", a)
     check_square("hessenberg", a)
     if not a.size:

@@ -42,7 +42,14 @@ def _coefficients(degree: int) -> list[float]:
 @compiled(static=("upper_triangular", "max_squarings"))
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices, by scaling, a Pade approximant and squaring; NaN where
-    more than max_squarings would be needed."""
+    more than max_squarings would be needed.
+
+    A                 square matrices, (..., n, n).
+    upper_triangular  A is upper triangular.
+
+    >>> lamina.scipy.linalg.expm(jnp.zeros((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     (a,) = matrices("expm", A)
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={a.shape}.")
@@ -105,7 +112,17 @@ def _quotient(odd: Array, even: Array, upper_triangular: bool) -> Array:
 
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
                  compute_expm: bool = True) -> Any:  # fmt: skip
-    """expm(A) and its derivative in direction E."""
+    """expm(A) and its derivative in direction E.
+
+    A             a square matrix.
+    E             the direction, of the same shape.
+    method        None or "SPS".
+    compute_expm  False: give the derivative alone.
+
+    >>> value, derivative = lamina.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2))
+    >>> derivative.round(3).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     a, e = matrices("expm_frechet", A, E)
     if a.shape != e.shape or len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(
@@ -117,7 +134,14 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
 
 @compiled(static=("blocksize",))
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
-    """The complex square root of a square matrix (Bjorck & Hammarling 1983), by its Schur form."""
+    """The complex square root of a square matrix (Bjorck & Hammarling 1983), by its Schur form.
+
+    A          a square matrix.
+    blocksize  1, the only size there is.
+
+    >>> lamina.scipy.linalg.sqrtm(4 * jnp.eye(2)).real.tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
     (a,) = matrices("sqrtm", A)
@@ -151,6 +175,13 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     """func of a square matrix by its Schur form and Parlett's recurrence (Golub & van Loan 9.1.1).
 
     With disp=False also an estimate of the error in the 1-norm.
+
+    A     a square matrix.
+    func  a function of numbers, applied to eigenvalues.
+    disp  False: give the estimate, too.
+
+    >>> lamina.scipy.linalg.funm(4 * jnp.eye(2), jnp.sqrt).real.tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
     """
     (a,) = matrices("funm", A)
     if len(a.shape) != 2 or a.shape[0] != a.shape[1]:

@@ -22,12 +22,26 @@ _TRANSPOSES = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinant."""
+    """The determinant.
+
+    a                          square matrices, (..., n, n).
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> float(lamina.scipy.linalg.det(2 * jnp.eye(2)))
+    4.0
+    """
     return determinants.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverse."""
+    """The inverse.
+
+    a                          square matrices, (..., n, n).
+    overwrite_a, check_finite  accepted for SciPy's programs.
+
+    >>> lamina.scipy.linalg.inv(2 * jnp.eye(2)).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
     return numpy_solving.inv(a)
 
 
@@ -41,7 +55,18 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """The x with a x = b; with assume_a="pos" by Cholesky factors of one triangle of a."""
+    """The x with a x = b; with assume_a="pos" by Cholesky factors of one triangle of a.
+
+    a                                              square matrices, (..., n, n).
+    b                                              right-hand sides, (n,) or (..., n, k).
+    lower                                          with assume_a="pos": read the lower triangle.
+    assume_a                                       "gen" or "pos".
+    overwrite_a, overwrite_b, debug, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> lamina.scipy.linalg.solve(a, jnp.array([6.0, 5.0])).round(3).tolist()
+    [1.0, 1.0]
+    """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(
             f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got '{assume_a}'"
@@ -67,7 +92,17 @@ def _solve(a: Any, b: Any, lower: bool) -> Array:
 
 def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False,
               check_finite: bool = True) -> Array:  # fmt: skip
-    """The x with a x = b, from cho_factor(a)."""
+    """The x with a x = b, from cho_factor(a).
+
+    c_and_lower                what cho_factor gives.
+    b                          right-hand sides, (n,) or (..., n, k).
+    overwrite_b, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> factor = lamina.scipy.linalg.cho_factor(a)
+    >>> lamina.scipy.linalg.cho_solve(factor, jnp.array([6.0, 5.0])).round(3).tolist()
+    [1.0, 1.0]
+    """
     c, lower = c_and_lower
     c, b = matrices("cho_solve", c, b)
     return numpy_solving.solve_with(lambda c, b: _cho_solve(c, bool(lower), b), c, b)
@@ -83,7 +118,18 @@ def _cho_solve(factor: Array, lower: bool, b: Array) -> Array:
 
 def lu_solve(lu_and_piv: tuple[Array, ArrayLike], b: ArrayLike, trans: int = 0,
              overwrite_b: bool = False, check_finite: bool = True) -> Array:  # fmt: skip
-    """The x with a x = b, from lu_factor(a); with trans 1 or 2 for a's transpose or adjoint."""
+    """The x with a x = b, from lu_factor(a); with trans 1 or 2 for a's transpose or adjoint.
+
+    lu_and_piv                 what lu_factor gives.
+    b                          right-hand sides, (n,) or (..., n, k).
+    trans                      0, 1 or 2.
+    overwrite_b, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> factors = lamina.scipy.linalg.lu_factor(a)
+    >>> lamina.scipy.linalg.lu_solve(factors, jnp.array([6.0, 5.0])).round(3).tolist()
+    [1.0, 1.0]
+    """
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     factors, pivots = lu_and_piv
@@ -115,7 +161,18 @@ def solve_triangular(
     check_finite: bool = True,
 ) -> Array:
     """The x with op(a) x = b, of a's lower or upper triangle; op as trans says: 0 or "N" nothing,
-    1 or "T" transposes, 2 or "C" transposes and conjugates."""
+    1 or "T" transposes, 2 or "C" transposes and conjugates.
+
+    a                                 square matrices, (..., n, n).
+    b                                 right-hand sides, (n,) or (..., n, k).
+    lower                             a is lower triangular, else upper.
+    unit_diagonal                     take the diagonal for ones.
+    overwrite_b, debug, check_finite  accepted for SciPy's programs.
+
+    >>> a = jnp.array([[2.0, 1.0], [0.0, 4.0]])
+    >>> lamina.scipy.linalg.solve_triangular(a, jnp.array([3.0, 4.0])).tolist()
+    [1.0, 1.0]
+    """
     if trans not in _TRANSPOSES:
         raise ValueError(f"Invalid 'trans' value {trans}")
     return _solve_triangular(a, b, _TRANSPOSES[trans], bool(lower), bool(unit_diagonal))
@@ -136,7 +193,17 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",
                     tol: float = 1e-8) -> Array:  # fmt: skip
     """The X with A X + X B = C, by Schur forms (Bartels & Stewart 1972) or by eigenvectors
-    ("eigen"); NaN where an eigenvalue of A nearly (tol) is one of -B. Leading axes are a batch."""
+    ("eigen"); NaN where an eigenvalue of A nearly (tol) is one of -B. Leading axes are a batch.
+
+    A       (..., m, m)
+    B       (..., n, n)
+    C       (..., m, n)
+    method  "schur" or "eigen".
+
+    >>> one = jnp.eye(2)
+    >>> lamina.scipy.linalg.solve_sylvester(one, one, 2 * jnp.ones((2, 2))).round(3).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     if method not in ("schur", "eigen"):
         raise ValueError(f"Unrecognized method {method}. The two valid methods are either \"schur\""
                          " or \"eigen\".")  # fmt: skip

@@ -36,7 +36,13 @@ def _vector(name: str, x: ArrayLike) -> Array:
 
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrices along the diagonal of a larger one; vectors are rows."""
+    """The matrices along the diagonal of a larger one; vectors are rows.
+
+    arrs  matrices, vectors and scalars.
+
+    >>> lamina.scipy.linalg.block_diag(jnp.ones((1, 2)), 3.0).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
+    """
     if not arrs:
         return asarray(np.zeros((1, 0), dtypes.canonicalize(np.float64)))
     check_arraylike("block_diag", *arrs)
@@ -58,7 +64,14 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """c down the first column, r along the first row (its first element is not read; conj(c) by
-    default), constant along diagonals."""
+    default), constant along diagonals.
+
+    c  a vector.
+    r  a vector.
+
+    >>> lamina.scipy.linalg.toeplitz(jnp.array([1, 2]), jnp.array([0, 5])).tolist()
+    [[1, 5], [2, 1]]
+    """
     check_arraylike("toeplitz", c)
     c = asarray(c)
     c = c if c.shape else c[None]
@@ -86,7 +99,14 @@ def _spread(x: Array, batch: tuple[int, ...]) -> Array:
 
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """c down the first column, r along the last row (zeros by default), constant along rising
-    diagonals."""
+    diagonals.
+
+    c  a vector.
+    r  a vector, whose first element is not read.
+
+    >>> lamina.scipy.linalg.hankel(jnp.array([1, 2, 3])).tolist()
+    [[1, 2, 3], [2, 3, 0], [3, 0, 0]]
+    """
     check_arraylike("hankel", c)
     c = asarray(c)
     c = c if c.shape else c[None]
@@ -101,7 +121,13 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 
 def circulant(c: ArrayLike) -> Array:
-    """c down the first column, each further column turned down by one."""
+    """c down the first column, each further column turned down by one.
+
+    c  vectors, (..., n).
+
+    >>> lamina.scipy.linalg.circulant(jnp.array([1, 2, 3])).tolist()
+    [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
+    """
     check_arraylike("circulant", c)
     c = asarray(c)
     if not c.shape:
@@ -112,7 +138,13 @@ def circulant(c: ArrayLike) -> Array:
 
 def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the roots of the polynomial with coefficients a, the highest
-    first."""
+    first.
+
+    a  vectors of at least two coefficients.
+
+    >>> lamina.scipy.linalg.companion(jnp.array([1.0, -3.0, 2.0])).tolist()
+    [[3.0, -2.0], [1.0, 0.0]]
+    """
     a = _vector("companion", a)
     n = a.shape[-1]
     if n < 2:
@@ -134,7 +166,14 @@ def _first_row(first: Array, below: np.ndarray) -> Array:
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """f along the first row, s below the diagonal."""
+    """f along the first row, s below the diagonal.
+
+    f  fecundities, a vector (n,).
+    s  survival rates, (n - 1,).
+
+    >>> lamina.scipy.linalg.leslie(jnp.array([1, 2]), jnp.array([3])).tolist()
+    [[1, 2], [3, 0]]
+    """
     check_arraylike("leslie", f, s)
     f, s = (asarray(x) for x in promote_dtypes(f, s))
     if s.shape[-1] != f.shape[-1] - 1 or s.shape[-1] == 0:
@@ -152,7 +191,15 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """The matrix whose product with a vector of n elements is its convolution with a."""
+    """The matrix whose product with a vector of n elements is its convolution with a.
+
+    a     a vector.
+    n     the size of what it is convolved with.
+    mode  "full", "same" or "valid": which part of the convolution.
+
+    >>> lamina.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2).tolist()
+    [[1, 0], [2, 1], [0, 2]]
+    """
     if n <= 0:
         raise ValueError(f"n must be a positive integer, got {n}")
     if mode not in ("full", "same", "valid"):
@@ -176,7 +223,13 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 
 def fiedler(a: ArrayLike) -> Array:
-    """|a_i - a_j|."""
+    """|a_i - a_j|.
+
+    a  vectors, (..., n).
+
+    >>> lamina.scipy.linalg.fiedler(jnp.array([1, 4])).tolist()
+    [[0, 3], [3, 0]]
+    """
     check_arraylike("fiedler", a)
     a = asarray(a)
     if not a.shape:
@@ -186,7 +239,13 @@ def fiedler(a: ArrayLike) -> Array:
 
 def fiedler_companion(a: ArrayLike) -> Array:
     """A pentadiagonal matrix whose eigenvalues are the roots of the polynomial with coefficients a,
-    the highest first (Fiedler 2003)."""
+    the highest first (Fiedler 2003).
+
+    a  a vector of coefficients.
+
+    >>> lamina.scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])).shape
+    (2, 2)
+    """
     a = _vector("fiedler_companion", a)
     n = a.shape[-1] - 1
     if n < 1:
@@ -207,13 +266,25 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """1 / (i + j + 1)."""
+    """1 / (i + j + 1).
+
+    n  the size.
+
+    >>> lamina.scipy.linalg.hilbert(2).round(3)[0].tolist()
+    [1.0, 0.5]
+    """
     i = np.arange(n)
     return _float(1.0 / (i[:, None] + i[None, :] + 1))
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of hilbert(n), which consists of whole numbers."""
+    """The inverse of hilbert(n), which consists of whole numbers.
+
+    n  the size.
+
+    >>> lamina.scipy.linalg.invhilbert(2).astype(int).tolist()
+    [[4, -6], [-6, 12]]
+    """
 
     def entry(i: int, j: int) -> float:
         s = i + j
@@ -226,7 +297,16 @@ def invhilbert(n: int) -> Array:
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
-    """Sylvester's matrix of 1 and -1 with orthogonal rows; n is a power of 2."""
+    """Sylvester's matrix of 1 and -1 with orthogonal rows; n is a power of 2.
+
+    n      the size.
+    dtype  of the result.
+
+    Raises ValueError where n is no power of 2.
+
+    >>> lamina.scipy.linalg.hadamard(2).tolist()
+    [[1, 1], [1, -1]]
+    """
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     i = np.arange(n)
@@ -237,7 +317,14 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 def helmert(n: int, full: bool = False) -> Array:
     """Orthonormal rows, the i-th of which compares the first i elements with the next; the first
-    one, of equal elements, only if full."""
+    one, of equal elements, only if full.
+
+    n     the size.
+    full  (n, n) instead of (n - 1, n).
+
+    >>> lamina.scipy.linalg.helmert(4).shape
+    (3, 4)
+    """
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
     rows[0] = 1
     rows /= np.sqrt(np.array([n, *(i * (i + 1.0) for i in range(1, n))]))[:, None]
@@ -245,7 +332,15 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
-    """The matrix of the discrete Fourier transform, divided by sqrt(n) ("sqrtn") or by n ("n")."""
+    """The matrix of the discrete Fourier transform, divided by sqrt(n) ("sqrtn") or by n ("n").
+
+    n      the size.
+    scale  None, "sqrtn" or "n".
+    dtype  of the result, a complex dtype.
+
+    >>> lamina.scipy.linalg.dft(4).shape
+    (4, 4)
+    """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got '{scale}'.")
     i = np.arange(n)
@@ -257,7 +352,14 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Binomial coefficients: symmetric, or "lower" or "upper" triangular."""
+    """Binomial coefficients: symmetric, or "lower" or "upper" triangular.
+
+    n     the size.
+    kind  "symmetric" (the default), "lower" or "upper".
+
+    >>> lamina.scipy.linalg.pascal(3).astype(int).tolist()
+    [[1, 1, 1], [1, 2, 3], [1, 3, 6]]
+    """
     kind = "symmetric" if kind is None else kind
     if kind not in ("symmetric", "lower", "upper"):
         raise ValueError(f"Expected kind to be 'symmetric', 'lower' or 'upper', got: {kind}")
@@ -266,7 +368,14 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of pascal(n, kind)."""
+    """The inverse of pascal(n, kind).
+
+    n     the size.
+    kind  "symmetric" (the default), "lower" or "upper".
+
+    >>> lamina.scipy.linalg.invpascal(2).astype(int).tolist()
+    [[2, -1], [-1, 1]]
+    """
     kind = "symmetric" if kind is None else kind
     if kind not in ("symmetric", "lower", "upper"):
         raise ValueError(f"Expected kind to be 'symmetric', 'lower' or 'upper', got: {kind}")

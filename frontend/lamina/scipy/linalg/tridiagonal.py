@@ -22,7 +22,16 @@ def eigh_tridiagonal(
 ) -> Any:
     """Rising eigenvalues (and eigenvectors) of the Hermitian matrix with diagonal d and e beside
     it; with select="i" those of the positions select_range, both included. tol and key are taken
-    for JAX's sake: eigenvalues come in full precision."""
+    for JAX's sake: eigenvalues come in full precision.
+
+    d             the diagonal, (n,).
+    e             what is beside it, (n - 1,).
+    eigvals_only  give the eigenvalues alone.
+
+    >>> d, e = jnp.array([2.0, 2.0]), jnp.array([1.0])
+    >>> lamina.scipy.linalg.eigh_tridiagonal(d, e, eigvals_only=True).round(3).tolist()
+    [1.0, 3.0]
+    """
     if select not in ("a", "i", "v"):
         raise ValueError(f"Invalid value for select: {select!r}")
     if select == "v":
