@@ -8,6 +8,7 @@ from typing import Any
 _DTYPE = re.compile(
     r"bool|u?int(2|4|8|16|32|64)|bfloat16|float(16|32|64)|float[468]_e\w+|complex(64|128)"
 )
+_SYMBOL = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")  # LLVM ends the process for an empty one
 _MOST_BYTES = 2**63 - 1
 
 
@@ -35,8 +36,10 @@ def problem_of(manifest: Any) -> str | None:
         if not isinstance(manifest.get(key), of):
             return f"the manifest's {key!r} is missing, or not of type {of.__name__}"
     imports = manifest.get("imports", [])
-    if not isinstance(imports, list) or not all(isinstance(name, str) for name in imports):
-        return "the manifest's 'imports' are not names"
+    if not isinstance(imports, list) or not all(map(_is_symbol, imports)):
+        return "the manifest's 'imports' are not names of symbols"
+    if not on_gpu and not _is_symbol(manifest["entry"]):
+        return "the manifest's 'entry' is not the name of a symbol"
     cost = manifest.get("cost", {})
     if not isinstance(cost, dict) or not all(map(_is_number, cost.values())):
         return "the manifest's 'cost' is not a table of numbers"
@@ -63,6 +66,10 @@ def _problem_of_array(row: Any, inputs: int) -> str | None:
     if alias is not None and not (_is_size(alias) and alias < inputs):
         return f"{alias!r} is not the number of an argument"
     return None
+
+
+def _is_symbol(value: Any) -> bool:
+    return isinstance(value, str) and _SYMBOL.fullmatch(value) is not None
 
 
 def _is_size(value: Any) -> bool:

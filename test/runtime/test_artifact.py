@@ -81,6 +81,7 @@ def test_malformed_heads_under_a_right_checksum_are_refused(head):
     "changed",
     [{"name": 1}, {"entry": None}, {"inputs": {}}, {"inputs": [7]}, {"arena_bytes": -1},
      {"arena_bytes": 2**70}, {"arena_bytes": True}, {"imports": [1]}, {"target": "cpu"},
+     {"imports": [""]}, {"entry": ""}, {"entry": "a\0b"},
      {"target": {"kind": []}}, {"target": {"kind": "cpu", "features": 1}},
      {"cost": {"flops": "many"}}, {"target": {"kind": "cuda"}},
      *({"outputs": [{"dtype": "float32", "shape": [2]} | row]}
