@@ -18,7 +18,8 @@ NAMESPACES = [
 ]  # fmt: skip
 
 COMPLETE: list[str] = [
-    "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.random", "lamina.tree", "lamina.tree_util",
+    "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.random", "lamina.tree",
+    "lamina.tree_util", "lamina.dlpack", "lamina.scipy.linalg",
 ]  # fmt: skip
 """Namespaces in which every function documents its arguments, where it has some, and shows an example."""
 

@@ -78,7 +78,13 @@ def rem(x: Any, y: Any) -> Any:
 
 
 def neg(x: Any) -> Any:
-    """-x, elementwise; wraps for integers."""
+    """-x, elementwise; wraps for integers.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.neg(jnp.array([-1.5, 0.5])).round(3))
+    [ 1.5 -0.5]
+    """
     return neg_p.bind(x)
 
 
@@ -94,22 +100,46 @@ def min(x: Any, y: Any) -> Any:
 
 
 def abs(x: Any) -> Any:
-    """|x|, elementwise; of real dtype for complex x."""
+    """|x|, elementwise; of real dtype for complex x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.abs(jnp.array([-1.5, 0.5])).round(3))
+    [1.5 0.5]
+    """
     return abs_p.bind(x)
 
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1 by the sign of x; x/|x| for complex x; NaN for NaN."""
+    """-1, 0 or 1 by the sign of x; x/|x| for complex x; NaN for NaN.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.sign(jnp.array([-1.5, 0.5])).round(3))
+    [-1.  1.]
+    """
     return sign_p.bind(x)
 
 
 def floor(x: Any) -> Any:
-    """The greatest integer that is not above x, as a float."""
+    """The greatest integer that is not above x, as a float.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.floor(jnp.array([-1.5, 0.5])).round(3))
+    [-2.  0.]
+    """
     return floor_p.bind(x)
 
 
 def ceil(x: Any) -> Any:
-    """The least integer that is not below x, as a float."""
+    """The least integer that is not below x, as a float.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.ceil(jnp.array([-1.5, 0.5])).round(3))
+    [-1.  1.]
+    """
     return ceil_p.bind(x)
 
 
@@ -143,12 +173,24 @@ def integer_pow(x: Any, y: int) -> Any:
 
 
 def square(x: Any) -> Any:
-    """x * x, elementwise."""
+    """x * x, elementwise.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.square(jnp.array([0.25, 0.5])).round(3))
+    [0.062 0.25 ]
+    """
     return square_p.bind(x)
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x, elementwise."""
+    """1 / x, elementwise.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.reciprocal(jnp.array([0.25, 0.5])).round(3))
+    [4. 2.]
+    """
     return integer_pow_p.bind(x, y=-1)
 
 

@@ -39,22 +39,50 @@ Accuracy = Tolerance | AccuracyMode | None
 
 
 def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """e ** x, elementwise."""
+    """e ** x, elementwise.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.exp(jnp.array([0.25, 0.5])).round(3))
+    [1.284 1.649]
+    """
     return exp_p.bind(x)
 
 
 def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """2 ** x, elementwise."""
+    """2 ** x, elementwise.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.exp2(jnp.array([0.25, 0.5])).round(3))
+    [1.189 1.414]
+    """
     return exp2_p.bind(x)
 
 
 def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """e ** x - 1, accurate near zero."""
+    """e ** x - 1, accurate near zero.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.expm1(jnp.array([0.25, 0.5])).round(3))
+    [0.284 0.649]
+    """
     return expm1_p.bind(x)
 
 
 def log(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The natural logarithm, elementwise; -inf at 0, NaN below."""
+    """The natural logarithm, elementwise; -inf at 0, NaN below.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.log(jnp.array([0.25, 0.5])).round(3))
+    [-1.386 -0.693]
+    """
     return log_p.bind(x)
 
 
@@ -64,7 +92,14 @@ def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """log(1 + x), accurate near zero."""
+    """log(1 + x), accurate near zero.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.log1p(jnp.array([0.25, 0.5])).round(3))
+    [0.223 0.405]
+    """
     return log1p_p.bind(x)
 
 

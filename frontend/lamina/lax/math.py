@@ -24,32 +24,71 @@ from lamina.lax.exponentials import Accuracy
 
 # ---- user functions ----------------------------------------------------------------------------
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The sine of x in radians."""
+    """The sine of x in radians.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.sin(jnp.array([0.25, 0.5])).round(3))
+    [0.247 0.479]
+    """
     return sin_p.bind(x)
 
 
 def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The cosine of x in radians."""
+    """The cosine of x in radians.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.cos(jnp.array([0.25, 0.5])).round(3))
+    [0.969 0.878]
+    """
     return cos_p.bind(x)
 
 
 def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The tangent of x in radians."""
+    """The tangent of x in radians.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.tan(jnp.array([0.25, 0.5])).round(3))
+    [0.255 0.546]
+    """
     return tan_p.bind(x)
 
 
 def asin(x: Any) -> Any:
-    """The angle in [-pi/2, pi/2] whose sine is x."""
+    """The angle in [-pi/2, pi/2] whose sine is x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.asin(jnp.array([0.25, 0.5])).round(3))
+    [0.253 0.524]
+    """
     return asin_p.bind(x)
 
 
 def acos(x: Any) -> Any:
-    """The angle in [0, pi] whose cosine is x."""
+    """The angle in [0, pi] whose cosine is x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.acos(jnp.array([0.25, 0.5])).round(3))
+    [1.318 1.047]
+    """
     return acos_p.bind(x)
 
 
 def atan(x: Any) -> Any:
-    """The angle in [-pi/2, pi/2] whose tangent is x."""
+    """The angle in [-pi/2, pi/2] whose tangent is x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.atan(jnp.array([0.25, 0.5])).round(3))
+    [0.245 0.464]
+    """
     return atan_p.bind(x)
 
 
@@ -59,72 +98,161 @@ def atan2(x: Any, y: Any) -> Any:
 
 
 def sinh(x: Any) -> Any:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.sinh(jnp.array([0.25, 0.5])).round(3))
+    [0.253 0.521]
+    """
     return sinh_p.bind(x)
 
 
 def cosh(x: Any) -> Any:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.cosh(jnp.array([0.25, 0.5])).round(3))
+    [1.031 1.128]
+    """
     return cosh_p.bind(x)
 
 
 def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.tanh(jnp.array([0.25, 0.5])).round(3))
+    [0.245 0.462]
+    """
     return tanh_p.bind(x)
 
 
 def asinh(x: Any) -> Any:
-    """The inverse of sinh."""
+    """The inverse of sinh.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.asinh(jnp.array([0.25, 0.5])).round(3))
+    [0.247 0.481]
+    """
     return asinh_p.bind(x)
 
 
 def acosh(x: Any) -> Any:
-    """The inverse of cosh on [1, inf)."""
+    """The inverse of cosh on [1, inf).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.acosh(jnp.array([1.0, 2.0])).round(3))
+    [0.    1.317]
+    """
     return acosh_p.bind(x)
 
 
 def atanh(x: Any) -> Any:
-    """The inverse of tanh on (-1, 1)."""
+    """The inverse of tanh on (-1, 1).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.atanh(jnp.array([0.25, 0.5])).round(3))
+    [0.255 0.549]
+    """
     return atanh_p.bind(x)
 
 
 def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """1 / (1 + e ** -x), the sigmoid."""
+    """1 / (1 + e ** -x), the sigmoid.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.logistic(jnp.array([0.25, 0.5])).round(3))
+    [0.562 0.622]
+    """
     return logistic_p.bind(x)
 
 
 def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The square root; NaN for negative reals."""
+    """The square root; NaN for negative reals.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.sqrt(jnp.array([0.25, 0.5])).round(3))
+    [0.5   0.707]
+    """
     return sqrt_p.bind(x)
 
 
 def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.rsqrt(jnp.array([0.25, 0.5])).round(3))
+    [2.    1.414]
+    """
     return rsqrt_p.bind(x)
 
 
 def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The real cube root."""
+    """The real cube root.
+
+    x         an array of floats, of any shape.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    >>> print(lamina.lax.cbrt(jnp.array([0.25, 0.5])).round(3))
+    [0.63  0.794]
+    """
     return cbrt_p.bind(x)
 
 
 def erf(x: Any) -> Any:
-    """The error function."""
+    """The error function.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.erf(jnp.array([0.25, 0.5])).round(3))
+    [0.276 0.52 ]
+    """
     return erf_p.bind(x)
 
 
 def erfc(x: Any) -> Any:
-    """1 - erf(x), accurate for large x."""
+    """1 - erf(x), accurate for large x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.erfc(jnp.array([0.25, 0.5])).round(3))
+    [0.724 0.48 ]
+    """
     return erfc_p.bind(x)
 
 
 def erf_inv(x: Any) -> Any:
-    """The inverse of erf on (-1, 1)."""
+    """The inverse of erf on (-1, 1).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.erf_inv(jnp.array([0.25, 0.5])).round(3))
+    [0.225 0.477]
+    """
     return erf_inv_p.bind(x)
 
 
 def lgamma(x: Any) -> Any:
-    """log |gamma(x)|."""
+    """log |gamma(x)|.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.lgamma(jnp.array([0.25, 0.5])).round(3))
+    [1.288 0.572]
+    """
     return lgamma_p.bind(x)
 
 

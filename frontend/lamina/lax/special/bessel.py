@@ -53,12 +53,24 @@ _I1_FAR = (
 
 
 def bessel_i0e(x: Any) -> Any:
-    """exp(-|x|) I0(x)."""
+    """exp(-|x|) I0(x).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.bessel_i0e(jnp.array([0.25, 0.5])).round(3))
+    [0.791 0.645]
+    """
     return bessel_i0e_p.bind(x)
 
 
 def bessel_i1e(x: Any) -> Any:
-    """exp(-|x|) I1(x)."""
+    """exp(-|x|) I1(x).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.bessel_i1e(jnp.array([0.25, 0.5])).round(3))
+    [0.098 0.156]
+    """
     return bessel_i1e_p.bind(x)
 
 

@@ -29,7 +29,13 @@ _STEPS = 10
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of lgamma; -inf at 0, NaN at the other poles."""
+    """The derivative of lgamma; -inf at 0, NaN at the other poles.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.lax.digamma(jnp.array([0.25, 0.5])).round(3))
+    [-4.227 -1.964]
+    """
     return digamma_p.bind(x)
 
 

@@ -12,25 +12,49 @@ from lamina.numpy.promotion import Array, ArrayLike, promote_args_inexact
 
 
 def i0e(x: ArrayLike) -> Array:
-    """exp(-|x|) i0(x)."""
+    """exp(-|x|) i0(x).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.i0e(jnp.array([0.25, 0.5])).round(3))
+    [0.791 0.645]
+    """
     return lax.bessel_i0e(*promote_args_inexact("i0e", x))
 
 
 def i1e(x: ArrayLike) -> Array:
-    """exp(-|x|) i1(x)."""
+    """exp(-|x|) i1(x).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.i1e(jnp.array([0.25, 0.5])).round(3))
+    [0.098 0.156]
+    """
     return lax.bessel_i1e(*promote_args_inexact("i1e", x))
 
 
 @compiled
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.i0(jnp.array([0.25, 0.5])).round(3))
+    [1.016 1.063]
+    """
     (x,) = promote_args_inexact("i0", x)
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
 
 
 @compiled
 def i1(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.i1(jnp.array([0.25, 0.5])).round(3))
+    [0.126 0.258]
+    """
     (x,) = promote_args_inexact("i1", x)
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
 

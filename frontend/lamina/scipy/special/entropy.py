@@ -34,13 +34,25 @@ def log_softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
 
 
 def expit(x: ArrayLike) -> Array:
-    """The logistic function 1 / (1 + exp(-x))."""
+    """The logistic function 1 / (1 + exp(-x)).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.expit(jnp.array([0.25, 0.5])).round(3))
+    [0.562 0.622]
+    """
     return lax.logistic(*promote_args_inexact("expit", x))
 
 
 @compiled
 def logit(x: ArrayLike) -> Array:
-    """log(x / (1 - x)), the inverse of expit."""
+    """log(x / (1 - x)), the inverse of expit.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.logit(jnp.array([0.25, 0.5])).round(3))
+    [-1.099  0.   ]
+    """
     (x,) = promote_args_inexact("logit", x)
     return _logit(x)
 
@@ -106,7 +118,13 @@ def _xlogx_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 @compiled
 def entr(x: ArrayLike) -> Array:
-    """-x log(x): 0 at 0, -inf below."""
+    """-x log(x): 0 at 0, -inf below.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.entr(jnp.array([0.25, 0.5])).round(3))
+    [0.347 0.347]
+    """
     (x,) = promote_args_inexact("entr", x)
     negative = lax.lt(x, lax.full_like(x, 0))
     return pick(negative, literal(x, -math.inf), lax.neg(_xlogx(x)))

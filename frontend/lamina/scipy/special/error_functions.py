@@ -23,17 +23,35 @@ _ROOT_PI = math.sqrt(math.pi)
 
 
 def erf(x: ArrayLike) -> Array:
-    """The error function."""
+    """The error function.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.erf(jnp.array([0.25, 0.5])).round(3))
+    [0.276 0.52 ]
+    """
     return lax.erf(*promote_args_inexact("erf", x))
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - erf(x), accurate for large x."""
+    """1 - erf(x), accurate for large x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.erfc(jnp.array([0.25, 0.5])).round(3))
+    [0.724 0.48 ]
+    """
     return lax.erfc(*promote_args_inexact("erfc", x))
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of erf on (-1, 1)."""
+    """The inverse of erf on (-1, 1).
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.erfinv(jnp.array([0.25, 0.5])).round(3))
+    [0.225 0.477]
+    """
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
 

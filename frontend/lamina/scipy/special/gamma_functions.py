@@ -31,7 +31,13 @@ _STIRLING = tuple(math.sqrt(2 * math.pi) * c for c in (
 
 # ---- gamma -------------------------------------------------------------------------------------
 def gammaln(x: ArrayLike) -> Array:
-    """log |gamma(x)|."""
+    """log |gamma(x)|.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.gammaln(jnp.array([0.25, 0.5])).round(3))
+    [1.288 0.572]
+    """
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 
 
@@ -103,7 +109,13 @@ _real_gamma = in_double("gamma", _gamma, 1, [lambda g, ans, x: g * ans * lax.dig
 
 
 def gamma(x: ArrayLike) -> Array:
-    """The gamma function, of real or complex x."""
+    """The gamma function, of real or complex x.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.gamma(jnp.array([0.25, 0.5])).round(3))
+    [3.626 1.772]
+    """
     (x,) = promote_args_inexact("gamma", x)
     if dtypes.is_complex(get_aval(x).dtype):
         return jnp.exp(loggamma(x))
@@ -252,7 +264,13 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 # ---- digamma and zeta --------------------------------------------------------------------------
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of gammaln."""
+    """The derivative of gammaln.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.digamma(jnp.array([0.25, 0.5])).round(3))
+    [-4.227 -1.964]
+    """
     return lax.digamma(*promote_args_inexact("digamma", x))
 
 

@@ -51,7 +51,13 @@ _ndtr = in_double("ndtr", _ndtr_program, 1, [
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """The probability that a normal number is below x. Raises TypeError unless x is of floats."""
+    """The probability that a normal number is below x. Raises TypeError unless x is of floats.
+
+    x  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.ndtr(jnp.array([0.25, 0.5])).round(3))
+    [0.599 0.691]
+    """
     _check_float("ndtr", x)
     return _ndtr(x)
 
@@ -105,7 +111,13 @@ _ndtri = in_double("ndtri", _ndtri_program, 1, [
 
 
 def ndtri(p: ArrayLike) -> Array:
-    """The inverse of ndtr on [0, 1]. Raises TypeError unless p is of floats."""
+    """The inverse of ndtr on [0, 1]. Raises TypeError unless p is of floats.
+
+    p  an array of floats, of any shape.
+
+    >>> print(lamina.scipy.special.ndtri(jnp.array([0.25, 0.5])).round(3))
+    [-0.674  0.   ]
+    """
     _check_float("ndtri", p)
     return _ndtri(p)
 
