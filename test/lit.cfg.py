@@ -16,7 +16,7 @@ bin_dir = Path(sys.executable).parent
 config.name = "lamina"  # noqa: F821 (lit gives us `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir", ".filecheck.py"]  # noqa: F821
-config.excludes = ["lit.cfg.py", "Inputs"]  # noqa: F821
+config.excludes = ["lit.cfg.py", "Inputs", "fuzz"]  # noqa: F821
 config.test_source_root = str(repo / "test")  # noqa: F821
 config.test_exec_root = str(repo / "build" / "lit")  # noqa: F821
 try:

@@ -32,6 +32,8 @@ def has_derivative(sample: Sample) -> bool:
         and sample.primitive.jvp is not NOT_DIFFERENTIABLE
         and sample.primitive.jvp is not OWED
         and any(dtypes.is_inexact(s.dtype) for s in sample.specs)
+        # JAX 0.12 has none of the larger of two complex numbers
+        and not (sample.primitive.name in ("max", "min") and any(s.dtype.kind == "c" for s in sample.specs))
     )
 
 

@@ -286,6 +286,7 @@ def test_a_process_that_was_killed_is_started_again(bytecode):
     read(bytecode)
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX, where a test before this has loaded it
 def test_a_forked_process_has_a_reader_of_its_own(bytecode):
     read(bytecode)
     child = os.fork()

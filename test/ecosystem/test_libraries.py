@@ -39,11 +39,11 @@ def test_what_is_not_there_is_named(tmp_path) -> None:
         "import sys\nimport jax, jax._src.core, jax.scipy.special\nassert sys.argv[1:] == ['a']\n"
         "assert jax._src.core.Tracer is jax.core.Tracer\n"
         "assert jax.random is sys.modules['jax.random'] and jax.lib.__version__ == jax.__version__\n"
-        "print(jax.__version__, jax.numpy.__name__)\nimport jax.experimental.sparse.bcoo\n"
+        "print(jax.__version__, jax.numpy.__name__)\nimport jax.experimental.nowhere.at_all\n"
     )
     done = run(str(program), "a")
     assert done.stdout.split() == ["0.12.0", "lamina.numpy"]
-    assert "No module named 'jax.experimental.sparse" in done.stderr
+    assert "No module named 'jax.experimental.nowhere" in done.stderr
     assert "no file 'nowhere.py'" in run("nowhere.py").stderr
 
 

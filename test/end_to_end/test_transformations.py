@@ -112,7 +112,7 @@ def test_perturbation_confusion():
 
 def test_gradients_at_ties_and_edges():
     check(lambda m: m.grad(lambda x: m.np.max(x))(np.array([1.0, 1.0, 0.0], np.float32)))
-    check(lambda m: m.grad(lambda x: m.np.maximum(x, 1.0))(1.0))
+    check(lambda m: m.grad(lambda x: m.np.maximum(x, 1.0))(np.float32(1.0)))
     check(lambda m: m.grad(m.np.abs)(0.0))
     check(lambda m: m.grad(m.np.sqrt)(0.0))
     check(lambda m: m.grad(lambda x: m.np.where(x > 0, m.np.log(x), 0.0))(0.0))

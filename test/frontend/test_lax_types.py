@@ -68,7 +68,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: lax.select(F34, F34, F34),
         TypeError,
-        "select `which` must be boolean or int32 type, got float32.",
+        "select `which` must be boolean or integer type, got float32.",
     ),
     (
         lambda: lax.argmax(F34[:0], 0, np.int32),
@@ -131,7 +131,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: lax.gather(F34, ROWS, TAKE, (1, 4), mode="nearest"),
         ValueError,
-        "Unknown gather mode 'nearest': expected clip, fill, drop or promise_in_bounds",
+        "Unknown gather mode 'nearest': expected clip, fill, drop, promise_in_bounds or one_hot",
     ),
     (
         lambda: lax.scatter(F34, ROWS, np.ones((3, 4), np.float32), PUT),

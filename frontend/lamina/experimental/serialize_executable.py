@@ -17,6 +17,7 @@ import numpy as np
 
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from lamina.core.library import library
 from lamina.program_plan import Plan
 from lamina.programs import Program
 from lamina.stages import Compiled, Traced
@@ -123,7 +124,7 @@ def deserialize_and_load(
 
 def _parts(data: bytes) -> list[bytes]:
     if not data.startswith(_MAGIC):
-        raise ValueError("not a serialized executable, or one of another version of lamina")
+        raise ValueError(f"not a serialized executable, or one of another version of {library}")
     parts, at = [], len(_MAGIC)
     while at < len(data):
         if at + _LENGTH.size > len(data):

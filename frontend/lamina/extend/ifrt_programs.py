@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.core.library import library
+
 __all__ = ["ifrt_programs"]
 
 
 class _None:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"ifrt_programs.{name}: lamina has no IFRT runtime; compile by "
-            "lamina.jit(f).lower(x).compile() or lamina.compile_stablehlo"
+            f"ifrt_programs.{name}: there is no IFRT runtime here; compile by "
+            f"{library}.jit(f).lower(x).compile()"
         )
 
 

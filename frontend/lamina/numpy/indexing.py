@@ -316,7 +316,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     else:
         at = canonical_axis(axis, len(a.shape))
     if a.shape[at] == 0 and math.prod(indices.shape):
-        raise IndexError("cannot do a non-empty lamina.numpy.take() from an empty axis.")
+        raise IndexError(f"cannot do a non-empty {library}.numpy.take() from an empty axis.")
     if mode == "clip":  # negative indices too
         last = max(a.shape[at] - 1, 0)
         if isinstance(indices, np.ndarray):

@@ -312,7 +312,8 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
     advanced = [a for a, e in enumerate(axes) if e.kind in INDEXED]
     batch = broadcast_shapes(*(shape_of(indexed[a]) for a in advanced))
     strided = [a for a, e in enumerate(axes) if e.kind == "slice" and abs(e.step) > 1]
-    windows = [a for a, e in enumerate(axes) if e.kind in ("slice", "window") and a not in strided]
+    windows = [a for a, e in enumerate(axes) if e.kind in ("slice", "window", "range")
+               and a not in strided]
     moved = [a for a in windows if axes[a].size != x.shape[a]]
     dtype = index_dtype([i for i in indexed if i is not None] or [np.int32(0)], x.shape)
     full_batch = (*batch, *(axes[a].size for a in strided))

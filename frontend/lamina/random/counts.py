@@ -259,7 +259,7 @@ def multinomial(key: Key, n: ArrayLike, p: ArrayLike, *, shape: Any = None,
     key     a key, used up.
     n       number of trials, of the shape of p without its last axis.
     p       probabilities of the outcomes, along the last axis.
-    shape   of the result, ending with the number of outcomes; by default that of p.
+    shape   of the result without its last axis, which is of the outcomes; by default as in p.
     dtype   a float dtype; by default float32, or float64 with enable_x64.
     unroll  how many steps of the loop over outcomes to write out; True: all.
 
@@ -271,7 +271,7 @@ def multinomial(key: Key, n: ArrayLike, p: ArrayLike, *, shape: Any = None,
     words = single_key("multinomial", key)
     check_arraylike("multinomial", n, p)
     n, p = promote_inexact(n, p)
-    dims = np.shape(p) if shape is None else as_shape(shape)
+    dims = np.shape(p) if shape is None else (*as_shape(shape), np.shape(p)[-1])
     to = float_dtype("multinomial", dtype)
     return _multinomial(words, n, p, shape=dims, dtype=to, unroll=unroll)
 

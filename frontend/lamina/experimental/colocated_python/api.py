@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina.api import ShapeDtypeStruct
 from lamina.core import tree
+from lamina.core.library import library
 from lamina.core.trace import Tracer
 from lamina.devices import device_put
 from lamina.devices import devices as all_devices
@@ -80,7 +81,7 @@ class ColocatedFunction:
         if any(isinstance(x, Tracer) for x in leaves):
             raise TypeError(
                 f"colocated_python: {self._fun} can't be traced. Call it outside of jit, or use "
-                "lamina.pure_callback."
+                f"{library}.pure_callback."
             )
         there = self._devices or _devices_of(leaves)
         cpu = colocated_cpu_devices(there[:1])[0] if there else None
