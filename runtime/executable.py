@@ -136,18 +136,21 @@ def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Exe
     manifest = artifact.manifest
     code = _Code(artifact)
     outputs = manifest["outputs"]
-    return _runtime.Executable(
-        name=manifest["name"],
-        entry=code.entry,
-        inputs=[_spec(value) for value in manifest["inputs"]],
-        outputs=[_spec(value) for value in outputs],
-        aliases=[value.get("alias_of") for value in outputs],
-        arena_bytes=manifest["arena_bytes"],
-        seconds=_seconds(artifact),
-        code=code,
-        manifest=manifest,
-        callbacks=callbacks,
-    )
+    try:
+        return _runtime.Executable(
+            name=manifest["name"],
+            entry=code.entry,
+            inputs=[_spec(value) for value in manifest["inputs"]],
+            outputs=[_spec(value) for value in outputs],
+            aliases=[value.get("alias_of") for value in outputs],
+            arena_bytes=manifest["arena_bytes"],
+            seconds=_seconds(artifact),
+            code=code,
+            manifest=manifest,
+            callbacks=callbacks,
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise LoadError(f"{manifest['name']}: its manifest contradicts itself: {error}") from None
 
 
 def _seconds(artifact: Artifact) -> float:

@@ -213,7 +213,7 @@ def test_an_error_reaches_through_donation(failing):
 
 
 def test_donation_needs_equal_sizes():
-    with pytest.raises(ValueError, match="output 0 cannot be input 0 in place"):
+    with pytest.raises(LoadError, match="contradicts itself: output 0 cannot be input 0 in place"):
         make(inputs=[V4], aliases=[0])
 
 
