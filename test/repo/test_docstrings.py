@@ -11,7 +11,8 @@ import lamina
 import lamina.numpy as jnp
 
 NAMESPACES = [
-    "lamina", "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.lax", "lamina.random", "lamina.nn",
+    "lamina", "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.lax", "lamina.lax.linalg",
+    "lamina.random", "lamina.nn",
     "lamina.nn.initializers", "lamina.scipy.special", "lamina.scipy.linalg", "lamina.scipy.stats", "lamina.tree",
     "lamina.tree_util", "lamina.image", "lamina.sharding", "lamina.export", "lamina.ops", "lamina.debug",
     "lamina.dlpack", "lamina.profiler", "lamina.ref",
@@ -19,7 +20,7 @@ NAMESPACES = [
 
 COMPLETE: list[str] = [
     "lamina.numpy", "lamina.numpy.linalg", "lamina.numpy.fft", "lamina.random", "lamina.tree",
-    "lamina.tree_util", "lamina.dlpack", "lamina.scipy.linalg",
+    "lamina.tree_util", "lamina.dlpack", "lamina.scipy.linalg", "lamina.lax", "lamina.lax.linalg",
 ]  # fmt: skip
 """Namespaces in which every function documents its arguments, where it has some, and shows an example."""
 

@@ -98,7 +98,8 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
     Raises NameError for a name that is not bound; ValueError for groups of other kinds.
 
-    >>> print(lamina.vmap(lambda x: x / lax.pmax(x, 'i'), axis_name='i')(jnp.array([1.0, 2.0, 4.0])))
+    >>> relative = lambda x: x / lax.pmax(x, 'i')
+    >>> print(lamina.vmap(relative, axis_name='i')(jnp.array([1.0, 2.0, 4.0])))
     [0.25 0.5  1.  ]
     """
     return _extremum("pmax", pmax_p, lax.reduce_max, x, axis_name, axis_index_groups)
