@@ -131,7 +131,7 @@ CUDA_FUSE = (
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{lends-results=true}",
+    "stablehlo-plan-buffers{lends-results=true rotate-from=1024}",
 )
 CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 
@@ -140,11 +140,11 @@ CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 CPU_CONTROL = (
     "stablehlo-fuse",
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{own-place=16384}",
+    "stablehlo-plan-buffers{own-place=16384 rotate-from=1024}",
 )
 
 # The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.
-CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768}")
+CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768 rotate-from=1024}")
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
