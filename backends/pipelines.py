@@ -301,6 +301,7 @@ _LLVM_TEXT = (
 # Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
 CPU_KERNEL_LLVM = (
     "math-divide-by-floats{vector-bits=VECTOR_BITS}",  # while there are loops to be seen
+    "math-order-scalars",  # as well
     *_SCALARS,
     *_LLVM_FUNCTIONS,
     "memref-bare-arguments",
@@ -332,6 +333,7 @@ ONLY_WITH = {
     "math-divide-by-floats{vector-bits=VECTOR_BITS}": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
+    "math-order-scalars": ("arith.minimumf", "arith.maximumf"),
     "llvm-elements-as-bytes": _BITS,
 }
 
