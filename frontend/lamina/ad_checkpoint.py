@@ -23,6 +23,7 @@ from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
 
 remat = checkpoint
+checkpoint_name_fwd = checkpoint_name
 
 
 def saved_residuals(

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lamina import guards
 from lamina.compiler_options import CompilerOptions as CompilerOptions
 from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import garbage, tree
@@ -277,6 +278,8 @@ class Compiled:
                 )
             if got.dtype != want.dtype:
                 leaves[i] = np.asarray(x, want.dtype)
+        guards.check_transfers(leaves)
+        guards.refuse_execution(self._traced.fun_name)
         return self._entry(leaves)
 
 

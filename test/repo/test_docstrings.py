@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import typing
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def functions(namespace: str) -> dict[str, object]:
     found: dict[int, tuple[str, object]] = {}
     for name in names:
         value = getattr(module, name, None)
-        if not callable(value) or inspect.isclass(value):
+        if not callable(value) or inspect.isclass(value) or isinstance(value, typing.NewType):
             continue
         if (getattr(value, "__module__", None) or "lamina").startswith("lamina"):  # not NumPy's own
             found.setdefault(id(value), (name, value))

@@ -5,6 +5,9 @@ Transformations leave them out of the mathematics: under grad they see the prima
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import logging
 import string
 import sys
 from collections.abc import Callable, Sequence
@@ -19,8 +22,26 @@ from lamina.core.primitive import Primitive
 from lamina.core.trace import is_array_like
 from lamina.interpreters.batching import batched_size
 
-DEBUG = Effect("Debug")
-ORDERED_DEBUG = Effect("OrderedDebug", ordered=True)
+_log = logging.getLogger("lamina.debug")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class DebugEffect(Effect):
+    """Of callbacks that may run in any order."""
+
+    name: str = "Debug"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class OrderedDebugEffect(Effect):
+    """Of callbacks that run in the order of the program."""
+
+    name: str = "OrderedDebug"
+    ordered: bool = True
+
+
+DEBUG = DebugEffect()
+ORDERED_DEBUG = OrderedDebugEffect()
 
 
 def callback(
@@ -111,6 +132,34 @@ def print(
         sys.stdout.write(fmt.format(*values, **named) + "\n")
 
     callback(print_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """As print, into Python's log: a record of level INFO of the logger "lamina.debug".
+
+    Without a format string: the function that takes one, with the other arguments as they are.
+
+    >>> lamina.debug.log("x is {}", jnp.ones(2))
+    """
+    if fmt is None:
+        return functools.partial(  # type: ignore[return-value]
+            log, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check
+        )
+    if not skip_format_check:
+        _FormatCheck().format(fmt, *args, **kwargs)
+
+    def log_values(*values: Any, **named: Any) -> None:
+        _log.info("%s", fmt.format(*values, **named))
+
+    callback(log_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    return None
 
 
 def _nothing(callback: HostFunction) -> Callable[..., tuple[()]]:

@@ -212,26 +212,41 @@ def is_boolean(value: Any) -> None:
         raise ValueError(f"expected a boolean, got {value!r}")
 
 
-def flag(name: str, default: bool, doc: str, *, affects_trace: bool = False) -> Option[bool]:
+def flag(
+    name: str,
+    default: bool,
+    doc: str,
+    *,
+    affects_trace: bool = False,
+    affects_calls: bool = False,
+) -> Option[bool]:
     """A setting that is on or off."""
     return Option(
-        name, default, doc, parse=boolean, check=is_boolean, affects_trace=affects_trace
+        name,
+        default,
+        doc,
+        parse=boolean,
+        check=is_boolean,
+        affects_trace=affects_trace,
+        affects_calls=affects_calls,
     )
 
 
 def choice(
     name: str,
-    values: tuple[str, ...],
+    values: tuple[Any, ...],
     doc: str,
     *,
     affects_trace: bool = False,
+    affects_calls: bool = False,
     of_programs: bool = False,
-) -> Option[str]:
-    """A setting that is one of these words, by default the first."""
+) -> Option[Any]:
+    """A setting that is one of these words (None among them where nothing may be said), by default
+    the first."""
 
     def check(value: Any) -> None:
         if value not in values:
-            raise ValueError(f"expected one of {', '.join(values)}; got {value!r}")
+            raise ValueError(f"expected one of {', '.join(map(str, values))}; got {value!r}")
 
     def parse(text: str) -> str:
         check(text)
@@ -244,6 +259,7 @@ def choice(
         parse=parse,
         check=check,
         affects_trace=affects_trace,
+        affects_calls=affects_calls,
         of_programs=of_programs,
-        values=values,
+        values=tuple(value for value in values if value is not None),
     )

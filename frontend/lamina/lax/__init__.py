@@ -21,7 +21,7 @@ from lamina.lax.bitwise import (
 )  # fmt: skip
 from lamina.lax.collective_exchanges import all_to_all, all_to_all_p, pswapaxes, ragged_all_to_all
 from lamina.lax.collective_gathers import (
-    all_gather, all_gather_invariant_p, all_gather_p, psum_scatter, reduce_scatter_p,
+    all_gather, all_gather_invariant_p, all_gather_p, psum_scatter, psum_scatter_start, reduce_scatter_p,
 )  # fmt: skip
 from lamina.lax.collective_permutes import (
     axis_index, axis_index_p, axis_size, pbroadcast, ppermute, ppermute_p, pshuffle,

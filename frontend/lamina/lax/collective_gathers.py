@@ -14,6 +14,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, Primitive, axes, tree
 from lamina.core.axes import Axis
+from lamina.core.library import library
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import canonical_axes
@@ -143,6 +144,14 @@ all_gather_invariant_p = _gather(
     _own_block,
     lambda along, params: (along | {params["axis_name"]}, along - {params["axis_name"]}),
 )
+
+
+def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
+    """Would begin a psum_scatter that another operation waits for: NotImplementedError, since devices
+    of a CPU exchange values in one operation. Use psum_scatter."""
+    raise NotImplementedError(
+        f"{library} has no collectives in two steps (psum_scatter_start): use psum_scatter"
+    )
 
 
 def psum_scatter(

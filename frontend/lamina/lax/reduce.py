@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina import lax
+from lamina import config, lax
 from lamina.core import (
     LINEAR,
     NOT_DIFFERENTIABLE,
@@ -247,17 +247,31 @@ def _reduce_batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
 
 
 def _reduction(name: str, accept: Accepted, combine: Callable[[], Primitive],
-               identity: Callable[[np.dtype], Any], jvp: Any, transpose: Any = NOT_LINEAR
+               identity: Callable[[np.dtype], Any], jvp: Any, transpose: Any = NOT_LINEAR,
+               types: Callable[[str, Accepted], Callable[..., Any]] = lambda *of: _drop_axes(*of),
                ) -> Primitive:  # fmt: skip
     primitive = Primitive(
         name,
-        abstract_eval=_drop_axes(name, accept),
+        abstract_eval=types(name, accept),
         lowering=_reduce_lowering(combine, identity),
         jvp=jvp,
         transpose=transpose,
         batching=_reduce_batching(lambda: primitive),
     )
     return primitive
+
+
+def _sum_type(name: str, accept: Accepted) -> Callable[..., Any]:
+    rule = _drop_axes(name, accept)
+
+    def sum_type(x: ShapedArray, **params: Any) -> Any:
+        if x.dtype.itemsize == 2 and dtypes.is_float(x.dtype) and not config.allow_f16_reductions.value:
+            raise ValueError(
+                f"{name} on operand {x.str_short()} is not allowed when allow_f16_reductions is off"
+            )
+        return rule(x, **params)
+
+    return sum_type
 
 
 # ---- derivatives -------------------------------------------------------------------------------
@@ -302,6 +316,7 @@ def _exclusive_products(x: Any, *, reverse: bool) -> Any:
 # ---- primitives --------------------------------------------------------------------------------
 reduce_sum_p: Primitive = _reduction(
     "reduce_sum", NUMBER, lambda: lax.add_p, lambda _: 0, LINEAR, _reduce_sum_transpose,
+    _sum_type,
 )  # fmt: skip
 reduce_prod_p: Primitive = _reduction(
     "reduce_prod", NUMBER, lambda: lax.mul_p, lambda _: 1, _reduce_prod_jvp,

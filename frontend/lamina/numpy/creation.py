@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina import errors, lax
+from lamina import errors, guards, lax
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
@@ -100,6 +100,8 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
     from lamina.runtime import array_from_numpy, array_from_scalar
 
     kind = type(x)
+    if guards.watching_transfers() and is_array_like(x):
+        guards.check_transfers((x,))
     if kind in _SCALARS:
         if dtype is None:
             get_aval(x)  # raises for ints out of range
@@ -134,7 +136,9 @@ def _from_sequence(items: Sequence[Any], dtype: np.dtype | None) -> Array:
         to = dtype
     if builtins.all(type(leaf) in _SCALARS or isinstance(leaf, (np.ndarray, np.generic))
                     for leaf in leaves):  # fmt: skip
-        return array_from_numpy(np.asarray(items, to))
+        made = np.asarray(items, to)
+        guards.check_transfers((made,))
+        return array_from_numpy(made)
     from lamina.numpy.joining import stack
 
     return stack([asarray(item, dtype=to) for item in items])

@@ -5,6 +5,9 @@ parameters is pure and composes with jit, vmap and grad.
 """
 
 # ruff: noqa: F401
+from typing import NewType as _NewType
+
+from lamina.core.array_class import Array as _Array
 from lamina.random.counts import binomial, multinomial, poisson
 from lamina.random.distributions import (
     cauchy,
@@ -50,3 +53,6 @@ from lamina.random.keys import (
 from lamina.random.matrices import multivariate_normal, orthogonal
 from lamina.random.permutations import categorical, choice, permutation
 from lamina.random.sampling import bernoulli, bits, normal, randint, uniform
+
+Key = _NewType("Key", _Array)
+"""What annotations call an array of keys; at run time the identity."""
