@@ -26,12 +26,16 @@ def make_user_context(default_value: Any = None) -> Option[Any]:
     >>> float(f(2.0))
     2.0
     """
-    hash(default_value)
+    _check_hashable(default_value)
     return Option(
         f"user_context_{next(_numbers)}",
         default_value,
         "A value of the user's own.",
         parse=str,
-        check=hash,
+        check=_check_hashable,
         affects_trace=True,
     )
+
+
+def _check_hashable(value: Any) -> None:
+    hash(value)

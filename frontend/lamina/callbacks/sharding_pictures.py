@@ -94,5 +94,5 @@ def _parts(
 
 
 def _rule(corners: str, width: int, count: int) -> str:
-    left, middle, right = corners
+    left, middle, right = tuple(corners)
     return left + middle.join(["─" * width] * count) + right
