@@ -84,6 +84,7 @@ STABLEHLO_FUSE = (
     "stablehlo-recompute-products",
     "stablehlo-stack-in-place",
     "stablehlo-chunk-products",
+    "stablehlo-branch-on-scalars",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse{scalar-calls=true}",
@@ -112,6 +113,7 @@ _NOT_ON_GPUS = (
     "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
+    "stablehlo-branch-on-scalars",  # the driver would wait for the scalar
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )
