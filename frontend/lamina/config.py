@@ -112,6 +112,7 @@ default_matmul_precision: Option[str | None] = Option(
     "Precision of dots that name none: default, high, highest.",
     parse=str,
     affects_trace=True,
+    other="highest",
 )
 matrix_products = choice(
     "matrix_products",
@@ -147,6 +148,7 @@ platforms: Option[tuple[str, ...]] = Option(
     "The platforms that may be used, the default one first: cpu, cuda or both.",
     parse=_platforms,
     convert=_as_platforms,
+    other=("cpu",),
 )
 cache_dir: Option[str | None] = Option(
     "cache_dir",
@@ -203,8 +205,9 @@ traceback_filtering = choice(
     "off: errors out of jit show all frames. auto, and the others that JAX knows: the user's only.",
 )
 log: Option[frozenset[str]] = Option(
-    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_topics, check=_check_topics
-)
+    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_topics, check=_check_topics,
+    other=frozenset({"compile"}),
+)  # fmt: skip
 log_compiles = flag("log_compiles", False, "Log each compilation, as the topic compile does.")
 explain_cache_misses = flag(
     "explain_cache_misses",

@@ -22,7 +22,7 @@ class Option(Generic[T]):
     `convert` makes what is kept; `then` is called with each new value of the process.
     `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
     the fast path of calls must know, `of_programs` those that one program can be given in its
-    compiler_options.
+    compiler_options. `other` is a value that its help shows, where that is not to be the default.
     """
 
     def __init__(
@@ -39,11 +39,14 @@ class Option(Generic[T]):
         affects_calls: bool = False,
         of_programs: bool = False,
         values: tuple[str, ...] = (),
+        other: T | None = None,
     ) -> None:
         self.convert, self.then = convert, then
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
         self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
+        self.__doc__ = self._help(default if other is None else other)
+
         class Values(threading.local):
             """A thread's value hides the process's, which is the class's."""
 
@@ -57,6 +60,23 @@ class Option(Generic[T]):
     def variable(self) -> str:
         """The environment variable that sets it."""
         return "LAMINA_" + self.name.upper()
+
+    def _help(self, shown: T) -> str:
+        kinds = ", ".join(map(repr, self.values)) or type(self.default).__name__
+        if self.default is None:
+            kinds = "None or a value of its kind"
+        return f"""{self.doc}
+
+new_val  {kinds}; the default is {self.default!r}.
+
+A call is a context manager that sets it for a block in this thread. For the process it is set by
+`config.update("{self.name}", ...)`, before a start by the environment variable {self.variable}.
+Raises ValueError for a value that the setting does not take.
+
+>>> with lamina.config.{self.name}({shown!r}):
+...     print(lamina.config.{self.name}.value)
+{shown}
+"""
 
     def _in_environment(self, variable: str) -> T:
         text = os.environ[variable]
@@ -229,6 +249,7 @@ def flag(
         check=is_boolean,
         affects_trace=affects_trace,
         affects_calls=affects_calls,
+        other=not default,
     )
 
 
@@ -262,4 +283,5 @@ def choice(
         affects_calls=affects_calls,
         of_programs=of_programs,
         values=tuple(value for value in values if value is not None),
+        other=next(value for value in values[1:] if value is not None),
     )
