@@ -24,7 +24,16 @@ def debug_info(
     kwargs: dict[str, Any],
     **_: Any,
 ) -> DebugInfo:
-    """Name, place and argument names of a function, for messages and symbols."""
+    """Name, place and argument names of a function, for messages and symbols.
+
+    traced_for  what it is traced for, such as "jit".
+    fun         the function.
+    args        positional arguments, whose number names them,
+    kwargs      and those by name.
+
+    >>> lamina.api_util.debug_info("jit", lambda x, y: x, (1, 2), {}).arg_names
+    ('x', 'y')
+    """
     return _debug_info(fun, traced_for, args, kwargs)
 
 
@@ -116,7 +125,16 @@ def argnums_partial(
 
 
 def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:
-    """list(map(f, *args)) of sequences of one length; ValueError where their lengths differ."""
+    """list(map(f, *args)) of sequences of one length.
+
+    f     a function of as many arguments as there are sequences.
+    args  the sequences.
+
+    Raises ValueError where their lengths differ.
+
+    >>> lamina.api_util.safe_map(max, [1, 5], [3, 4])
+    [3, 5]
+    """
     rows = [list(arg) for arg in args]
     if len({len(row) for row in rows}) > 1:
         raise ValueError(f"safe_map() arguments have lengths {[len(row) for row in rows]}")

@@ -364,7 +364,14 @@ ELSEWHERE = {
 
 
 def logs(topic: str) -> bool:
-    """Whether a topic (retrace, compile, cache) is to be logged."""
+    """Whether a topic is to be logged.
+
+    topic  "retrace", "compile" or "cache".
+
+    >>> with lamina.config.log_compiles(True):
+    ...     print(lamina.config.logs("compile"))
+    True
+    """
     return topic in log.value or (topic in _LOGGING_FLAGS and _LOGGING_FLAGS[topic].value)
 
 

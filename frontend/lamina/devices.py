@@ -81,13 +81,25 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that work together: 1."""
+    """The number of processes that work together: 1, for lamina runs in one.
+
+    backend  a platform's name, not looked at.
+
+    >>> lamina.process_count()
+    1
+    """
     _checked_backend(backend)
     return 1
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process: 0."""
+    """The number of this process among those that work together: 0.
+
+    backend  a platform's name, not looked at.
+
+    >>> lamina.process_index()
+    0
+    """
     _checked_backend(backend)
     return 0
 

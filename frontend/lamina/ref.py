@@ -11,6 +11,19 @@ from typing import Any
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.refs import Ref as Ref
 
+__all__ = [
+    "AbstractRef",
+    "Ref",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "new_ref",
+    "set",
+    "swap",
+]
+
 
 def new_ref(
     init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False

@@ -25,6 +25,16 @@ from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
 from lamina.shape_dtype import out_info
 
+__all__ = [
+    "ArgInfo",
+    "Compiled",
+    "CompilerOptions",
+    "Lowered",
+    "MemoryAnalysis",
+    "Traced",
+    "Wrapped",
+]
+
 
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:

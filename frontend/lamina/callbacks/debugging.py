@@ -51,13 +51,25 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there.
+    """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there. What it
+    gives is ignored.
 
-    ordered      it happens in program order.
-    partitioned  accepted; there is one device.
-    Arguments that are no arrays (strings, functions) are passed on as they are. What callback gives
-    is ignored. Without a callback: a decorator that takes the other arguments.
+    callback      a function; None: callback is a decorator that takes the other arguments.
+    args, kwargs  pytrees; what is no array in them (strings, functions) is passed on as it is.
+    ordered       it happens in program order.
+    partitioned   without effect.
+
     Calls of the program raise JaxRuntimeError, with the callback's exception as its cause.
+
+    >>> seen = []
+    >>> @lamina.jit
+    ... def f(x):
+    ...     lamina.debug.callback(seen.append, x)
+    ...     return x + 1
+    >>> y = f(1.0)
+    >>> lamina.effects_barrier()
+    >>> print(seen)
+    [array(1., dtype=float32)]
     """
     if callback is None:
         return lambda fun: _decorated(fun, ordered, partitioned)
@@ -121,9 +133,20 @@ def print(
 ) -> None:
     """Prints fmt.format(*args, **kwargs) with the values that arrays have while the program runs.
 
+    fmt                a format string with {} or {name} for each argument.
+    args, kwargs       pytrees.
     ordered            prints come in program order.
-    skip_format_check  take a format string that does not name every argument.
+    partitioned        without effect.
+    skip_format_check  takes a format string that does not name every argument.
+
     Raises ValueError for arguments that fmt does not use, IndexError or KeyError for missing ones.
+
+    >>> @lamina.jit
+    ... def f(x):
+    ...     lamina.debug.print("x is {}", x)
+    ...     return x + 1
+    >>> y = f(1.0)
+    x is 1.0
     """
     if not skip_format_check:
         _FormatCheck().format(fmt, *args, **kwargs)

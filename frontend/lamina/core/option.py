@@ -148,19 +148,40 @@ def _changed(scope: str) -> None:
 
 
 def on_change(listener: Callable[[str], None]) -> None:
-    """Calls `listener(scope)` whenever a setting that affects calls changes: for the "process",
-    for this "thread", or when this thread goes back to the process's settings ("thread ends")."""
+    """Calls a listener whenever a setting that affects calls changes.
+
+    listener  called with "process" or "thread", where the setting has a new value for it, and with
+              "thread ends" when this thread goes back to the process's settings.
+
+    >>> seen = []
+    >>> lamina.config.on_change(seen.append)
+    >>> with lamina.enable_x64(True):
+    ...     print(seen)
+    ['process', 'thread']
+    """
     _listeners.append(listener)
     listener("process")
 
 
 def trace_key() -> tuple[Any, ...]:
-    """The values of all settings that affect what is traced."""
+    """The values of all settings that affect what is traced: part of jit's keys.
+
+    >>> before = lamina.config.trace_key()
+    >>> with lamina.enable_x64(True):
+    ...     print(lamina.config.trace_key() == before)
+    False
+    """
     return tuple(o.value for o in _options.values() if o.affects_trace)
 
 
 def call_key() -> tuple[Any, ...]:
-    """The values of all settings that a call's fast path has to know."""
+    """The values of all settings that a call's fast path has to know.
+
+    >>> before = lamina.config.call_key()
+    >>> with lamina.enable_x64(True):
+    ...     print(lamina.config.call_key() == before)
+    False
+    """
     return tuple(o.value for o in _options.values() if o.affects_calls)
 
 
@@ -179,26 +200,51 @@ def _option(name: str) -> Option:
 
 
 def update(name: str, value: Any) -> None:
-    """Sets a setting by name; `jax_` and `lamina_` prefixes are accepted.
+    """Sets a setting for the process.
+
+    name   its name; `jax_` and `lamina_` before it are accepted.
+    value  what it is to be.
 
     Raises AttributeError for an unknown name, with suggestions; ValueError for a value that the
     setting does not take.
+
+    >>> lamina.config.update("jax_log_compiles", False)
+    >>> lamina.config.update("enable_x46", True)
+    Traceback (most recent call last):
+        ...
+    AttributeError: ...
     """
     _option(name).set(value)
 
 
 def read(name: str) -> Any:
-    """The value of a setting, by name as in update."""
+    """The value that a setting has here.
+
+    name  its name, as in update.
+
+    Raises AttributeError for an unknown name.
+
+    >>> lamina.config.read("jax_enable_x64")
+    False
+    """
     return _option(name).value
 
 
 def values() -> dict[str, Any]:
-    """The values of all settings by name."""
+    """The values of all settings by name: a dict.
+
+    >>> lamina.config.values()["enable_x64"]
+    False
+    """
     return {name: option.value for name, option in _options.items()}
 
 
 def options() -> dict[str, Option]:
-    """All settings by name."""
+    """All settings by name: a dict of Options, which tell their meaning, default and variable.
+
+    >>> lamina.config.options()["enable_x64"].variable
+    'LAMINA_ENABLE_X64'
+    """
     return dict(_options)
 
 

@@ -22,6 +22,29 @@ from lamina.core.trace import get_aval, is_array_like
 from lamina.core.wrapping import function_name
 from lamina.experimental.check_primitive import check_p
 
+__all__ = [
+    "DivisionByZeroError",
+    "Error",
+    "ErrorCategory",
+    "FailedCheckError",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "Site",
+    "all_checks",
+    "automatic_checks",
+    "check",
+    "check_error",
+    "checkify",
+    "debug_check",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
 
 class JaxRuntimeError(ValueError):
     """An error that a checkified function found."""

@@ -9,6 +9,8 @@ from typing import Any
 from lamina.autodiff import jvp
 from lamina.core import tree
 
+__all__ = ["jet"]
+
 
 def jet(
     fun: Callable[..., Any],

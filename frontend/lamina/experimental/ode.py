@@ -23,6 +23,8 @@ from lamina.core.trace import get_aval
 from lamina.flatten_util import ravel_pytree
 from lamina.vmap import vmap
 
+__all__ = ["odeint"]
+
 _NODES = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = (
     (1 / 5,),

@@ -20,6 +20,8 @@ from lamina.image.weights import weights_of
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import canonical_axis, check_arraylike, promote_inexact
 
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
 
 def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any,
                         translation: Any, method: str | ResizeMethod, antialias: bool = True,

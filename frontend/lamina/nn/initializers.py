@@ -13,6 +13,26 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy.promotion import Array, ArrayLike, DTypeLike
 
+__all__ = [
+    "Axes",
+    "Initializer",
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "zeros",
+]
+
 
 class Initializer(Protocol):
     """What initializers are."""

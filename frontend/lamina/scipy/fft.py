@@ -23,6 +23,8 @@ from lamina.numpy.promotion import (
     promote_inexact,
 )  # fmt: skip
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
         ) -> Array:  # fmt: skip

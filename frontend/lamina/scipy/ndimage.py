@@ -13,6 +13,8 @@ from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import check_arraylike, promote_inexact
 
+__all__ = ["map_coordinates"]
+
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 

@@ -8,6 +8,8 @@ from lamina import numpy as jnp
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import check_arraylike, promote_inexact
 
+__all__ = ["vq"]
+
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """For each observation the index of the nearest code, and its distance: a step of k-means.

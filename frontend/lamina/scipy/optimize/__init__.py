@@ -9,6 +9,8 @@ from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import Array
 from lamina.scipy.optimize.quasi_newton import minimize_bfgs, minimize_lbfgs
 
+__all__ = ["OptimizeResults", "minimize"]
+
 
 class OptimizeResults(NamedTuple):
     """The result of a minimisation.

@@ -17,6 +17,8 @@ from lamina.lax.linalg.matrices import conj, real
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import Array, promote_inexact
 
+__all__ = ["Operator", "bicgstab", "cg", "gmres"]
+
 Operator = Callable[[Any], Any]
 
 
