@@ -117,7 +117,7 @@ def make_plan(
     sink_updates(program)
     form_teams(program)
     live = analyse(program)
-    sharing = coalesce(program, live)
+    sharing = coalesce(program, live, rotate_from)
     # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
     steps = _StepWriter(program, live, sharing, rotate_from).write()
     own, own_bytes = _own_places(sharing, own_place)

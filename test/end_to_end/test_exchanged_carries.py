@@ -134,6 +134,42 @@ def test_one_array_carried_twice_and_arguments_that_change():
     np.testing.assert_array_equal(swap(*given), ARRAYS[1::-1])
 
 
+PARTS = {
+    "neighbours": lambda put, a, b: (put(a, np.s_[1:-1], a[2:] - a[:-2]), b + 1),
+    "the same place": lambda put, a, b: (put(a, np.s_[1:], 0.5 * a[1:] + b[:-1]), b),
+    "of the other": lambda put, a, b: (put(a, np.s_[:-1], b[1:] * 0.5), put(b, np.s_[1:], a[:-1])),
+    "by turns": lambda put, a, b: (put(b, np.s_[1:-1], a[2:] - b[1:-1]), a),
+    "rows": lambda put, a, b: (
+        put(a.reshape(64, 64), np.s_[1:-1, 1:], b.reshape(64, 64)[2:, 1:] * 0.3).reshape(-1), a
+    ),
+    "columns": lambda put, a, b: (
+        put(b.reshape(32, 128), np.s_[1:-1, 1:-1], a.reshape(32, 128)[2:, 2:]).reshape(-1), a
+    ),
+    "twice": lambda put, a, b: (put(put(a, np.s_[:-1], a[1:] * 0.5), np.s_[1:], b[:-1] * 0.3), a),
+    "needed elsewhere": lambda put, a, b: (put(a, np.s_[1:], a[1:] * 0.5), b + a[::-1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_most_of_an_array_is_replaced(name):
+    def put(a, at, new):
+        if isinstance(a, np.ndarray):
+            a = a.copy()
+            a[at] = new
+            return a
+        return a.at[at].set(new)
+
+    def run(times, a, b):
+        return lax.fori_loop(0, times, lambda _, c: PARTS[name](put, *c), (a, b))
+
+    a, b = arrays = np.random.default_rng(3).random((2, 4096)).astype(np.float32)
+    for times in range(4):
+        got = lamina.jit(run)(times, *arrays)
+        np.testing.assert_allclose(got, (a, b), rtol=1e-4, atol=1e-4)
+        a, b = PARTS[name](put, a, b)
+    assert _copies_in_steps(run, 5, *arrays) == 0
+
+
 def test_loops_over_lanes():
     def run(a, b):
         return lax.fori_loop(0, 5, lambda _, c: _leapfrog(jnp, *c), (a, b))

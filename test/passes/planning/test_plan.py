@@ -497,6 +497,18 @@ def test_small_buffers_are_copied() -> None:
     assert inside.rotation is None and len(copies(inside.body)) == 3
 
 
+@pytest.mark.parametrize(("kind", "size"), [("inout", 64), ("may_alias", 4096)])
+def test_the_older_level_is_overwritten(kind: str, size: int) -> None:
+    """What a step makes of two levels is in the older's buffer, which is the newer's in the next."""
+    alias = {"inout": {1: 0}} if kind == "inout" else {"may_alias": {1: (0,)}}
+    body = Block([4, 5], [Call("f", [4, 5], [8], **alias)], [8, 4])
+    main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 9)], [6, 7])
+    plan = check(Program(main, dict.fromkeys(range(9), size) | {9: 1}), rotate_from=1)
+    inside = next(s for s in plan.steps if isinstance(s, WhileStep))
+    assert copies(inside.body) == [] and inside.rotation is not None
+    assert [len(cycle) for cycle in inside.rotation.cycles] == [2]
+
+
 def test_what_is_not_read_after_a_loop_is_not_brought_back() -> None:
     body = Block([4, 5], [], [5, 4])
     main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [7])
