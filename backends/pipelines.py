@@ -72,6 +72,7 @@ STABLEHLO_FUSE = (
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
     "stablehlo-hoist-invariants",
+    "stablehlo-compute-steps-together",
     "stablehlo-gather-products",
     "stablehlo-place-picks",
     "stablehlo-join-indices",
@@ -110,6 +111,7 @@ _NOT_ON_GPUS = (
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
+    "stablehlo-compute-steps-together",
     "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
