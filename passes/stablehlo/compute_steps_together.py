@@ -230,5 +230,6 @@ def _vector(value: ir.Value, decided: _Decided, known: dict[ir.Value, ir.Value])
             counted = hlo.multiply(counted, hlo.full(by, (steps,), dtype))
         known[value] = hlo.add(counted, hlo.full(first, (steps,), dtype)) if first else counted
     else:
-        known[value] = hlo.broadcast_in_dim(hlo.reshape(value, ()), (steps,), ())
+        scalar = hlo.reshape(value, ()) if value.type.shape else value
+        known[value] = hlo.broadcast_in_dim(scalar, (steps,), ())
     return known[value]
