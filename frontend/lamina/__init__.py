@@ -104,6 +104,7 @@ if _TYPE_CHECKING:
     from lamina import experimental as experimental
     from lamina import export as export
     from lamina import extend as extend
+    from lamina import ffi as ffi
     from lamina import flatten_util as flatten_util
     from lamina import image as image
     from lamina import memory as memory
@@ -165,6 +166,7 @@ _MODULES = frozenset(
         "experimental",
         "export",
         "extend",
+        "ffi",
         "flatten_util",
         "image",
         "memory",
