@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from typing import Any
 
 from lamina.errors import JaxRuntimeError
 
@@ -21,7 +22,7 @@ _MISSING = (
 )  # fmt: skip
 """Functions of the table after those about errors, in its order."""
 
-_HEAD = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
+_HEAD: list[Any] = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
 _Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 

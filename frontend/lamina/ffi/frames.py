@@ -14,7 +14,7 @@ import numpy as np
 
 from lamina.ffi.errors import API, take_error
 
-_HEAD = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
+_HEAD: list[Any] = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
 _EXECUTE = 3  # the stage
 _ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
 _CODES = {
