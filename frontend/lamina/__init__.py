@@ -94,6 +94,7 @@ if _TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint
     from lamina import api_util as api_util
     from lamina import checkpoint_policies as checkpoint_policies
+    from lamina import cuda as cuda
     from lamina import custom_batching as custom_batching
     from lamina import custom_derivatives as custom_derivatives
     from lamina import debug as debug
@@ -156,6 +157,7 @@ _MODULES = frozenset(
         "ad_checkpoint",
         "api_util",
         "checkpoint_policies",
+        "cuda",
         "custom_batching",
         "custom_derivatives",
         "debug",

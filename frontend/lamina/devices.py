@@ -144,7 +144,8 @@ def _checked_backend(backend: str | None) -> str:
 
 
 def _gpu_count(backend: str | None) -> int:
-    from lamina.runtime.cuda import device_count, missing
+    from lamina.runtime.cuda import missing
+    from lamina.runtime.gpus import device_count
 
     why = missing()
     if why:

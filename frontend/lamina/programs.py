@@ -124,12 +124,12 @@ def compile_program(
 def _target_of(device: Any) -> Any:
     """What is compiled for on a GPU."""
     from lamina.backends.target import Target
-    from lamina.runtime import cuda_device
+    from lamina.runtime.gpus import capability
 
     chosen = os.environ.get("LAMINA_CUDA_ARCH")
     if chosen:
         return Target("cuda", chosen)
-    return Target.of_capability(*cuda_device(device.id)["capability"])
+    return Target.of_capability(*capability(device.id))
 
 
 def build(
