@@ -107,6 +107,8 @@ def process_index(backend: str | None = None) -> int:
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that work together.
 
+    backend  a platform's name, not looked at.
+
     >>> lamina.process_indices()
     [0]
     """

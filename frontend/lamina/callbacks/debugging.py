@@ -165,9 +165,14 @@ def log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """As print, into Python's log: a record of level INFO of the logger "lamina.debug".
+    """print, into Python's log: a record of level INFO of the logger "lamina.debug".
 
-    Without a format string: the function that takes one, with the other arguments as they are.
+    fmt                a format string; None: the function that takes one is given, with the other
+                       arguments as they are.
+    args, kwargs       pytrees of arrays, which it formats.
+    ordered            records come in program order.
+    partitioned        without effect.
+    skip_format_check  takes a format string that does not name every argument.
 
     >>> lamina.debug.log("x is {}", jnp.ones(2))
     """

@@ -59,9 +59,17 @@ def visualize_sharding(
 
     shape      of one or two dimensions; ValueError for others.
     sharding   a Sharding.
-    use_color, color_map  accepted: the table is plain text.
+    use_color  without effect, for the table is plain text; so is color_map.
     scale      of the width of a part.
-    min_width, max_width  the characters that a part takes, at least, and that a row takes, at most.
+    min_width  the characters that a part takes at least,
+    max_width  and a row at most.
+    color_map  see use_color.
+
+    >>> sharding = lamina.NamedSharding(lamina.make_mesh((1,), ("x",)), lamina.P("x"))
+    >>> lamina.debug.visualize_sharding((4,), sharding)
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
     """
     if len(shape) not in (1, 2):
         raise ValueError("`visualize_sharding` only works for shapes with 1 and 2 dimensions.")

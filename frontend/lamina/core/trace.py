@@ -179,9 +179,14 @@ def physical(x: Any) -> Any:
 
 
 def get_aval(x: Any) -> ShapedArray:
-    """The type of an array-like value: a tracer, an Array, a NumPy array or scalar, a Python scalar.
+    """The type of an array-like value: shape, dtype and whether that is weak.
+
+    x  a tracer, an array, a NumPy array or scalar, a Python number.
 
     Raises TypeError for anything else.
+
+    >>> lamina.api_util.shaped_abstractify(np.ones((2, 3), "float32"))
+    ShapedArray(float32[2,3])
     """
     if isinstance(x, Tracer):
         return x.aval

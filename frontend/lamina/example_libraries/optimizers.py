@@ -401,7 +401,8 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
     Raises ValueError where these are no such vectors.
 
-    >>> print(lamina.example_libraries.optimizers.piecewise_constant([10, 20], [1.0, 0.1, 0.01])(15))
+    >>> optimizers = lamina.example_libraries.optimizers
+    >>> print(optimizers.piecewise_constant([10, 20], [1.0, 0.1, 0.01])(15))
     0.1
     """
     edges, levels = jnp.array(boundaries), jnp.array(values)

@@ -483,7 +483,8 @@ def parallel(*layers: Layer) -> Layer:
     layers  (init, apply) pairs.
 
     >>> stax = lamina.example_libraries.stax
-    >>> init, apply = stax.serial(stax.FanOut(2), stax.parallel(stax.Tanh, stax.Identity), stax.FanInSum)
+    >>> both = stax.parallel(stax.Tanh, stax.Identity)
+    >>> init, apply = stax.serial(stax.FanOut(2), both, stax.FanInSum)
     >>> _, parameters = init(lamina.random.key(0), (2,))
     >>> print(apply(parameters, jnp.array([0.0, 1.0])).round(3))
     [0.    1.762]

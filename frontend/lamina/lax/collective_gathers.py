@@ -148,7 +148,15 @@ all_gather_invariant_p = _gather(
 
 def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
     """Would begin a psum_scatter that another operation waits for: NotImplementedError, since devices
-    of a CPU exchange values in one operation. Use psum_scatter."""
+    of a CPU exchange values in one operation. Use psum_scatter.
+
+    args  those of psum_scatter.
+
+    >>> lax.psum_scatter_start(jnp.ones(2), "i")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     raise NotImplementedError(
         f"{library} has no collectives in two steps (psum_scatter_start): use psum_scatter"
     )

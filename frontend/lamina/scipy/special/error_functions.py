@@ -104,9 +104,6 @@ def erfcx(x: ArrayLike) -> Array:
     return wofz(1j * jnp.asarray(x)) if get_aval(x).dtype.kind == "c" else _real_erfcx(x)
 
 
-erfcx.__doc__ = "exp(x**2) erfc(x), without overflow or underflow for positive x."
-
-
 def _dawsn(x: Any) -> Any:
     size = lax.abs(x)
     near = lax.min(size, np.float64(5))
