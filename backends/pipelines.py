@@ -72,7 +72,6 @@ STABLEHLO_FUSE = (
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
     "stablehlo-hoist-invariants",
-    "stablehlo-compute-steps-together",
     "stablehlo-gather-products",
     "stablehlo-place-picks",
     "stablehlo-join-indices",
@@ -85,7 +84,6 @@ STABLEHLO_FUSE = (
     "stablehlo-recompute-products",
     "stablehlo-stack-in-place",
     "stablehlo-chunk-products",
-    "stablehlo-branch-on-scalars",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse{scalar-calls=true}",
@@ -111,11 +109,9 @@ _NOT_ON_GPUS = (
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
-    "stablehlo-compute-steps-together",
     "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
-    "stablehlo-branch-on-scalars",  # the driver would wait for the scalar
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )
@@ -135,7 +131,7 @@ CUDA_FUSE = (
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{lends-results=true rotate-from=1024}",
+    "stablehlo-plan-buffers{lends-results=true}",
 )
 CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 
@@ -144,11 +140,11 @@ CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 CPU_CONTROL = (
     "stablehlo-fuse",
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{own-place=16384 rotate-from=1024}",
+    "stablehlo-plan-buffers{own-place=16384}",
 )
 
 # The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.
-CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768 rotate-from=1024}")
+CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768}")
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
@@ -279,12 +275,6 @@ CPU_PRODUCT_VECTORS = (
     "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
 )
 
-# In a loop or branch that is one kernel: loops that only move elements, too, and elements that lie apart.
-CPU_CONTROL_VECTORS = (
-    *KERNEL_PLACES,
-    "memref-vectorize-loops{vector-bits=VECTOR_BITS everywhere=true}",
-)
-
 # Either -> scalars and vectors that the llvm dialect has, in control flow of blocks.
 _SCALARS = (
     "convert-scf-to-cf",
@@ -311,7 +301,6 @@ _LLVM_TEXT = (
 # Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
 CPU_KERNEL_LLVM = (
     "math-divide-by-floats{vector-bits=VECTOR_BITS}",  # while there are loops to be seen
-    "math-order-scalars",  # as well
     *_SCALARS,
     *_LLVM_FUNCTIONS,
     "memref-bare-arguments",
@@ -343,7 +332,6 @@ ONLY_WITH = {
     "math-divide-by-floats{vector-bits=VECTOR_BITS}": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
-    "math-order-scalars": ("arith.minimumf", "arith.maximumf"),
     "llvm-elements-as-bytes": _BITS,
 }
 
@@ -443,7 +431,6 @@ ALL_PIPELINES = {
     "kernel-vectors": CPU_KERNEL_VECTORS,
     "stream-vectors": CPU_STREAM_VECTORS,
     "product-vectors": CPU_PRODUCT_VECTORS,
-    "control-vectors": CPU_CONTROL_VECTORS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,
     "cuda-inputs-prepare": CUDA_PREPARE,

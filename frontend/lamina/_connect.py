@@ -79,4 +79,4 @@ def connect() -> None:
     attach(Array)
     attach(trace.Tracer)
     attach_compiled(ArrayImpl)
-    ArrayImpl.aval = property(_array_aval)  # type: ignore[attr-defined]
+    ArrayImpl.aval = property(_array_aval)  # type: ignore

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from lamina.core import dtypes, tree
 from lamina.core.avals import same_type
@@ -23,7 +23,28 @@ from lamina.tree_util import Partial
 from lamina.tuple_trees import flags_of
 from lamina.vjp_functions import VJP
 
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 
+
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> Any: ...
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
@@ -78,6 +99,18 @@ def jvp(
     return main, dots
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, in_nzs: Any = None
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], in_nzs: Any = None
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool, in_nzs: Any = None
+) -> Any: ...
 def linearize(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
 ) -> Any:
@@ -104,6 +137,30 @@ def linearize(
     return (main, apply, aux) if has_aux else (main, apply)
 
 
+@overload
+def vjp(
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[R, VJP, Aux]: ...
+@overload
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool,
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> Any: ...
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,

@@ -8,14 +8,18 @@ default, says the setting platforms (LAMINA_PLATFORMS).
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from lamina import config
 from lamina.array import ArrayImpl, Device
 from lamina.core import tree
+from lamina.core.array_class import Array
+from lamina.core.array_likes import ArrayLike
 from lamina.core.library import library
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -81,33 +85,19 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that work together: 1, for lamina runs in one.
-
-    backend  a platform's name, not looked at.
-
-    >>> lamina.process_count()
-    1
-    """
+    """The number of processes that work together: 1."""
     _checked_backend(backend)
     return 1
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that work together: 0.
-
-    backend  a platform's name, not looked at.
-
-    >>> lamina.process_index()
-    0
-    """
+    """The number of this process: 0."""
     _checked_backend(backend)
     return 0
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that work together.
-
-    backend  a platform's name, not looked at.
 
     >>> lamina.process_indices()
     [0]
@@ -146,8 +136,7 @@ def _checked_backend(backend: str | None) -> str:
 
 
 def _gpu_count(backend: str | None) -> int:
-    from lamina.runtime.cuda import missing
-    from lamina.runtime.gpus import device_count
+    from lamina.runtime.cuda import device_count, missing
 
     why = missing()
     if why:
@@ -166,6 +155,24 @@ def _absent(backend: str | None, why: str) -> RuntimeError:
     )
 
 
+@overload
+def device_put(
+    x: ArrayLike,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool | Any = False,
+    may_alias: bool | Any = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: T,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool | Any = False,
+    may_alias: bool | Any = None,
+) -> T: ...
 def device_put(
     x: Any,
     device: Any = None,
@@ -237,7 +244,7 @@ def device_get(x: Any) -> Any:
     return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, ArrayImpl) else leaf, x)
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: T) -> T:
     """Begins the copies to the host of a pytree's arrays on GPUs, so that `device_get` need not wait
     as long, and those that arrays of other libraries have under this name. Gives x.
 
@@ -252,7 +259,7 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Waits for every array in a pytree; gives the pytree. Errors of the computation surface here.
 
     x  a pytree; leaves that are no arrays are passed over.

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, overload
 
 import numpy as np
 
 from lamina.autodiff import as_function_of, jvp, vjp
 from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
+from lamina.core.array_class import Array
 from lamina.core.trace import get_aval
 from lamina.core.wrapping import update_wrapper
 from lamina.gradients import check_input, check_output
 from lamina.lax.convert import convert
 from lamina.vmap import vmap
 
+P = ParamSpec("P")
 
+
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[Array, P], Array]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
 def jacfwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -76,6 +93,22 @@ def _check_forward_input(x: Any, holomorphic: bool) -> None:
         )
 
 
+@overload
+def jacrev(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[Array, P], Array]: ...
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
 def jacrev(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -114,6 +147,22 @@ def jacrev(
     return update_wrapper(jacfun, fun)
 
 
+@overload
+def jacobian(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[Array, P], Array]: ...
+@overload
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
 def jacobian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -133,6 +182,20 @@ def jacobian(
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
+@overload
+def hessian(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[Array, P], Array]: ...
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
 def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

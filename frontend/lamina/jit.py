@@ -6,12 +6,12 @@ import copyreg
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lamina import shape_dtype, stages
-from lamina.compiler_levels import Inline
 from lamina.control_flow.tracing import check_callable
 from lamina.core import tree
+from lamina.core.array_class import Array
 from lamina.core.trace import has_no_value, is_array_like
 from lamina.core.wrapping import update_wrapper
 from lamina.jit_calls import call_new
@@ -19,7 +19,52 @@ from lamina.jit_options import JitOptions, options_of
 from lamina.jit_traces import clear_cache, jitted, trace_call
 from lamina.runtime import CompiledFunction
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class _Jit(Protocol):
+    """What `jit` gives without a function: a decorator."""
+
+    def __call__(self, fun: Callable[P, R], /) -> stages.Wrapped[P, R]: ...
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
+    control_flow: str | None = None,
+    target: Any = None,
+) -> stages.Wrapped[P, R]: ...
+@overload
+def jit(
+    fun: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
+    control_flow: str | None = None,
+    target: Any = None,
+) -> _Jit: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -28,7 +73,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
-    inline: bool | Inline = False,
+    inline: bool = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
     device: Any = None,
@@ -45,8 +90,7 @@ def jit(
     donate_argnums   positions whose buffers results may take over; they can't be used afterwards.
     donate_argnames  the same by name.
     keep_unused      pass on arguments that the program does not read.
-    inline           within another traced function: write out the body instead of a call (True, or
-                     Inline.JAX_EARLY; the other kinds of Inline mean False).
+    inline           within another traced function: write out the body instead of a call.
     in_shardings     a pytree prefix of the positional arguments: where each is put first.
     out_shardings    a pytree prefix of the result: where each array of it is put.
     device           what to run on, a Device; by default where the arguments are.
@@ -150,6 +194,12 @@ def _eval_shape(options: JitOptions, *args: Any, **kwargs: Any) -> Any:
     return _trace_stage(options, *args, **kwargs).out_info
 
 
+@overload
+def eval_shape(
+    fun: Callable[..., Array], *args: Any, **kwargs: Any
+) -> shape_dtype.ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it.
 
@@ -159,9 +209,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> lamina.eval_shape(jnp.outer, jnp.ones(2), jnp.ones(3)).shape
     (2, 3)
     """
-    options = getattr(fun, "_jit_options", None)
-    if not isinstance(options, JitOptions):
-        options = jit(fun)._jit_options
+    jitted_fun: Any = fun if isinstance(getattr(fun, "_jit_options", None), JitOptions) else jit(fun)
+    options: JitOptions = jitted_fun._jit_options
     static = {*options.static_argnums} | {i - len(args) for i in options.static_argnums}
     typed = [x if i in static else tree.map(_as_type, x) for i, x in enumerate(args)]
     named = {

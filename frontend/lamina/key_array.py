@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class KeyArray(Array):
     nbytes = property(lambda self: self.dtype.itemsize * self.size)
     aval = property(lambda self: ShapedArray(self.shape, self.dtype))
     weak_type = False
+    if TYPE_CHECKING:
+        dtype: Any
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class KeyArray(Array):
         dtype: dtypes.KeyDType = dtypes.KEY,
     ) -> None:
         self._words, self._packed = words, packed
-        self.dtype = dtype  # type: ignore[misc]
+        self.dtype = dtype
 
     @property
     def words(self) -> ArrayImpl:

@@ -9,9 +9,8 @@ from typing import Any
 from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
+from lamina.core.array_class import Array
 from lamina.numpy.promotion import check_arraylike, concrete_or_error
-
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 
 def _segment(
@@ -66,7 +65,7 @@ def _segment(
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
     """The sums of the rows of data with equal index; row i of the result is that of index i.
 
     num_segments, by default the greatest index plus one, must be given where segment_ids is traced.
@@ -87,7 +86,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+                 bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
     """The products of the rows of data with equal index; 1 where there is none. See segment_sum.
 
     data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
@@ -102,7 +101,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
     """The maxima of the rows of data with equal index; -inf or the least integer where there is
     none. See segment_sum.
 
@@ -118,7 +117,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Any:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
     """The minima of the rows of data with equal index; inf or the greatest integer where there is
     none. See segment_sum.
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from lamina import guards
 from lamina.compiler_options import CompilerOptions as CompilerOptions
 from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import garbage, tree
@@ -25,15 +24,8 @@ from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
 from lamina.shape_dtype import out_info
 
-__all__ = [
-    "ArgInfo",
-    "Compiled",
-    "CompilerOptions",
-    "Lowered",
-    "MemoryAnalysis",
-    "Traced",
-    "Wrapped",
-]
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,17 +40,33 @@ class ArgInfo:
 
 
 @runtime_checkable
-class Wrapped(Protocol):
+class Wrapped(Protocol[P, R]):
     """What `jit` gives: a function with stages."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def __name__(self) -> str:
+        """The function's name."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs it."""
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    # Not P without its first parameter: checkers lose all of them behind functools.partial.
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Wrapped[..., R]: ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Its jaxpr for such arguments."""
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Its StableHLO for such arguments."""
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of its results for such arguments."""
+
+    def clear_cache(self) -> None:
+        """Forgets what was compiled for it."""
 
 
 class Traced:
@@ -288,8 +296,6 @@ class Compiled:
                 )
             if got.dtype != want.dtype:
                 leaves[i] = np.asarray(x, want.dtype)
-        guards.check_transfers(leaves)
-        guards.refuse_execution(self._traced.fun_name)
         return self._entry(leaves)
 
 

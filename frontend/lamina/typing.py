@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
-
 from lamina.core.array_class import Array as Array
-
-
-@runtime_checkable
-class SupportsDType(Protocol):
-    """What has a dtype."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype."""
-
-
-# What lamina.numpy's functions take for arrays; tracers are Arrays to isinstance.
-ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+from lamina.core.array_likes import ArrayLike as ArrayLike
+from lamina.core.array_likes import DTypeLike as DTypeLike
+from lamina.core.array_likes import SupportsDType as SupportsDType
 
 __all__ = ["ArrayLike", "DTypeLike"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from lamina import config
 from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
@@ -15,20 +15,23 @@ from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def _is_none(x: Any) -> bool:
     return x is None
 
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     lanes: str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """fun over a batch dimension of its arguments, as one vectorised program.
 
     in_axes    for each positional argument the axis to map over, or None; a pytree prefix of the

@@ -20,7 +20,6 @@ class DeviceRun {
         program_(*executable->program),
         cuda_(*executable->device_program),
         device_(*cuda_.device),
-        stream_(device_.stream()),
         leaves_(leaves),
         count_(count),
         results_(*results) {
@@ -63,6 +62,12 @@ class DeviceRun {
     return true;
   }
 
+  static bool check_not_failed(const Buffer* buffer) {
+    Completion* pending = buffer->pending();
+    if (pending == nullptr || !pending->done() || !pending->failed()) return true;
+    return wait_for(pending);
+  }
+
   // The Array gives its memory up for a result where nobody else can see it.
   bool can_take_over(size_t i) const {
     const Memory* memory = memory_of(buffers_[i].get());
@@ -78,7 +83,7 @@ class DeviceRun {
       }
       const ArraySpec& spec = program_.outputs[r];
       try {
-        results_[r] = device_.allocate(stream_, spec.bytes);
+        results_[r] = device_.allocate(spec.bytes);
       } catch (const OutOfMemory& error) {
         throw OutOfMemoryFor{error.bytes, describe(spec.dtype, spec.dims.data(),
                                                    static_cast<int>(spec.dims.size()))};
@@ -95,27 +100,26 @@ class DeviceRun {
   }
 
   void issue() {
+    device_.enter();
     cuda::Addresses addresses;
     Ref<Buffer> own_arena;  // of a program in the midst of which others run
     try {
-      if (cuda_.calls_host) own_arena = device_.allocate(stream_, cuda_.arena_bytes);
+      if (cuda_.calls_host) own_arena = device_.allocate(cuda_.arena_bytes);
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
     }
     if (own_arena) addresses.arena = memory_of(own_arena.get())->address;
-    cuda::Turn turn(device_, stream_);
+    std::unique_lock guard(device_.issue_mutex());
     addresses.constants = cuda_.constants ? memory_of(cuda_.constants.get())->address : 0;
-    if (cuda_.constants) device_.order_after(*memory_of(cuda_.constants.get()), stream_);
+    if (cuda_.constants) device_.order_after(*memory_of(cuda_.constants.get()), device_.compute());
     try {
       if (cuda_.arena_bytes > 0 && !own_arena) addresses.arena = device_.arena(cuda_.arena_bytes);
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
     }
     for (const auto& buffer : buffers_) {
-      Memory* memory = memory_of(buffer.get());
-      memory->used = true;
-      device_.order_after(*memory, stream_);
-      addresses.arguments.push_back(memory->address);
+      device_.order_after(*memory_of(buffer.get()), device_.compute());
+      addresses.arguments.push_back(memory_of(buffer.get())->address);
     }
     for (const auto& result : results_) {
       Memory* memory = memory_of(result.get());
@@ -125,19 +129,20 @@ class DeviceRun {
     for (const auto& [argument, result] : copies_) {
       cuda::check(cuda::driver().copy_on_device(
                       addresses.results[result], addresses.arguments[argument],
-                      program_.outputs[static_cast<size_t>(result)].bytes, stream_.handle),
+                      program_.outputs[static_cast<size_t>(result)].bytes, device_.compute()),
                   "cuMemcpyDtoDAsync");
       addresses.arguments[argument] = addresses.results[result];
     }
     cuda_.issue(addresses, [&](const cuda::Step& step, void** inputs, void** outputs) {
-      turn.pause();  // the function may run programs, here or in another thread
+      guard.unlock();  // the function may run programs, here or in another thread
       const Error error = call_python(program_, step.kernel, inputs, outputs);
-      turn.resume();
+      guard.lock();
+      device_.enter();
       if (!error.empty()) throw CallbackFailed{error};
     });
     std::vector<Buffer*> filled;
     for (const auto& result : results_) filled.push_back(result.get());
-    device_.finish_with(stream_, filled.data(), filled.size(), program_.name);
+    device_.finish_with(device_.compute(), filled.data(), filled.size(), program_.name);
   }
 
   struct CallbackFailed {
@@ -191,7 +196,6 @@ class DeviceRun {
   const Program& program_;
   cuda::Program& cuda_;
   cuda::Device& device_;
-  const cuda::Stream stream_;
   const Leaf* leaves_;
   size_t count_;
   std::vector<Ref<Buffer>>& results_;
@@ -207,7 +211,6 @@ bool execute_on_device(ExecutableObject* executable, const Leaf* leaves, size_t 
     PyErr_SetString(PyExc_RuntimeError, "the program was loaded for another driver");
     return false;
   }
-  executable->device_program->device->drop_retired();
   return DeviceRun(executable, leaves, count, results).execute();
 }
 

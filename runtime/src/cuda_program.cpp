@@ -187,7 +187,7 @@ void** Parameters::of(const Launch& launch) {
 Program::~Program() {
   if (!device->usable()) return;
   try {
-    const InContext current = device->enter();
+    device->enter();
     graphs.clear();
     // Unloading waits for what runs.
     for (const Handle module : modules) driver().module_unload(module);

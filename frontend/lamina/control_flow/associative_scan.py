@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from lamina.errors import ConcretizationTypeError
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.staging import trace_to_jaxpr
 
+T = TypeVar("T")
 _LEAST = 16  # elements worth blocks
 _SLOW_IN_LOOPS = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf".split())
 """Functions that loops of lanes compute with half of a vector register, and all lanes at once with
@@ -47,23 +48,11 @@ equal operands share by the order that they were combined in, in JAX as in the t
 
 
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
-    """All prefixes of elems along an axis, combined by an associative function, in a number of
-    steps that grows with the logarithm of the size.
-
-    fn       a function of two trees like elems that combines them elementwise along the axis: it is
-             given many elements at a time.
-    elems    a tree of arrays with one size along the axis.
-    reverse  combines from the end on.
-    axis     counted from the end where negative.
-
-    Raises TypeError where fn is not callable or gives other shapes or dtypes; ValueError where
-    sizes along the axis differ.
-
-    >>> print(lax.associative_scan(lax.max, jnp.array([1, 3, 2, 5, 4])))
-    [1 3 3 5 5]
-    """
+    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
+) -> T:
+    """All prefixes of elems (a tree of arrays) along an axis, combined by the associative function
+    fn of two such trees, which holds for any number of elements along the axis; from the end on, if
+    reverse."""
     from lamina import lax
     from lamina.lax.checks import canonical_axis
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lamina.control_flow.jit_call import with_calls_inlined
 from lamina.control_flow.residuals import hoist_consts
@@ -36,9 +36,37 @@ from lamina.interpreters.linearize import partial_eval_jaxpr
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.transpose import transpose_with_logs
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Checkpoint(Protocol):
+    """What `checkpoint` gives without a function: a decorator."""
+
+    def __call__(self, fun: Callable[P, R], /) -> Callable[P, R]: ...
 Policy = Callable[..., Any]
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool | None = None,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool | None = None,
+) -> _Checkpoint: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,
@@ -47,7 +75,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: bool | None = None,
-) -> Callable[..., Any]:
+) -> Any:
     """The same function; differentiated, it keeps its arguments instead of intermediate values, and
     computes those again when the backward pass needs them.
 

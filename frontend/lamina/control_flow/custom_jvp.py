@@ -8,6 +8,8 @@ from typing import Any
 from lamina.control_flow.custom_rule import (
     Call,
     CustomRule,
+    P,
+    R,
     SymbolicZero,
     batched_call,
     call_types,
@@ -44,7 +46,7 @@ class CustomJVPException(Exception):
         )
 
 
-class custom_jvp(CustomRule):
+class custom_jvp(CustomRule[P, R]):
     """Wraps a function so that `defjvp` (or `defjvps`) says how to differentiate it.
 
         @custom_jvp
@@ -63,8 +65,8 @@ class custom_jvp(CustomRule):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
@@ -87,7 +89,7 @@ class custom_jvp(CustomRule):
         def rule(primals: Any, tangents: Any) -> Any:
             from lamina.interpreters.tangents import add_tangents
 
-            out = self(*primals)
+            out = self(*primals)  # type: ignore[call-arg]
             zeros = tree.map(lambda x: Zero(get_aval(x).to_tangent_aval()), out)
             parts = [j(t, out, *primals) for j, t in zip(jvps, tangents, strict=True) if j]
             total = zeros
@@ -97,14 +99,14 @@ class custom_jvp(CustomRule):
 
         self.jvp = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {self.__name__} using defjvp."
             )
         call = Call(self, args, kwargs)
         if is_evaluating():
-            return self.fun(*call.merged(call.dynamic))
+            return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
         run, types, consts = call.prepared("custom_jvp")
         outs = custom_jvp_call_p.bind(
             *consts,
@@ -122,7 +124,7 @@ FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 def _flat_rule(
-    custom: custom_jvp, call: Call, out_avals: Sequence[ShapedArray] | None
+    custom: custom_jvp[..., Any], call: Call, out_avals: Sequence[ShapedArray] | None
 ) -> FlatRule:
     jvp, symbolic = custom.jvp, custom.symbolic_zeros
     assert jvp is not None

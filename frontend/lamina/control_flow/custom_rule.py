@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from lamina.control_flow.jit_call import transpose_call
 from lamina.control_flow.residuals import hoist_consts
@@ -21,6 +21,10 @@ from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batch_jaxpr
 from lamina.interpreters.staging import is_staging
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
 
 
 class SymbolicZero:
@@ -47,17 +51,17 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval.str_short()})"
 
 
-class CustomRule:
+class CustomRule(Generic[P, R]):
     """A function of which some arguments, by position or name, are static Python values."""
 
-    fun: Callable[..., Any]
+    fun: Callable[P, R]
     nondiff_argnums: tuple[int, ...]
     __name__: str
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         update_wrapper(self, fun).__name__ = function_name(fun)
@@ -65,9 +69,15 @@ class CustomRule:
         nums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         self.nondiff_argnums = tuple(sorted({*nums, *_positions(fun, nondiff_argnames)}))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         raise NotImplementedError
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: CustomRule[Concatenate[Any, Q], R], instance: object, owner: Any = None
+    ) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
@@ -98,7 +108,7 @@ def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
 class Call:
     """One call of such a function: its arguments apart, and the function of the dynamic ones."""
 
-    def __init__(self, rule: CustomRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, rule: CustomRule[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         full = resolve_keywords(rule.fun, args, kwargs)
         nums = {n % len(full) for n in rule.nondiff_argnums if -len(full) <= n < len(full)}
         self.n_args = len(full)

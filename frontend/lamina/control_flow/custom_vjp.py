@@ -10,6 +10,8 @@ from lamina import errors
 from lamina.control_flow.custom_rule import (
     Call,
     CustomRule,
+    P,
+    R,
     SymbolicZero,
     name_of,
     run_rule,
@@ -41,31 +43,12 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """What the forward rule of a custom_vjp with symbolic_zeros=True is given, without the marks
-    that say what is perturbed.
-
-    tree  a tree of CustomVJPPrimal.
-
-    >>> f = lamina.custom_vjp(lambda x: x * x)
-    >>> def forward(x):
-    ...     value = lamina.custom_derivatives.custom_vjp_primal_tree_values(x)
-    ...     return value * value, value
-    >>> f.defvjp(forward, lambda value, cotangent: (2 * value * cotangent,), symbolic_zeros=True)
-    >>> print(lamina.grad(f)(3.0))
-    6.0
-    """
+    """A tree of CustomVJPPrimal as the tree of their values."""
     return pytrees.map(lambda leaf: leaf.value, tree)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents of a tree of arrays.
-
-    val             a tree of arrays.
-    symbolic_zeros  gives SymbolicZero leaves; otherwise arrays, float0 ones for integers.
-
-    >>> print(lamina.custom_derivatives.zero_from_primal(jnp.ones(2)))
-    [0. 0.]
-    """
+    """The zero tangents of a tree of arrays: SymbolicZero, or arrays."""
 
     def zero(x: Any) -> Any:
         aval = get_aval(x).to_tangent_aval()
@@ -74,7 +57,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return tree.map(zero, val)
 
 
-class custom_vjp(CustomRule):
+class custom_vjp(CustomRule[P, R]):
     """Wraps a function so that `defvjp` says how to differentiate it in reverse.
 
         @custom_vjp
@@ -94,8 +77,8 @@ class custom_vjp(CustomRule):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
@@ -195,7 +178,7 @@ class custom_vjp(CustomRule):
         if self.fwd is None:
             self.defvjp_with_logs(_in_two_steps(fwd, rem), bwd, generic_batching=generic_batching)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {self.__name__} using defvjp."
@@ -212,7 +195,7 @@ class custom_vjp(CustomRule):
                     "should typically not be indicated as nondiff_argnums."
                 )
         if is_evaluating():
-            return self.fun(*call.merged(call.dynamic))
+            return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
         run, types, consts = call.prepared("custom_vjp")
         outs = custom_vjp_call_p.bind(
             *consts,
@@ -236,7 +219,7 @@ def _in_two_steps(fwd: Callable[..., Any], rem: Callable[..., Any]) -> Callable[
 
 
 def _flat_forward(
-    custom: custom_vjp, call: Call, out_avals: Sequence[ShapedArray] | None
+    custom: custom_vjp[..., Any], call: Call, out_avals: Sequence[ShapedArray] | None
 ) -> Forward:
     fwd = custom.fwd
     assert fwd is not None
@@ -280,7 +263,7 @@ def _flat_forward(
 
 
 def _flat_backward(
-    custom: custom_vjp,
+    custom: custom_vjp[..., Any],
     call: Call,
     out_tree: Any,
     res_tree: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -13,12 +13,35 @@ from lamina import config
 from lamina.control_flow.scan import scan
 from lamina.control_flow.while_loop import while_loop
 from lamina.core import dtypes, tree
+from lamina.core.array_class import Array
+from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.type_promotion import promote_types
 from lamina.interpreters.batching import batch_flat, move_batch
 
+T = TypeVar("T")
+R = TypeVar("R")
 
+
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Array], ArrayLike],
+    init_val: ArrayLike,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -29,19 +52,8 @@ def fori_loop(
 ) -> Any:
     """val = init_val; for i in range(lower, upper): val = body_fun(i, val); gives val.
 
-    lower, upper  integer scalars of one type. Known at trace time they make a scan, which can be
-                  differentiated in reverse; traced ones a while_loop.
-    body_fun      a function of the index and the value that gives the next value, of the same
-                  structure and types.
-    init_val      a pytree of arrays.
-    unroll        how many steps are written out in one iteration; True: all; None: one. Only for
-                  bounds known at trace time.
-
-    Raises TypeError where the bounds are not integer scalars of one type or the body changes the
-    type.
-
-    >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
-    Array(10, dtype=int32, weak_type=True)
+    With bounds known at trace time it is a scan and can be differentiated in reverse; otherwise a
+    while_loop. Raises TypeError where the bounds are not integer scalars of one type.
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -112,18 +124,14 @@ def _index_type(lower: ShapedArray, upper: ShapedArray) -> ShapedArray:
     return ShapedArray((), dtype, weak)
 
 
+@overload
+def map(f: Callable[[Array], R], xs: ArrayLike, *, batch_size: int | None = None) -> R: ...
+@overload
+def map(f: Callable[[T], R], xs: T, *, batch_size: int | None = None) -> R: ...
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """f on each leading slice of xs, one after the other, results stacked. vmap does all at once,
-    which takes more memory and less time.
+    """f on each leading slice of xs, one after the other, results stacked.
 
-    f           a function of a pytree of slices.
-    xs          a pytree of arrays with one leading size.
     batch_size  runs that many slices at a time, vectorised.
-
-    Raises ValueError where the leading sizes differ.
-
-    >>> print(lax.map(lambda x: x.sum(), jnp.array([[1, 2], [3, 4]])))
-    [3 7]
     """
     if batch_size is None:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -13,11 +13,57 @@ from lamina.control_flow.mutation import step_with, values_of, write_all, writte
 from lamina.control_flow.scan_rules import scan_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import refs, tree
+from lamina.core.array_class import Array
+from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.trace import get_aval
 
+Carry = TypeVar("Carry")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
+
+@overload
+def scan(
+    f: Callable[[Array, Array], tuple[ArrayLike, Y]],
+    init: ArrayLike,
+    xs: ArrayLike,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, Y]: ...
+@overload
+def scan(
+    f: Callable[[Array, X], tuple[ArrayLike, Y]],
+    init: ArrayLike,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, Y]: ...
+@overload
+def scan(
+    f: Callable[[Carry, Array], tuple[Carry, Y]],
+    init: Carry,
+    xs: ArrayLike,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Carry, Y]: ...
+@overload
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, Y]],
+    init: Carry,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Carry, Y]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -27,22 +73,14 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """carry = init; for x in xs: carry, y = f(carry, x); gives (carry, stacked ys). One step of the
-    program is compiled, whatever the number of steps.
+    """carry = init; for x in xs: carry, y = f(carry, x); gives (carry, stacked ys).
 
-    f        a function of the carry and a slice of xs, which gives the next carry and a y.
     init     a pytree of arrays; f gives a carry of the same structure and types.
     xs       a pytree of arrays with one leading size, or None with `length` given.
-    length   the number of steps, a Python int.
     reverse  runs from the last slice to the first; ys keep their places.
     unroll   how many steps are written out in one iteration of the loop; True: all of them.
-
     Raises TypeError where f does not give a pair or changes the carry's type; ValueError where the
     leading sizes differ from each other or from `length`.
-
-    >>> total, sums = lax.scan(lambda total, x: (total + x, total + x), 0, jnp.array([1, 2, 3]))
-    >>> print(total, sums)
-    6 [1 3 6]
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -13,26 +13,33 @@ from lamina.control_flow.mutation import loop_with, values_of, write_all, writte
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.while_rules import while_p
 from lamina.core import refs, tree
+from lamina.core.array_class import Array
+from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import is_evaluating
 
+T = TypeVar("T")
 
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Array], ArrayLike],
+    body_fun: Callable[[Array], ArrayLike],
+    init_val: ArrayLike,
+) -> Array: ...
+@overload
+def while_loop(
+    cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T
+) -> T: ...
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
     """val = init_val; while cond_fun(val): val = body_fun(val); gives val.
 
-    cond_fun  a function of the value that gives a boolean scalar.
-    body_fun  a function of the value that gives the next, of the same structure and types.
-    init_val  a pytree of arrays. A weakly typed entry (a Python number) takes the type that the
-              body gives it.
-
+    init_val  a pytree of arrays; body_fun gives the same structure and types. A weakly typed entry
+              (a Python number) takes the type that the body gives it.
     Raises TypeError where cond_fun does not give a boolean scalar, or body_fun another type.
-    Differentiable forwards; not in reverse, for the number of steps is not known: that raises
-    ValueError.
-
-    >>> lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1)
-    Array(243, dtype=int32, weak_type=True)
+    Differentiable forwards; not in reverse, for the number of steps is not known.
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

@@ -95,13 +95,7 @@ def is_internal(code: CodeType) -> bool:
 
 
 def leave_out_file(file: str) -> None:
-    """Leaves the frames of a library's file out of tracebacks and of equations' places, as lamina's
-    own are.
-
-    file  its path, usually __file__.
-
-    >>> lamina.extend.source_info_util.register_exclusion("/path/of/a/library.py")
-    """
+    """Frames of a library's file are left out as lamina's own are."""
     _left_out.add(file)
     _internal_files.clear()
 

@@ -44,25 +44,13 @@ class Backend:
 
 
 def get_backend(platform: str | None = None) -> Backend:
-    """A platform by name.
-
-    platform  "cpu" or "cuda"; None: the default one.
-
-    Raises RuntimeError where it is not there.
-
-    >>> lamina.extend.backend.get_backend("cpu").platform
-    'cpu'
-    """
+    """A platform by name, by default the default one. RuntimeError where it is not there."""
     name = platform or default_backend()
     return Backend(all_devices(name)[0].platform)
 
 
 def backends() -> dict[str, Backend]:
-    """All platforms that are there, by name: a dict.
-
-    >>> "cpu" in lamina.extend.backend.backends()
-    True
-    """
+    """All platforms that are there, by name."""
     found = {}
     for name in ("cpu", "cuda"):
         try:
@@ -73,28 +61,16 @@ def backends() -> dict[str, Backend]:
 
 
 def get_default_device() -> Any:
-    """The device that new arrays go to.
-
-    >>> lamina.extend.backend.get_default_device() in lamina.devices()
-    True
-    """
+    """The device that new arrays go to."""
     return default_device() or all_devices()[0]
 
 
 def backend_xla_version(platform: str | None = None) -> None:
-    """None: there is no XLA.
-
-    platform  without effect.
-
-    >>> lamina.extend.backend.backend_xla_version()
-    """
+    """None: there is no XLA."""
 
 
 def clear_backends() -> None:
-    """Forgets every program that was compiled, so that the next call of each compiles it again.
-
-    >>> lamina.extend.backend.clear_backends()
-    """
+    """Forgets every program that was compiled."""
     from lamina.environment import clear_caches
 
     clear_caches()

@@ -26,13 +26,7 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
 
 
 def instantiate_zero(x: Any) -> Any:
-    """The array for a symbolic zero; other values as they are.
-
-    x  a tangent or cotangent.
-
-    >>> print(lamina.interpreters.ad.instantiate_zeros(jnp.ones(2)))
-    [1. 1.]
-    """
+    """The array for a symbolic zero; other values as they are."""
     return zeros_like_aval(x.aval) if type(x) is Zero else x
 
 

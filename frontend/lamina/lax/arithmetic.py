@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import (
     ANY,
@@ -44,152 +45,73 @@ class RoundingMethod(enum.IntEnum):
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def add(x: Any, y: Any) -> Any:
-    """x + y, elementwise; integers wrap.
-
-    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1; a scalar
-          goes with any shape. Nothing is promoted: lamina.numpy.add does that.
-
-    Raises TypeError where dtypes or ranks differ and for booleans.
-
-    >>> print(lax.add(jnp.array([1, 2]), jnp.array([10, 20])))
-    [11 22]
-    """
+def add(x: Any, y: Any) -> Array:
+    """x + y, elementwise, for operands of one dtype and one shape (or rank 0)."""
     return add_p.bind(x, y)
 
 
-def add_any(x: Any, y: Any) -> Any:
-    """x + y of two cotangents: what differentiation writes where a value is used twice, so that a
-    jaxpr's reader can tell these sums from the user's own.
-
-    x, y  arrays of one type.
-
-    >>> lamina.make_jaxpr(lamina.grad(lambda x: lax.sin(x) * x))(1.0).eqns[-1].primitive
-    add_any
-    """
+def add_any(x: Any, y: Any) -> Array:
+    """x + y of two cotangents of one type: what differentiation writes, so that it can be told
+    from the user's own sums."""
     return add_any_p.bind(x, y)
 
 
-def sub(x: Any, y: Any) -> Any:
-    """x - y, elementwise; integers wrap.
-
-    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
-          scalars.
-
-    Raises TypeError where dtypes or ranks differ and for booleans.
-
-    >>> print(lax.sub(jnp.array([1.5, 2.0]), jnp.float32(0.5)))
-    [1.  1.5]
-    """
+def sub(x: Any, y: Any) -> Array:
+    """x - y, elementwise."""
     return sub_p.bind(x, y)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
-    """x * y, elementwise; integers keep the lower bits of the product.
-
-    x, y       numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
-               scalars.
-    out_dtype  both are converted to this dtype first; then theirs may differ.
-
-    Raises TypeError where dtypes or ranks differ and for booleans.
-
-    >>> hundred = jnp.array([100], 'int8')
-    >>> print(lax.mul(hundred, hundred), lax.mul(hundred, hundred, out_dtype='int32'))
-    [16] [10000]
-    """
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+    """x * y, elementwise; with out_dtype, of both converted to it."""
     if out_dtype is not None:
         x, y = (lax.convert_element_type(v, out_dtype) for v in (x, y))
     return mul_p.bind(x, y)
 
 
-def div(x: Any, y: Any) -> Any:
-    """x / y, elementwise. Integers truncate towards zero, x / 0 is -1 (all bits set), and the least
-    integer divided by -1 is itself.
-
-    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
-          scalars.
-
-    Raises TypeError where dtypes or ranks differ and for booleans.
-
-    >>> print(lax.div(jnp.array([7, -7, 7]), jnp.array([2, 2, 0])))
-    [ 3 -3 -1]
-    """
+def div(x: Any, y: Any) -> Array:
+    """x / y, elementwise. Integers truncate towards zero; 7/0 is -1, and MIN/-1 is MIN."""
     return div_p.bind(x, y)
 
 
-def rem(x: Any, y: Any) -> Any:
-    """The remainder of x / y with the sign of x, elementwise, as C's % and fmod; rem(x, 0) is x for
-    integers and NaN for floats. lamina.numpy.remainder has the sign of y.
-
-    x, y  numbers or arrays of one real dtype and one rank, whose sizes are equal or 1, or scalars.
-
-    Raises TypeError where dtypes or ranks differ, for booleans and for complex numbers.
-
-    >>> print(lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0])))
-    [ 1 -1  7]
-    >>> print(lax.rem(7.5, 0.0))
-    nan
-    """
+def rem(x: Any, y: Any) -> Array:
+    """The remainder of x / y with the sign of x, elementwise; rem(7, 0) is 7 for integers."""
     return rem_p.bind(x, y)
 
 
-def neg(x: Any) -> Any:
-    """-x, elementwise; integers wrap, so that unsigned ones stay unsigned and the least signed one
-    is its own negative.
+def neg(x: Any) -> Array:
+    """-x, elementwise; wraps for integers.
 
-    x  an array of numbers.
+    x  an array of floats, of any shape.
 
-    Raises TypeError for booleans.
-
-    >>> print(lax.neg(jnp.array([-1.5, 0.5])))
+    >>> print(lamina.lax.neg(jnp.array([-1.5, 0.5])).round(3))
     [ 1.5 -0.5]
     """
     return neg_p.bind(x)
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: Any, y: Any) -> Array:
     """The greater of x and y, elementwise; NaN if either is. Complex numbers compare by real part,
-    then by imaginary part.
-
-    x, y  arrays of one dtype and one rank, whose sizes are equal or 1, or scalars.
-
-    Raises TypeError where dtypes or ranks differ.
-
-    >>> print(lax.max(jnp.array([1.0, jnp.nan, 3.0]), jnp.float32(2.0)))
-    [ 2. nan  3.]
-    """
+    then by imaginary part."""
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Any:
-    """The lesser of x and y, elementwise; NaN if either is. Complex numbers compare by real part,
-    then by imaginary part.
-
-    x, y  arrays of one dtype and one rank, whose sizes are equal or 1, or scalars.
-
-    Raises TypeError where dtypes or ranks differ.
-
-    >>> print(lax.min(jnp.array([1, 5]), jnp.array([4, 2])))
-    [1 2]
-    """
+def min(x: Any, y: Any) -> Array:
+    """The lesser of x and y, elementwise; NaN if either is."""
     return min_p.bind(x, y)
 
 
-def abs(x: Any) -> Any:
-    """|x|, elementwise; of real dtype for complex x. The least signed integer is its own absolute
-    value.
+def abs(x: Any) -> Array:
+    """|x|, elementwise; of real dtype for complex x.
 
-    x  an array of signed integers, floats or complex numbers.
+    x  an array of floats, of any shape.
 
-    Raises TypeError for other dtypes.
-
-    >>> print(lax.abs(jnp.array([3 + 4j, -2])))
-    [5. 2.]
+    >>> print(lamina.lax.abs(jnp.array([-1.5, 0.5])).round(3))
+    [1.5 0.5]
     """
     return abs_p.bind(x)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Any) -> Array:
     """-1, 0 or 1 by the sign of x; x/|x| for complex x; NaN for NaN.
 
     x  an array of floats, of any shape.
@@ -200,7 +122,7 @@ def sign(x: Any) -> Any:
     return sign_p.bind(x)
 
 
-def floor(x: Any) -> Any:
+def floor(x: Any) -> Array:
     """The greatest integer that is not above x, as a float.
 
     x  an array of floats, of any shape.
@@ -211,7 +133,7 @@ def floor(x: Any) -> Any:
     return floor_p.bind(x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Any) -> Array:
     """The least integer that is not below x, as a float.
 
     x  an array of floats, of any shape.
@@ -222,80 +144,36 @@ def ceil(x: Any) -> Any:
     return ceil_p.bind(x)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """The nearest integer of x, elementwise, as a float.
-
-    x                a float or an array of floats.
-    rounding_method  what halves do: RoundingMethod.AWAY_FROM_ZERO or TO_NEAREST_EVEN.
-
-    Raises TypeError for other dtypes.
-
-    >>> halves = jnp.array([0.5, 1.5, -2.5])
-    >>> print(lax.round(halves), lax.round(halves, lax.RoundingMethod.TO_NEAREST_EVEN))
-    [ 1.  2. -3.] [ 0.  2. -2.]
-    """
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """The nearest integer, as a float; ties go by rounding_method."""
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-def is_finite(x: Any) -> Any:
-    """Whether x is neither infinite nor NaN, elementwise: an array of booleans.
-
-    x  a float or an array of floats.
-
-    Raises TypeError for other dtypes.
-
-    >>> print(lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan])))
-    [ True False False]
-    """
+def is_finite(x: Any) -> Array:
+    """Whether x is neither infinite nor NaN, elementwise."""
     return is_finite_p.bind(x)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
-    """The float next to x1 in the direction of x2, elementwise; x1 where they are equal, NaN if
-    either is.
-
-    x1, x2  arrays of one float dtype and one rank, whose sizes are equal or 1, or scalars.
-
-    Raises TypeError for other dtypes and where they differ.
-
-    >>> lax.nextafter(jnp.float32(1), jnp.float32(2))
-    Array(1.0000001, dtype=float32)
-    """
+def nextafter(x1: Any, x2: Any) -> Array:
+    """The float next to x1 in the direction of x2, elementwise."""
     return nextafter_p.bind(x1, x2)
 
 
-def pow(x: Any, y: Any) -> Any:
-    """x ** y, elementwise; NaN for negative floats x and fractional y.
-
-    x  an array of floats or complex numbers.
-    y  a Python int, for which integer_pow does the work, or an array of x's dtype or of integers.
-
-    Raises TypeError for integers x (integer_pow and integer_power take these) and booleans.
-
-    >>> print(lax.pow(jnp.array([4.0, 9.0, -1.0]), jnp.float32(0.5)))
-    [ 2.  3. nan]
-    """
+def pow(x: Any, y: Any) -> Array:
+    """x ** y, elementwise. A Python int for y gives integer_pow; an integer array is allowed next
+    to an inexact x."""
     check_accepted("pow", INEXACT, get_aval(x), 0)
     if isinstance(y, int) and not isinstance(y, bool):
         return integer_pow(x, y)
     return pow_p.bind(x, y)
 
 
-def integer_pow(x: Any, y: int) -> Any:
-    """x ** y by repeated multiplication; for negative y the reciprocal of that.
-
-    x  an array of numbers.
-    y  a Python int; not negative where x is of integers.
-
-    Raises TypeError for integers x and negative y.
-
-    >>> print(lax.integer_pow(jnp.array([2.0, -3.0]), -2))
-    [0.25       0.11111111]
-    """
+def integer_pow(x: Any, y: int) -> Array:
+    """x ** y for a Python int y, by repeated multiplication. Integers need y >= 0."""
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
-def square(x: Any) -> Any:
+def square(x: Any) -> Array:
     """x * x, elementwise.
 
     x  an array of floats, of any shape.
@@ -306,7 +184,7 @@ def square(x: Any) -> Any:
     return square_p.bind(x)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """1 / x, elementwise.
 
     x  an array of floats, of any shape.

@@ -8,87 +8,40 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import Primitive, dtypes, get_aval
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, Accepted, accepted, check_same_dtypes
 from lamina.lax.elementwise_rules import elementwise, elementwise_lowering
 from lamina.lax.random_keys import random_unwrap
 
 
-def eq(x: Any, y: Any) -> Any:
-    """x == y, elementwise: an array of booleans. NaN is equal to nothing.
-
-    x, y  arrays of one dtype and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ.
-
-    >>> print(lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan])))
-    [ True False]
-    """
+def eq(x: Any, y: Any) -> Array:
+    """x == y, elementwise."""
     return _of_keys(x, y) if dtypes.is_key(get_aval(x).dtype) else eq_p.bind(x, y)
 
 
-def ne(x: Any, y: Any) -> Any:
-    """x != y, elementwise: an array of booleans. NaN differs from everything, itself included.
-
-    x, y  arrays of one dtype and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ.
-
-    >>> print(lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan])))
-    [False  True]
-    """
+def ne(x: Any, y: Any) -> Array:
+    """x != y, elementwise."""
     return lax.bitwise_not(_of_keys(x, y)) if dtypes.is_key(get_aval(x).dtype) else ne_p.bind(x, y)
 
 
-def lt(x: Any, y: Any) -> Any:
-    """x < y, elementwise: an array of booleans, False where either is NaN.
-
-    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
-
-    >>> print(lax.lt(jnp.array([1, 2, 3]), 2))
-    [ True False False]
-    """
+def lt(x: Any, y: Any) -> Array:
+    """x < y, elementwise; complex numbers have no order."""
     return lt_p.bind(x, y)
 
 
-def le(x: Any, y: Any) -> Any:
-    """x <= y, elementwise: an array of booleans, False where either is NaN.
-
-    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
-
-    >>> print(lax.le(jnp.array([1, 2, 3]), 2))
-    [ True  True False]
-    """
+def le(x: Any, y: Any) -> Array:
+    """x <= y, elementwise; complex numbers have no order."""
     return le_p.bind(x, y)
 
 
-def gt(x: Any, y: Any) -> Any:
-    """x > y, elementwise: an array of booleans, False where either is NaN.
-
-    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
-
-    >>> print(lax.gt(jnp.array([1, 2, 3]), 2))
-    [False False  True]
-    """
+def gt(x: Any, y: Any) -> Array:
+    """x > y, elementwise; complex numbers have no order."""
     return gt_p.bind(x, y)
 
 
-def ge(x: Any, y: Any) -> Any:
-    """x >= y, elementwise: an array of booleans, False where either is NaN.
-
-    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
-
-    >>> print(lax.ge(jnp.array([1, 2, 3]), 2))
-    [False  True  True]
-    """
+def ge(x: Any, y: Any) -> Array:
+    """x >= y, elementwise; complex numbers have no order."""
     return ge_p.bind(x, y)
 
 

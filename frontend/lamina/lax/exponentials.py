@@ -9,6 +9,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import Primitive, dtypes
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import INEXACT, scalar_like
 from lamina.lax.elementwise_rules import builder, elementwise, function_of_one
@@ -38,7 +39,7 @@ class Tolerance:
 Accuracy = Tolerance | AccuracyMode | None
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     """e ** x, elementwise.
 
     x         an array of floats, of any shape.
@@ -50,7 +51,7 @@ def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     return exp_p.bind(x)
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     """2 ** x, elementwise.
 
     x         an array of floats, of any shape.
@@ -62,7 +63,7 @@ def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     return exp2_p.bind(x)
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     """e ** x - 1, accurate near zero.
 
     x         an array of floats, of any shape.
@@ -74,7 +75,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     return expm1_p.bind(x)
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The natural logarithm, elementwise; -inf at 0, NaN below.
 
     x         an array of floats, of any shape.
@@ -86,21 +87,12 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     return log_p.bind(x)
 
 
-def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The logarithm to base 2, elementwise; -inf at 0, NaN below.
-
-    x         an array of floats or complex numbers.
-    accuracy  how near the result must be; None: as near as it comes.
-
-    Raises TypeError for other dtypes.
-
-    >>> print(lax.log2(jnp.array([0.0, 1.0, 8.0])))
-    [-inf   0.   3.]
-    """
+def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
+    """The logarithm to base 2, elementwise; -inf at 0, NaN below."""
     return log2_p.bind(x)
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     """log(1 + x), accurate near zero.
 
     x         an array of floats, of any shape.

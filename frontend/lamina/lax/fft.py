@@ -11,6 +11,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray, dtypes, get_aval
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import scalar_like, static_ints
@@ -26,20 +27,13 @@ class FftType(enum.IntEnum):
 
 
 # ---- user function -----------------------------------------------------------------------------
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """The Fourier transform of x over its last axes.
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The Fourier transform of x over its last len(fft_lengths) axes, one to three, whose sizes are
+    fft_lengths.
 
-    x            an array of complex numbers, of real ones for RFFT.
-    fft_type     a lax.FftType or its name: FFT, IFFT, RFFT, IRFFT. RFFT gives the first half, n //
-                 2 + 1, of the last axis, for the rest are conjugates of it; IRFFT is its inverse.
-                 Inverse transforms divide by the number of elements.
-    fft_lengths  the sizes of the last one to three axes, which are transformed; for IRFFT with the
-                 n of the result.
-
-    Raises ValueError where fft_lengths are not the sizes of x or the type is unknown.
-
-    >>> print(lax.fft(jnp.array([1.0, 2.0, 3.0, 4.0]), "RFFT", (4,)).real)
-    [10. -2. -2.]
+    RFFT takes real numbers and gives the first half, n // 2 + 1, of the last axis: the rest are
+    conjugates of it. IRFFT is its inverse, with n in fft_lengths. Inverse transforms divide by the
+    number of elements. fft_type is a FftType or its name.
     """
     kind = _fft_type(fft_type)
     lengths = static_ints("fft", "fft_lengths", fft_lengths)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import Primitive, dtypes
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import FLOAT, INEXACT, scalar_like
 from lamina.lax.elementwise_rules import (
@@ -23,7 +24,7 @@ from lamina.lax.exponentials import Accuracy
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The sine of x in radians.
 
     x         an array of floats, of any shape.
@@ -35,7 +36,7 @@ def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     return sin_p.bind(x)
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The cosine of x in radians.
 
     x         an array of floats, of any shape.
@@ -47,7 +48,7 @@ def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     return cos_p.bind(x)
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The tangent of x in radians.
 
     x         an array of floats, of any shape.
@@ -59,7 +60,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     return tan_p.bind(x)
 
 
-def asin(x: Any) -> Any:
+def asin(x: Any) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x.
 
     x  an array of floats, of any shape.
@@ -70,7 +71,7 @@ def asin(x: Any) -> Any:
     return asin_p.bind(x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: Any) -> Array:
     """The angle in [0, pi] whose cosine is x.
 
     x  an array of floats, of any shape.
@@ -81,7 +82,7 @@ def acos(x: Any) -> Any:
     return acos_p.bind(x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: Any) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x.
 
     x  an array of floats, of any shape.
@@ -92,21 +93,12 @@ def atan(x: Any) -> Any:
     return atan_p.bind(x)
 
 
-def atan2(x: Any, y: Any) -> Any:
-    """The angle from -pi to pi of the point with abscissa y and ordinate x, elementwise: atan(x /
-    y) in the right quadrant. The first argument is the ordinate, as of C's atan2.
-
-    x, y  arrays of one float dtype and one rank, whose sizes are equal or 1; or scalars.
-
-    Raises TypeError for other dtypes and where they differ.
-
-    >>> print(lax.atan2(jnp.array([1.0, -1.0]), jnp.array([-1.0, 0.0])))
-    [ 2.3561945 -1.5707964]
-    """
+def atan2(x: Any, y: Any) -> Array:
+    """The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant."""
     return atan2_p.bind(x, y)
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: Any) -> Array:
     """The hyperbolic sine.
 
     x  an array of floats, of any shape.
@@ -117,7 +109,7 @@ def sinh(x: Any) -> Any:
     return sinh_p.bind(x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: Any) -> Array:
     """The hyperbolic cosine.
 
     x  an array of floats, of any shape.
@@ -128,7 +120,7 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(x)
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The hyperbolic tangent.
 
     x         an array of floats, of any shape.
@@ -140,7 +132,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     return tanh_p.bind(x)
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: Any) -> Array:
     """The inverse of sinh.
 
     x  an array of floats, of any shape.
@@ -151,7 +143,7 @@ def asinh(x: Any) -> Any:
     return asinh_p.bind(x)
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: Any) -> Array:
     """The inverse of cosh on [1, inf).
 
     x  an array of floats, of any shape.
@@ -162,7 +154,7 @@ def acosh(x: Any) -> Any:
     return acosh_p.bind(x)
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: Any) -> Array:
     """The inverse of tanh on (-1, 1).
 
     x  an array of floats, of any shape.
@@ -173,7 +165,7 @@ def atanh(x: Any) -> Any:
     return atanh_p.bind(x)
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e ** -x), the sigmoid.
 
     x         an array of floats, of any shape.
@@ -185,7 +177,7 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     return logistic_p.bind(x)
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The square root; NaN for negative reals.
 
     x         an array of floats, of any shape.
@@ -197,7 +189,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return sqrt_p.bind(x)
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """1 / sqrt(x).
 
     x         an array of floats, of any shape.
@@ -209,7 +201,7 @@ def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return rsqrt_p.bind(x)
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The real cube root.
 
     x         an array of floats, of any shape.
@@ -221,7 +213,7 @@ def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return cbrt_p.bind(x)
 
 
-def erf(x: Any) -> Any:
+def erf(x: Any) -> Array:
     """The error function.
 
     x  an array of floats, of any shape.
@@ -232,7 +224,7 @@ def erf(x: Any) -> Any:
     return erf_p.bind(x)
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: Any) -> Array:
     """1 - erf(x), accurate for large x.
 
     x  an array of floats, of any shape.
@@ -243,7 +235,7 @@ def erfc(x: Any) -> Any:
     return erfc_p.bind(x)
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: Any) -> Array:
     """The inverse of erf on (-1, 1).
 
     x  an array of floats, of any shape.
@@ -254,7 +246,7 @@ def erf_inv(x: Any) -> Any:
     return erf_inv_p.bind(x)
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: Any) -> Array:
     """log |gamma(x)|.
 
     x  an array of floats, of any shape.
@@ -265,32 +257,13 @@ def lgamma(x: Any) -> Any:
     return lgamma_p.bind(x)
 
 
-def polygamma(m: Any, x: Any) -> Any:
-    """The derivative of order m of digamma, elementwise: (-1) ** (m + 1) * m! * zeta(m + 1, x).
-
-    m  the order, as a float: 0 gives digamma itself. There is no derivative by it.
-    x  an array of m's dtype.
-
-    Raises TypeError for integers and where dtypes differ. SciPy's polygamma is
-    lamina.scipy.special.polygamma, which takes integers m.
-
-    >>> print(lax.polygamma(1.0, jnp.array([1.0, 2.0])))
-    [1.644934   0.64493406]
-    """
+def polygamma(m: Any, x: Any) -> Array:
+    """The m-th derivative of digamma, for an order m given as a float."""
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Any:
-    """The Hurwitz zeta function, elementwise: the sum of (n + q) ** -x over n = 0, 1, 2, ...
-
-    x  the exponent, floats; the sum is finite for x > 1. There is no derivative by it.
-    q  floats of x's dtype, which broadcast with x; 1 gives Riemann's zeta function.
-
-    Raises TypeError for other dtypes.
-
-    >>> print(lax.zeta(2.0, jnp.array([1.0, 2.0])))
-    [1.644934   0.64493406]
-    """
+def zeta(x: Any, q: Any) -> Array:
+    """The Hurwitz zeta function, the sum of (n + q) ** -x over n = 0, 1, 2, ..."""
     return zeta_p.bind(x, q)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, get_aval, is_undefined_primal
+from lamina.core.array_class import Array
 from lamina.core.tangents import UnknownOperand
 from lamina.core.trace import Tracer
 from lamina.lax import hlo
@@ -27,7 +28,7 @@ _STEPS_TOGETHER = 16
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Any:
+def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
     """a0 + a1 x + a2 x^2 + ..., elementwise, by Horner's rule.
 
     x       an array of numbers.
@@ -71,7 +72,7 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
     )[0]
 
 
-def one_minus_square(x: Any) -> Any:
+def one_minus_square(x: Any) -> Array:
     """1 - x**2, elementwise, as (1 + x)(1 - x), which keeps its digits where |x| is near 1.
 
     x  an array of numbers.

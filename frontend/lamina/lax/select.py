@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import ANY, check_same_dtypes
@@ -16,49 +17,22 @@ from lamina.lax.elementwise_rules import broadcast_to, builder, elementwise
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """on_true where pred, else on_false, elementwise. Both are computed; lax.cond runs only one.
-
-    pred               booleans, or integers 0 and 1; of the cases' shape or of rank 0.
-    on_true, on_false  arrays of one shape and one dtype.
-
-    Raises TypeError where shapes or dtypes differ or pred is of another dtype.
-
-    >>> print(lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20])))
-    [ 1 20]
-    """
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+    """on_true where pred, else on_false. pred is boolean, or of an integer dtype with values 0 and 1;
+    of their shape or of rank 0."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
-    """cases[which], elementwise.
-
-    which  booleans (two cases, False is the first) or integers, which must be in range; of the
-           cases' shape or of rank 0.
-    cases  arrays of one shape and one dtype.
-
-    Raises TypeError where shapes or dtypes differ, which is of another dtype, or booleans choose
-    among more than two.
-
-    >>> print(lax.select_n(jnp.array([2, 0]), *jnp.array([[1, 2], [10, 20], [100, 200]])))
-    [100   2]
-    """
+def select_n(which: Any, *cases: Any) -> Array:
+    """cases[which], elementwise. which is boolean (two cases) or of an integer dtype, and in range; of
+    the cases' shape or of rank 0. The cases have one shape and one dtype."""
     if not cases:
         raise ValueError("select_n() must have at least one case")
     return select_n_p.bind(which, *cases)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
-    """x kept between min and max, elementwise; max where min > max; NaN stays NaN.
-
-    min, max  arrays of x's dtype and shape, or scalars of its dtype.
-    x         an array of numbers.
-
-    Raises TypeError where dtypes or shapes differ.
-
-    >>> print(lax.clamp(0.0, jnp.array([-1.0, 0.5, 3.0]), 1.0))
-    [0.  0.5 1. ]
-    """
+def clamp(min: Any, x: Any, max: Any) -> Array:
+    """x kept between min and max, elementwise; max where min > max; NaN stays NaN."""
     return clamp_p.bind(min, x, max)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis, past
 from lamina.lax.checks import canonical_axes, canonical_shape, is_array, static_ints
@@ -18,19 +19,10 @@ from lamina.lax.checks import canonical_axes, canonical_shape, is_array, static_
 # ---- user functions ----------------------------------------------------------------------------
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
-) -> Any:
+) -> Array:
     """operand repeated to fill `shape`: its axis i becomes axis broadcast_dimensions[i].
 
-    operand               an array of any dtype.
-    shape                 of the result.
-    broadcast_dimensions  an axis of the result for each of operand's, rising. Axes of size 1 are
-                          spread, others must have their size in `shape`.
-
-    Raises TypeError where sizes do not fit or broadcast_dimensions do not rise.
-
-    >>> print(lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,)))
-    [[1 1 1]
-     [2 2 2]]
+    Axes of size 1 are spread; others keep their size. broadcast_dimensions must ascend.
     """
     shape = canonical_shape(shape)
     dims = static_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
@@ -39,19 +31,8 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """operand repeated along new leading axes.
-
-    operand  an array or a number.
-    sizes    of the new axes: the result has shape (*sizes, *operand.shape).
-
-    Raises TypeError where a size is negative.
-
-    >>> print(lax.broadcast(jnp.array([1, 2]), (3,)))
-    [[1 2]
-     [1 2]
-     [1 2]]
-    """
+def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
+    """operand repeated along new leading axes of these sizes."""
     sizes, shape = canonical_shape(sizes), np.shape(operand)
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
     return broadcast_in_dim(operand, (*sizes, *shape), dims)
@@ -72,29 +53,13 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={known}") from None
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """x with leading axes of size 1, so that it has this rank; x itself where it has it or more.
-
-    x     an array or a number.
-    rank  the number of axes of the result.
-
-    >>> lax.broadcast_to_rank(jnp.ones((2, 3)), 4).shape
-    (1, 1, 2, 3)
-    """
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """x with leading axes of size 1, so that it has this rank."""
     return broadcast(x, (1,) * (rank - len(np.shape(x))))
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """array with axes of size 1 put in.
-
-    array       an array or a number.
-    dimensions  where in the result the new axes are; negative ones count from its end.
-
-    Raises ValueError where the result has no such axis or one is named twice.
-
-    >>> lax.expand_dims(jnp.ones((2, 3)), (0, 3)).shape
-    (1, 2, 3, 1)
-    """
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+    """array with axes of size 1 put in; dimensions count the result's axes."""
     shape = np.shape(array)
     rank = len(shape) + len(dimensions)
     new = set(canonical_axes("expand_dims", dimensions, rank))
@@ -103,22 +68,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, [1 if i in new else next(sizes) for i in range(rank)], kept)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
-    """The elements of operand in row-major order in another shape.
-
-    operand     an array.
-    new_sizes   of the result; their product is operand's number of elements. None may be -1.
-    dimensions  the order in which operand's axes are read, if it is not the usual one: those of
-                lax.transpose.
-
-    Raises TypeError where the number of elements would change.
-
-    >>> print(lax.reshape(jnp.arange(6), (2, 3)))
-    [[0 1 2]
-     [3 4 5]]
-    >>> print(lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0)))
-    [1 3 2 4]
-    """
+def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
+    """The elements of operand in row-major order in another shape; `dimensions` names the order in
+    which its axes are read, if it is not the usual one. No size may be -1."""
     sizes = canonical_shape(new_sizes)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -127,19 +79,8 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     return reshape_p.bind(operand, new_sizes=sizes)
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """operand with neighbouring axes merged into one.
-
-    operand          an array.
-    start_dimension  the first axis that is merged.
-    stop_dimension   the axis before which merging stops; None: all to the end. Negative ones count
-                     from the end, as in slices.
-
-    Raises ValueError where the first comes after the last.
-
-    >>> lax.collapse(jnp.ones((2, 3, 4)), 1).shape
-    (2, 12)
-    """
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """operand with the axes from start_dimension up to stop_dimension merged into one."""
     shape = np.shape(operand)
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if start > stop:
@@ -149,65 +90,30 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """operand with its axes in another order.
-
-    operand      an array.
-    permutation  of operand's axes: axis i of the result is axis permutation[i] of operand.
-
-    Raises TypeError where permutation does not name each axis once.
-
-    >>> lax.transpose(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
-    """
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+    """operand with its axes in another order: axis i of the result is axis permutation[i]."""
     order = static_ints("transpose", "permutation", permutation)
     if is_array(operand) and order == tuple(range(len(operand.shape))):
         return operand
     return transpose_p.bind(operand, permutation=order)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
-    """array without some of its axes of size 1.
-
-    array       an array.
-    dimensions  the axes that go; negative ones count from the end.
-
-    Raises ValueError where one of them has another size or is not there.
-
-    >>> lax.squeeze(jnp.ones((1, 3, 1)), (0,)).shape
-    (3, 1)
-    """
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+    """array without the named axes, which must have size 1."""
     dims = canonical_axes("squeeze", dimensions, len(np.shape(array)))
     if not dims and is_array(array):
         return array
     return squeeze_p.bind(array, dimensions=tuple(sorted(dims)))
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """operand read backwards along the named axes.
-
-    operand     an array.
-    dimensions  the axes; negative ones count from the end.
-
-    Raises ValueError where there is no such axis.
-
-    >>> print(lax.rev(jnp.array([[1, 2], [3, 4]]), (1,)))
-    [[2 1]
-     [4 3]]
-    """
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+    """operand read backwards along the named axes."""
     dims = canonical_axes("rev", dimensions, len(np.shape(operand)))
     return rev_p.bind(operand, dimensions=dims) if dims or not is_array(operand) else operand
 
 
-def copy(x: Any) -> Any:
-    """x as a new array, with memory of its own.
-
-    x  an array or a number.
-
-    >>> x = jnp.ones(3)
-    >>> lax.copy(x) is x
-    False
-    """
+def copy(x: Any) -> Array:
+    """x under another name."""
     return copy_p.bind(x)
 
 

@@ -1,41 +1,39 @@
 """Functions for neural networks: activations, softmax and its kin, normalisation, initializers."""
 
 # ruff: noqa: F401
-from lamina.nn import initializers
-from lamina.nn.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log_sigmoid,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    swish,
-    tanh,
-)  # fmt: skip
-from lamina.nn.attention import dot_product_attention
-from lamina.nn.normalization import (
-    log1mexp,
-    log_softmax,
-    logmeanexp,
-    logsumexp,
-    one_hot,
-    softmax,
-    standardize,
-)  # fmt: skip
-from lamina.nn.scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
+from lamina.nn import initializers as initializers
+from lamina.nn.activations import celu as celu
+from lamina.nn.activations import elu as elu
+from lamina.nn.activations import gelu as gelu
+from lamina.nn.activations import glu as glu
+from lamina.nn.activations import hard_sigmoid as hard_sigmoid
+from lamina.nn.activations import hard_silu as hard_silu
+from lamina.nn.activations import hard_swish as hard_swish
+from lamina.nn.activations import hard_tanh as hard_tanh
+from lamina.nn.activations import identity as identity
+from lamina.nn.activations import leaky_relu as leaky_relu
+from lamina.nn.activations import log_sigmoid as log_sigmoid
+from lamina.nn.activations import mish as mish
+from lamina.nn.activations import relu as relu
+from lamina.nn.activations import relu6 as relu6
+from lamina.nn.activations import selu as selu
+from lamina.nn.activations import sigmoid as sigmoid
+from lamina.nn.activations import silu as silu
+from lamina.nn.activations import soft_sign as soft_sign
+from lamina.nn.activations import softplus as softplus
+from lamina.nn.activations import sparse_plus as sparse_plus
+from lamina.nn.activations import sparse_sigmoid as sparse_sigmoid
+from lamina.nn.activations import squareplus as squareplus
+from lamina.nn.activations import swish as swish
+from lamina.nn.activations import tanh as tanh
+from lamina.nn.attention import dot_product_attention as dot_product_attention
+from lamina.nn.normalization import log1mexp as log1mexp
+from lamina.nn.normalization import log_softmax as log_softmax
+from lamina.nn.normalization import logmeanexp as logmeanexp
+from lamina.nn.normalization import logsumexp as logsumexp
+from lamina.nn.normalization import one_hot as one_hot
+from lamina.nn.normalization import softmax as softmax
+from lamina.nn.normalization import standardize as standardize
+from lamina.nn.scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
+from lamina.nn.scaled import scaled_dot_general as scaled_dot_general
+from lamina.nn.scaled import scaled_matmul as scaled_matmul

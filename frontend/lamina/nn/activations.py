@@ -17,7 +17,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 
 def _inexact(name: str, x: ArrayLike) -> Array:
-    return jnp.asarray(*promote_args_inexact(name, x))
+    return jnp.asarray(promote_args_inexact(name, x)[0])
 
 
 def _array(name: str, x: ArrayLike) -> Array:

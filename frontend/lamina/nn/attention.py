@@ -30,28 +30,20 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """softmax(query key^T scale + bias) value, heads side by side: attention (Vaswani et al., 2017,
-    "Attention is all you need").
+    """softmax(query key^T scale + bias) value, heads side by side.
 
-    query                  floats of shape (batch, T, heads, H), or without batch.
-    key, value             (batch, S, key heads, H), or without batch; heads is a multiple of key
-                           heads.
-    bias                   added to scores; broadcasts to (batch, heads, T, S).
-    mask                   booleans that broadcast likewise: True where a position is seen.
-    scale                  of scores; None: 1 / sqrt(H).
-    is_causal              position t sees those up to t.
+    query has shape (batch, T, heads, H), key and value (batch, S, key heads, H), or all without
+    batch; heads is a multiple of key heads. bias and the boolean mask broadcast to
+    (batch, heads, T, S). scale is 1 / sqrt(H) by default. With is_causal position t sees those up
+    to t.
+
     query_seq_lengths      int32 (batch,): queries beyond give zeros.
     key_value_seq_lengths  int32 (batch,): keys beyond are not seen.
     local_window_size      (left, right), or one number for both: how far a position sees.
     implementation         None or "xla": what lamina compiles. "cudnn" raises RuntimeError here.
-    return_residual        also gives the logarithms of softmax's sums, (batch, T, heads).
+    return_residual        also give the logarithms of softmax's sums, (batch, T, heads).
 
-    The result has query's shape. Raises ValueError for shapes and dtypes that do not go together.
-
-    >>> query, key = jnp.zeros((1, 1, 1, 2)), jnp.zeros((1, 2, 1, 2))
-    >>> value = jnp.array([[1.0, 2.0], [3.0, 4.0]]).reshape(1, 2, 1, 2)
-    >>> print(lamina.nn.dot_product_attention(query, key, value)[0, 0, 0])
-    [2. 3.]
+    Raises ValueError for shapes and dtypes that do not go together.
     """
     check_arraylike("dot_product_attention", query, key, value)
     if implementation == "cudnn":
@@ -85,7 +77,8 @@ def dot_product_attention(
         v,
         bias,
         mask,
-        *lengths,
+        lengths[0],
+        lengths[1],
         1 / np.sqrt(width).item() if scale is None else scale,
         is_causal=bool(is_causal),
         window=None if local_window_size is None else tuple(local_window_size),
@@ -114,7 +107,7 @@ def _check(name: str, x: Any, shape: tuple[int, ...], dtype: np.dtype | None) ->
 @compiled(static=("is_causal", "window"))
 def _attend(
     q: Any, k: Any, v: Any, bias: Any, mask: Any, query_lengths: Any, key_lengths: Any, scale: Any,
-    *, is_causal: bool, window: tuple[int, int] | None,
+    *, is_causal: bool, window: tuple[int, ...] | None,
 ) -> tuple[Array, Array]:  # fmt: skip
     groups = q.shape[2] // k.shape[2]
     if groups > 1:
@@ -139,7 +132,7 @@ def _attend(
 
 def _seen(
     rows: int, columns: int, mask: Any, query_lengths: Any, key_lengths: Any, is_causal: bool,
-    window: tuple[int, int] | None,
+    window: tuple[int, ...] | None,
 ) -> Array | None:  # fmt: skip
     """Which keys a query sees, to be broadcast to (batch, heads, T, S); None: all."""
     parts = [] if mask is None else [mask]

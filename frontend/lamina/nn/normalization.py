@@ -25,7 +25,7 @@ from lamina.numpy.promotion import (
 
 
 def _prepared(name: str, x: ArrayLike, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    x = jnp.asarray(*promote_args_inexact(name, x))
+    x = jnp.asarray(promote_args_inexact(name, x)[0])
     return x, canonical_axes(axis, len(x.shape))
 
 

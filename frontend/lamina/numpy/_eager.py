@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from lamina import config
 from lamina.core.trace import is_evaluating
@@ -13,7 +13,11 @@ from lamina.core.trace import is_evaluating
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiled(fun: F | None = None, *, static: Sequence[str] = ()) -> Any:
+@overload
+def compiled(fun: F) -> F: ...
+@overload
+def compiled(*, static: Sequence[str]) -> Callable[[F], F]: ...
+def compiled(fun: Any = None, *, static: Sequence[str] = ()) -> Any:
     """Makes calls of `fun` outside transformations run as one `jit` program.
 
     While tracing, the function simply runs: its operations appear in the trace as they are.

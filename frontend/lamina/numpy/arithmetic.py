@@ -229,7 +229,7 @@ def positive(x: ArrayLike, /) -> Array:
     """
     from lamina.numpy.creation import asarray
 
-    return asarray(*promote_args("positive", x))
+    return asarray(promote_args("positive", x)[0])
 
 
 def absolute(x: ArrayLike, /) -> Array:

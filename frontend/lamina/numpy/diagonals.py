@@ -250,5 +250,5 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 
-def _index_arrays(*arrays: np.ndarray) -> tuple[Array, ...]:
-    return tuple(asarray(x) for x in arrays)
+def _index_arrays(rows: np.ndarray, columns: np.ndarray) -> tuple[Array, Array]:
+    return asarray(rows), asarray(columns)

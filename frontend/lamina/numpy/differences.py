@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -138,6 +138,11 @@ def trapezoid(
     return lax.mul(literal(y, 0.5), sum_(multiply(wide, pairs), -1))
 
 
+@overload
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int, edge_order: int | None = None) -> Array: ...
+@overload
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None) -> Any: ...
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Any:  # fmt: skip
     """The derivative of samples by central differences, one-sided at the ends: an array for each
@@ -246,7 +251,7 @@ def _unwrap(x: Any, period: Any, discont: Any, *, axis: int) -> Array:
 
     if dtypes.is_integer(get_aval(x).dtype):
         half = floor_divide(period, 2)
-        ambiguous = lax.eq(remainder(period, 2), literal(period, 0))
+        ambiguous: Any = lax.eq(remainder(period, 2), literal(period, 0))
     else:
         half, ambiguous = lax.div(period, literal(period, 2)), np.True_
     discont = half if discont is None else discont

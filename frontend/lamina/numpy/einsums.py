@@ -67,10 +67,10 @@ def einsum(
     )
     arrays = [asarray(x) for x in promote_dtypes(*arrays)]
     plan = _path(names, tuple(x.shape for x in arrays), _hashable(optimize))
-    out = _einsum(
+    result = _einsum(
         arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
     )
-    return out if out_sharding is None else lax.under(out, out_sharding)
+    return result if out_sharding is None else lax.under(result, out_sharding)
 
 
 def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto") -> Any:

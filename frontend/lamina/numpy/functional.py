@@ -170,7 +170,7 @@ def _checked(
 
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
-) -> Any:
+) -> Array:
     """func1d(slice, *args, **kwargs) of all one-dimensional slices along an axis.
 
     func1d  a function of vectors

@@ -118,11 +118,11 @@ def histogramdd(sample: ArrayLike, bins: Any = 10, range: Any = None,
     [[1, 0], [0, 1]]
     """
     check_arraylike("histogramdd", sample, *([] if weights is None else [weights]))
-    x = asarray(*promote_inexact(sample))
+    x = asarray(promote_inexact(sample)[0])
     if len(x.shape) != 2:
         raise ValueError(f"histogramdd: sample must have two axes, got shape {tuple(x.shape)}")
     count, dims = x.shape
-    w = None if weights is None else asarray(*promote_inexact(weights))
+    w = None if weights is None else asarray(promote_inexact(weights)[0])
     if w is not None and w.shape != (count,):
         raise ValueError("should have one weight for each sample.")
     if range is not None and (
@@ -192,5 +192,5 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any]
         bins = [edges, edges]
     a, b = (asarray(t) for t in promote_dtypes(a, b))
     points = lax.concatenate([lax.expand_dims(t, (1,)) for t in (a, b)], 1)
-    counts, edges = histogramdd(points, bins, range, weights, density)
-    return counts, edges[0], edges[1]
+    counts, all_edges = histogramdd(points, bins, range, weights, density)
+    return counts, all_edges[0], all_edges[1]

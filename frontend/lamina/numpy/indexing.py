@@ -6,7 +6,6 @@ one gather. Integers out of bounds are clamped in x[...]; take fills by default.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -305,8 +304,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     refuse_out("take", out)
     check_arraylike("take", a, indices)
     a = asarray(a)
-    if not isinstance(indices, np.ndarray):  # which is known
-        indices = asarray(indices)
+    # An ndarray's elements are known.
+    indices = indices if isinstance(indices, np.ndarray) else asarray(indices)
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"take requires indices to be of integer dtype, got {indices.dtype.name}")
     if mode == "raise":
@@ -315,7 +314,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         a, at = lax.reshape(a, (a.size,)), 0
     else:
         at = canonical_axis(axis, len(a.shape))
-    if a.shape[at] == 0 and math.prod(indices.shape):
+    if a.shape[at] == 0 and indices.size:
         raise IndexError(f"cannot do a non-empty {library}.numpy.take() from an empty axis.")
     if mode == "clip":  # negative indices too
         last = max(a.shape[at] - 1, 0)

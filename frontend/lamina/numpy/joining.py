@@ -26,7 +26,7 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 
-def _sequence(name: str, arrays: Any) -> list[ArrayLike]:
+def _sequence(name: str, arrays: Any) -> list[Any]:
     if hasattr(arrays, "shape") and not isinstance(arrays, (list, tuple)):
         if not arrays.shape:
             raise ValueError("Zero-dimensional arrays cannot be concatenated.")

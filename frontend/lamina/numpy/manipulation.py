@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -125,6 +125,10 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return lax.expand_dims(a, axes)
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(*arys: ArrayLike) -> Any: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Each array with at least one axis.
 
@@ -135,6 +139,10 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     return _atleast("atleast_1d", arys, lambda a: lax.reshape(a, (1,)) if not a.shape else a)
 
 
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(*arys: ArrayLike) -> Any: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Each array with at least two axes, added in front.
 
@@ -148,6 +156,10 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     )  # fmt: skip
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(*arys: ArrayLike) -> Any: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Each array with at least three axes; vectors become (1, n, 1), matrices (m, n, 1).
 
@@ -453,7 +465,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
     if total_repeat_length is None:
         from lamina.numpy.promotion import concrete_or_error
 
-        counts = concrete_or_error(
+        counts: Any = concrete_or_error(
             repeats,
             f"When {library}.numpy.repeat is traced, a traced `repeats` needs total_repeat_length.",
         )
@@ -462,7 +474,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
         if counts.ndim == 0 or counts.size == 1:
             return _repeat_each(a, int(counts.reshape(())), at)
         counts = np.broadcast_to(counts.ravel(), (n,))
-        index = np.repeat(np.arange(n, dtype=np.int32), counts)
+        index: Any = np.repeat(np.arange(n, dtype=np.int32), counts)
     else:
         from lamina.numpy.cumulative import cumsum
         from lamina.numpy.searching import searchsorted

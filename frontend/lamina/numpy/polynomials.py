@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -168,22 +168,20 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     >>> jnp.polyint(jnp.array([2, 2])).tolist()
     [1.0, 2.0, 0.0]
     """
-    from lamina.numpy.manipulation import atleast_1d
-
     m = operator.index(concrete_or_error(m, f"'m' argument of {library}.numpy.polyint")[()])
     k = 0 if k is None else k
     if isinstance(k, (list, tuple)):
         k = asarray(k)
     check_arraylike("polyint", p, k)
-    p, k = (asarray(x) for x in promote_inexact(p, k))
+    p, constants = map(asarray, promote_inexact(p, k))
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    k = atleast_1d(k)
-    if m > 1 and k.shape == (1,):
-        k = broadcast_to_shape(k, (m,))
-    if k.shape != (m,) and not (m == 0 and k.shape == (1,)):
+    constants = constants.reshape(1) if constants.ndim == 0 else constants
+    if m > 1 and constants.shape == (1,):
+        constants = broadcast_to_shape(constants, (m,))
+    if constants.shape != (m,) and not (m == 0 and constants.shape == (1,)):
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
-    return p if m == 0 else _polyint(p, k, m=m)
+    return p if m == 0 else _polyint(p, constants, m=m)
 
 
 @compiled(static=("m",))
@@ -342,6 +340,12 @@ def _vander(x: Any, *, n: int, increasing: bool) -> Array:
     return lax.convert_element_type(out, x.dtype)
 
 
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: Literal[False] = False,
+    w: ArrayLike | None = None, cov: Literal[False] = False) -> Array: ...
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+    w: ArrayLike | None = None, cov: bool | str = False) -> Any: ...
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -2,6 +2,7 @@
 
 Python scalars stay scalars (they become literals in jaxprs), NumPy scalars and arrays keep their
 own dtypes, and nothing is broadcast further than rank: `lax` broadcasts scalars and size-1 axes.
+To type checkers what is promoted is an Array: any can be combined with arrays.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import numpy as np
 
 from lamina import config, lax
 from lamina.core import dtypes
+from lamina.core.array_class import Array as Array
+from lamina.core.array_likes import ArrayLike as ArrayLike
+from lamina.core.array_likes import DTypeLike as DTypeLike
 from lamina.core.library import library
 from lamina.core.source_info import is_internal
 from lamina.core.trace import get_aval, is_array_like
@@ -23,9 +27,6 @@ from lamina.core.type_promotion import promote_types
 from lamina.lax import broadcast_shapes as broadcast_shapes
 from lamina.lax.convert import convert as convert_weakly
 
-Array = Any  # an Array or a tracer
-ArrayLike = Any  # what check_arraylike accepts
-DTypeLike = Any
 Axis = int | Sequence[int] | None
 
 _SCALARS = (bool, int, float, complex)
@@ -45,7 +46,7 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
-def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None) -> np.dtype:
+def requested_dtype(dtype: DTypeLike | None, name: str, *, keep: np.dtype | None = None) -> np.dtype:
     """The dtype that `dtype=` asks for, warning where 64 bits are truncated; `keep` for None."""
     if dtype is None:
         assert keep is not None
@@ -63,7 +64,7 @@ def requested_dtype(dtype: DTypeLike, name: str, *, keep: np.dtype | None = None
             f"Explicitly requested dtype {asked.name} requested in {name} is not available, and "
             f"will be truncated to dtype {got.name}. To enable more dtypes, set the enable_x64 "
             f"configuration option or the {library.variable('enable_x64')} environment variable.",
-            stacklevel=user_depth(),
+            stacklevel=_user_depth(),
         )
     return got
 
@@ -92,7 +93,7 @@ def _called_by_user() -> bool:
     return len(modules) < 2
 
 
-def user_depth() -> int:
+def _user_depth() -> int:
     """The stack level of the caller outside lamina, for warnings."""
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lamina"):
@@ -120,7 +121,7 @@ def python_kind(dtype: np.dtype) -> type:
     return _KIND[dtype.kind]
 
 
-def convert(x: ArrayLike, dtype: np.dtype, weak_type: bool = False) -> ArrayLike:
+def convert(x: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
     """x with this dtype. Scalars stay scalars; an array that has the dtype is given back as is,
     unless it is weak and the result must not be."""
     kind = type(x)
@@ -145,20 +146,20 @@ def convert(x: ArrayLike, dtype: np.dtype, weak_type: bool = False) -> ArrayLike
     return convert_weakly(x, dtype, weak_type)
 
 
-def promote_dtypes(*args: ArrayLike) -> list[ArrayLike]:
+def promote_dtypes(*args: ArrayLike) -> list[Array]:
     """The arguments in their common dtype."""
     dtype, weak = common_type(*args)
     return [_to_common(x, dtype, weak) for x in args]
 
 
-def promote_inexact(*args: ArrayLike) -> list[ArrayLike]:
+def promote_inexact(*args: ArrayLike) -> list[Array]:
     """The arguments in their common dtype, at least a floating one."""
     dtype, weak = common_type(*args)
     to = dtypes.inexact_dtype(dtype)
     return [_to_common(x, to, weak) for x in args]
 
 
-def promote_numeric(*args: ArrayLike) -> list[ArrayLike]:
+def promote_numeric(*args: ArrayLike) -> list[Array]:
     """The arguments in their common dtype, booleans as integers."""
     dtype, weak = common_type(*args)
     if dtype == np.bool_:
@@ -166,7 +167,7 @@ def promote_numeric(*args: ArrayLike) -> list[ArrayLike]:
     return [_to_common(x, dtype, weak) for x in args]
 
 
-def _to_common(x: ArrayLike, dtype: np.dtype, weak: bool) -> ArrayLike:
+def _to_common(x: ArrayLike, dtype: np.dtype, weak: bool) -> Any:
     # A weak array among strong ones of its dtype needs no conversion: the operation's result is
     # strong as soon as one operand is.
     if type(x) not in _SCALARS and get_aval(x).dtype == dtype:
@@ -174,7 +175,7 @@ def _to_common(x: ArrayLike, dtype: np.dtype, weak: bool) -> ArrayLike:
     return convert(x, dtype, weak)
 
 
-def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
+def promote_shapes(name: str, *args: Any) -> list[Array]:
     """The arguments in one rank, apart from scalars, which lax broadcasts."""
     shapes = [shape_of(x) for x in args]
     ranks = {len(s) for s in shapes if s}
@@ -193,7 +194,7 @@ def shape_of(x: ArrayLike) -> tuple[int, ...]:
     return () if type(x) in _SCALARS else tuple(getattr(x, "shape", ()))
 
 
-def raise_rank(x: ArrayLike, rank: int) -> Array:
+def raise_rank(x: Any, rank: int) -> Array:
     """x with axes of size 1 put in front."""
     missing = rank - len(x.shape)
     if missing == 0:
@@ -215,34 +216,34 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     warnings.warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {shown}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
-        stacklevel=user_depth(),
+        stacklevel=_user_depth(),
     )
 
 
-def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
+def promote_args(name: str, *args: ArrayLike) -> list[Array]:
     """Checked arguments in one dtype and one rank."""
     check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_dtypes, args))
 
 
-def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
+def promote_args_inexact(name: str, *args: ArrayLike) -> list[Array]:
     check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_inexact, args))
 
 
-def promote_strong(name: str, *args: ArrayLike) -> list[ArrayLike]:
+def promote_strong(name: str, *args: ArrayLike) -> list[Array]:
     """promote_args_inexact for functions whose results are not weak, whatever they are of."""
     return [convert(x, get_aval(x).dtype) for x in promote_args_inexact(name, *args)]
 
 
-def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
+def promote_args_numeric(name: str, *args: ArrayLike) -> list[Array]:
     check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_numeric, args))
 
 
 def _promoted(
-    name: str, promote: Callable[..., list[ArrayLike]], args: tuple[ArrayLike, ...]
-) -> list[ArrayLike]:
+    name: str, promote: Callable[..., list[Array]], args: tuple[ArrayLike, ...]
+) -> list[Array]:
     try:
         return promote(*args)
     except dtypes.KeyPromotionError:
@@ -250,7 +251,7 @@ def _promoted(
         raise TypeError(f"{name} does not accept dtypes {names}.") from None
 
 
-def broadcast_to_shape(x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Array:
     """x broadcast to a shape by NumPy's rules. Raises ValueError where it does not fit."""
     have = shape_of(x)
     if have == shape:

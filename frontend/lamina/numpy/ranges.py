@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -82,6 +82,16 @@ def _ratio(first: Any, last: Any, by: Any) -> float:
 
 
 
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+    retstep: Literal[False] = False, dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None) -> Array: ...
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+    *, retstep: Literal[True], dtype: DTypeLike | None = None, axis: int = 0,
+    device: Any = None) -> tuple[Array, Array]: ...
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+    retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None) -> Any: ...
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,

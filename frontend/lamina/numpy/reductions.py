@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -374,6 +374,15 @@ def count_as(dtype: np.dtype, x: Array, axis: Axis, where: ArrayLike | None, kee
     return sum(counted, axis, dtype=dtype, keepdims=keepdims)
 
 
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+    returned: Literal[False] = False, keepdims: bool = False) -> Array: ...
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, *,
+    returned: Literal[True], keepdims: bool = False) -> tuple[Array, Array]: ...
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+    returned: bool = False, keepdims: bool = False) -> Any: ...
 def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Any:  # fmt: skip
     """The weighted mean over axes; with returned also the sum of the weights.
@@ -510,7 +519,7 @@ def _var(x: Any, where: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof: A
     # With no degrees of freedom there is no variance: NaN, not an infinity.
     nan = np.asarray(np.nan).astype(real)[()]
     if where is None:
-        freedom = np.asarray(count - ddof).astype(real)[()]
+        freedom: Any = np.asarray(count - ddof).astype(real)[()]
         out = lax.div(total, freedom) if freedom > 0 else lax.full_like(total, nan)
     else:
         freedom = lax.sub(count, np.asarray(ddof).astype(real)[()])

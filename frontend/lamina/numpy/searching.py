@@ -267,7 +267,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
         for k, v in (("left", left), ("right", right))
         if v is not None and not isinstance(v, str)
     }
-    ends = tuple(isinstance(v, str) for v in (left, right))
+    ends = isinstance(left, str), isinstance(right, str)
     if any(isinstance(v, str) and v != "extrapolate" for v in (left, right)):
         raise ValueError(
             f"the only valid string value of `left` and `right` is 'extrapolate', got {left!r}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -27,6 +27,12 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 
+@overload
+def where(condition: Any, x: None = None, y: None = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> tuple[Array, ...]: ...
+@overload
+def where(condition: Any, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None,
+          fill_value: Any = None) -> Array: ...
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
           fill_value: Any = None) -> Any:  # fmt: skip
     """x where condition holds, else y, all broadcast together; gradients flow to both.

@@ -7,7 +7,7 @@ how many to give; what is missing is filled up with fill_value, by default the l
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -36,6 +36,14 @@ from lamina.numpy.searching import nonzero, searchsorted
 from lamina.numpy.sorting import sort
 
 
+@overload
+def unique(ar: ArrayLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False, axis: int | None = None, *, equal_nan: bool = True,
+    size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Array: ...
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+    return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+    size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any: ...
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -294,6 +302,15 @@ def setdiff1d(
     return _chosen(values, chosen, size, 0 if fill_value is None else fill_value)
 
 
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+    return_indices: Literal[False] = False, *, size: int | None = None, fill_value: Any = None) -> Array: ...
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+    return_indices: Literal[True], size: int | None = None, fill_value: Any = None) -> tuple[Array, Array, Array]: ...
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+    return_indices: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any: ...
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

@@ -353,7 +353,7 @@ def _quantile(x: Any, q: Any, *, axes: tuple[int, ...], method: str, keepdims: b
     q = lax.reshape(asarray(q), (1,) * len(outer) + (int(np.prod(q_shape, dtype=np.int64)),))
     if skip_nan:
         counts = convert(sum_(lax.bitwise_not(nan), -1, keepdims=True), wide)
-        last = lax.max(lax.sub(counts, literal(counts, 1)), literal(counts, 0))
+        last: Any = lax.max(lax.sub(counts, literal(counts, 1)), literal(counts, 0))
         spoiled = lax.eq(counts, literal(counts, 0))
     else:
         last = np.asarray(max(n - 1, 0)).astype(wide)[()]

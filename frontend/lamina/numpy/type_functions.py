@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import config
 from lamina.core import dtypes, type_promotion
+from lamina.core.array_class import Array
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
@@ -112,7 +113,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         arg1 = _dtype_of(arg1)
     if isinstance(arg2, type) and issubclass(arg2, np.generic):
         return dtypes.issubdtype(arg1, arg2)
-    if arg2 in (float, complex, int, bool):
+    if isinstance(arg2, type) and arg2 in (float, complex, int, bool):
         return dtypes.issubdtype(arg1, {float: np.floating, complex: np.complexfloating,
                                         int: np.integer, bool: np.bool_}[arg2])  # fmt: skip
     return np.dtype(arg1) == _dtype_of(arg2)
@@ -250,7 +251,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Array:
     """x converted to a dtype (None: the default float). Complex to real keeps the real part.
 
     x       an array or number

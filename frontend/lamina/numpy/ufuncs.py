@@ -66,7 +66,7 @@ class ufunc:
             == (other._func, other.__name__, other.nin, other.nout, other.identity)
         )
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
         """The function of each element."""
         if out is not None or where is not None:
             word = "out" if out is not None else "where"

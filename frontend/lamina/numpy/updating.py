@@ -308,7 +308,7 @@ def _write_scattered(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op:
     """One scatter. Its updates have the axes of the index arrays first, then one for each slice
     that skips elements, then the windows: the other slices, at where each begins."""
     given = iter(arrays)
-    indexed = [next(given) if e.kind in ARGUMENTS else None for e in axes]
+    indexed: list[Any] = [next(given) if e.kind in ARGUMENTS else None for e in axes]
     advanced = [a for a, e in enumerate(axes) if e.kind in INDEXED]
     batch = broadcast_shapes(*(shape_of(indexed[a]) for a in advanced))
     strided = [a for a, e in enumerate(axes) if e.kind == "slice" and abs(e.step) > 1]

@@ -168,11 +168,11 @@ def traced_while(test: Callable[[], Any], body: Callable[[], None], state: State
     """Runs a `while` as a while_loop."""
     carry = Carry(state, lambda _: body())
 
-    def holds(values: list[Any]) -> Any:
+    def holds(values: Any) -> Any:
         carry.enter(values)
         return _as_bool(test())
 
-    def step(values: list[Any]) -> list[Any]:
+    def step(values: Any) -> Any:
         carry.enter(values)
         body()
         return _matched(values, carry.leave(values))

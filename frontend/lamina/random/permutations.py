@@ -107,15 +107,15 @@ def choice(
     dims = as_shape(shape)
     if np.ndim(a) == 0:
         count = int(concrete_or_error(a, f"The error occurred in {library}.random.choice()")[()])
-        a, at, outer = None, 0, ((), ())
+        population, at, full = None, 0, dims
     else:
-        a = jnp.asarray(a)
-        at = canonical_axis(axis, len(a.shape))
-        count, outer = a.shape[at], (a.shape[:at], a.shape[at + 1 :])
+        population = jnp.asarray(a)
+        sizes = population.shape
+        at = canonical_axis(axis, len(sizes))
+        count, full = sizes[at], (*sizes[:at], *dims, *sizes[at + 1 :])
     draws = math.prod(dims)
-    full = (*outer[0], *dims, *outer[1])
     if draws == 0:
-        return jnp.zeros(full, dtypes.canonicalize(int) if a is None else a.dtype)
+        return jnp.zeros(full, dtypes.canonicalize(int) if population is None else population.dtype)
     if count <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > count:
@@ -132,7 +132,7 @@ def choice(
             )
         p = convert(p, dtypes.inexact_dtype(jnp.asarray(p).dtype))
     out = _choice(
-        words, a, p, count=count, shape=dims, replace=bool(replace), axis=at, high=mode == "high"
+        words, population, p, count=count, shape=dims, replace=bool(replace), axis=at, high=mode == "high"
     )
     return lax.reshape(out, full)
 

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import importlib as _importlib
+import typing as _typing
 
 from lamina.core.library import library as _library
+
+if _typing.TYPE_CHECKING:
+    from lamina.scipy import cluster as cluster
+    from lamina.scipy import fft as fft
+    from lamina.scipy import integrate as integrate
+    from lamina.scipy import interpolate as interpolate
+    from lamina.scipy import linalg as linalg
+    from lamina.scipy import ndimage as ndimage
+    from lamina.scipy import optimize as optimize
+    from lamina.scipy import signal as signal
+    from lamina.scipy import sparse as sparse
+    from lamina.scipy import spatial as spatial
+    from lamina.scipy import special as special
+    from lamina.scipy import stats as stats
 
 _MODULES = frozenset({
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
@@ -12,10 +27,12 @@ _MODULES = frozenset({
 })  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return _importlib.import_module(f"lamina.scipy.{name}")
-    raise AttributeError(f"module '{_library}.scipy' has no attribute {name!r}")
+if not _typing.TYPE_CHECKING:  # which knows the names
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return _importlib.import_module(f"lamina.scipy.{name}")
+        raise AttributeError(f"module '{_library}.scipy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

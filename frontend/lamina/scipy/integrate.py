@@ -1,5 +1,3 @@
 """Integrals of samples."""
 
 from lamina.numpy.differences import trapezoid as trapezoid
-
-__all__ = ["trapezoid"]

@@ -6,41 +6,24 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import eye_like, matmul, symmetrize, tril
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
-    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices x; NaN where
-    a matrix is not positive definite.
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices x.
 
-    x                 floats or complex numbers of shape (..., n, n).
-    symmetrize_input  takes (x + x^H) / 2; otherwise only the lower triangle is read.
-
-    Raises TypeError or ValueError where matrices are not square; NotImplementedError for integers.
-
-    >>> print(lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
-    [[2. 0.]
-     [1. 2.]]
+    NaN where x is not positive definite. With symmetrize_input=False only the lower triangle is
+    read.
     """
     return cholesky_p.bind(symmetrize(x) if symmetrize_input else x)
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
-    """The upper triangular R' with R'^T R' = R^T R + w w^T: a factor after a change of rank one, in
-    n^2 steps.
-
-    r_matrix  R, an upper triangular matrix of floats of shape (n, n).
-    w_vector  w, a vector of n floats of its dtype.
-
-    Raises TypeError where sizes or dtypes differ.
-
-    >>> print(lax.linalg.cholesky_update(jnp.eye(2), jnp.array([jnp.sqrt(3.0), 0.0])))
-    [[2. 0.]
-     [0. 1.]]
-    """
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+    """The upper triangular R' with R'^T R' = R^T R + w w^T, for an upper triangular R."""
     return cholesky_update_p.bind(r_matrix, w_vector)
 
 

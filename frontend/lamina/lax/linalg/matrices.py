@@ -8,6 +8,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.array_class import Array
 
 
 def is_complex(x: Any) -> bool:
@@ -15,12 +16,12 @@ def is_complex(x: Any) -> bool:
     return dtypes.is_complex(x.dtype)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """The conjugate, real arrays as they are."""
     return lax.conj(x) if is_complex(x) else x
 
 
-def real(x: Any) -> Any:
+def real(x: Any) -> Array:
     """The real part, real arrays as they are."""
     return lax.real(x) if is_complex(x) else x
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes
+from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, move_axis
 from lamina.lax.checks import check_same_dtypes
@@ -23,24 +24,12 @@ def triangular_solve(
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
-    """The x with op(a) x = b (left_side) or x op(a) = b, for triangular matrices a.
+) -> Array:
+    """The x with op(a) x = b (left_side) or x op(a) = b, for a triangular matrix a.
 
-    a              floats or complex numbers of shape (..., n, n).
-    b              matrices with n rows (left_side) or columns, or vectors where it has one
-                   dimension less than a; leading sizes are equal.
-    left_side      whether a stands on the left of x.
-    lower          which triangle of a is read.
-    transpose_a    op transposes.
-    conjugate_a    op conjugates.
-    unit_diagonal  takes the diagonal for ones and does not read it.
-
-    Raises ValueError where a is not square; TypeError where sizes do not fit.
-
-    >>> a, b = jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([[2.0], [3.0]])
-    >>> print(lax.linalg.triangular_solve(a, b, left_side=True, lower=True))
-    [[1.]
-     [2.]]
+    op transposes with transpose_a and conjugates with conjugate_a. Only the lower or the upper
+    triangle of a is read, and with unit_diagonal not the diagonal, which is taken for ones. b is a
+    matrix, or a vector where it has one dimension less than a; leading axes are equal.
     """
     vector = len(b.shape) == len(a.shape) - 1
     if vector:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import Primitive
+from lamina.core.array_class import Array
 from lamina.lax.checks import FLOAT, scalar_like
 from lamina.lax.elementwise_rules import elementwise
 from lamina.lax.special.program import chebyshev, program, where
@@ -52,7 +53,7 @@ _I1_FAR = (
 )  # fmt: skip
 
 
-def bessel_i0e(x: Any) -> Any:
+def bessel_i0e(x: Any) -> Array:
     """exp(-|x|) I0(x).
 
     x  an array of floats, of any shape.
@@ -63,7 +64,7 @@ def bessel_i0e(x: Any) -> Any:
     return bessel_i0e_p.bind(x)
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: Any) -> Array:
     """exp(-|x|) I1(x).
 
     x  an array of floats, of any shape.

@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import Primitive
+from lamina.core.array_class import Array
 from lamina.core.primitive import OWED
 from lamina.lax.checks import FLOAT, scalar_like
 from lamina.lax.elementwise_rules import elementwise
@@ -19,19 +20,8 @@ _BESIDE = 1 + 2.0**-38
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The regularized incomplete beta function I_x(a, b), elementwise: the chance that a variable
-    of the beta distribution with parameters a and b is below x.
-
-    a, b  floats above 0.
-    x     floats from 0 to 1. All three are of one dtype and broadcast; outside of these ranges the
-          result is NaN.
-
-    Raises TypeError for other dtypes. Differentiable by all three.
-
-    >>> print(lax.betainc(1.0, 2.0, jnp.array([0.0, 0.5, 1.0])))
-    [0.   0.75 1.  ]
-    """
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularized incomplete beta function I_x(a, b), for a, b > 0 and 0 <= x <= 1; else NaN."""
     return regularized_incomplete_beta_p.bind(a, b, x)
 
 

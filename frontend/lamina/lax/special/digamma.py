@@ -11,6 +11,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import Primitive
+from lamina.core.array_class import Array
 from lamina.lax.checks import FLOAT, scalar_like
 from lamina.lax.elementwise_rules import elementwise
 from lamina.lax.special.program import chebyshev, polynomial, program, where
@@ -28,7 +29,7 @@ _STIRLING = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12,
 _STEPS = 10
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """The derivative of lgamma; -inf at 0, NaN at the other poles.
 
     x  an array of floats, of any shape.

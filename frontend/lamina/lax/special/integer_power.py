@@ -15,6 +15,7 @@ from lamina import lax
 from lamina.control_flow import cond
 from lamina.control_flow.two_forms import bind_forms
 from lamina.core import Primitive, ShapedArray, get_aval
+from lamina.core.array_class import Array
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.lax.checks import INTEGER
 from lamina.lax.elementwise_rules import broadcast_to, elementwise
@@ -22,17 +23,9 @@ from lamina.lax.elementwise_rules import broadcast_to, elementwise
 _FEW = 6  # bits of small exponents
 
 
-def integer_power(x: Any, y: Any) -> Any:
-    """x ** y of integers, elementwise; for negative y the reciprocal of the power rounded to zero,
-    and 0 for x = 0. Never weakly typed, as in JAX.
-
-    x, y  arrays of one integer dtype, which broadcast.
-
-    Raises TypeError for other dtypes.
-
-    >>> print(lax.integer_power(jnp.array([3, 2, -1]), jnp.array([4, -1, -3])))
-    [81  0 -1]
-    """
+def integer_power(x: Any, y: Any) -> Array:
+    """x ** y of integers; for negative y that of the reciprocal, rounded to zero, and 0 for x = 0.
+    Never of a weak type, as in JAX."""
     out = integer_power_p.bind(x, y)
     return lax.convert_element_type(out, get_aval(out).dtype)
 

@@ -13,6 +13,7 @@ import numpy as np
 from lamina import config, lax
 from lamina.control_flow import while_loop
 from lamina.core import ShapedArray
+from lamina.core.array_class import Array
 from lamina.core.trace import Tracer
 from lamina.lax.elementwise_rules import spread_values
 
@@ -110,7 +111,7 @@ def iterate(step: Callable[..., Sequence[Any]], unfinished: Callable[..., Any],
     return while_loop(condition, body, (np.float64(0), list(start)))[1]
 
 
-def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Any, coefficients: Sequence[float]) -> Array:
     """c0 + c1 x + c2 x^2 + ..., by Horner's rule."""
     total: Any = lax.full_like(x, coefficients[-1])
     for c in reversed(coefficients[:-1]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.numpy.creation import asarray
-from lamina.numpy.promotion import ArrayLike, check_arraylike, promote_inexact
+from lamina.numpy.promotion import Array, ArrayLike, check_arraylike, promote_inexact
 
 
-def matrices(name: str, *arrays: ArrayLike) -> list[Any]:
+def matrices(name: str, *arrays: ArrayLike) -> list[Array]:
     """Arrays of one floating or complex dtype. Raises TypeError for what is no array."""
     check_arraylike(f"jnp.linalg.{name}", *arrays)
     return [asarray(x) for x in promote_inexact(*arrays)]

@@ -164,14 +164,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         a, n = inv(a), -n
     if n == 0:
         return lax.linalg.matrices.eye(a.shape, a.dtype)
-    out = None
-    while True:
-        if n % 2:
-            out = a if out is None else products.matmul(out, a)
-        n //= 2
-        if not n:
-            return out
+    while n % 2 == 0:
+        a, n = products.matmul(a, a), n // 2
+    out = a
+    while n := n // 2:
         a = products.matmul(a, a)
+        if n % 2:
+            out = products.matmul(out, a)
+    return out
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:

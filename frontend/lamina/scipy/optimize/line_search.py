@@ -28,7 +28,7 @@ class _State(NamedTuple):
     best: Point
     bracketed: Array
     done: Array
-    count: Array
+    count: Array  # type: ignore[assignment]  # hides tuple's
 
 
 def line_search(

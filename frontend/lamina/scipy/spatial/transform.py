@@ -16,8 +16,6 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 
-__all__ = ["Rotation", "Slerp"]
-
 
 def _inexact(x: Any) -> Any:
     x = jnp.asarray(x)
@@ -126,7 +124,7 @@ def _from_euler(angles: Any, *, axes: tuple[int, ...], intrinsic: bool) -> Any:
 
 
 @compiled(static=("axes", "extrinsic"))
-def _euler(q: Any, *, axes: tuple[int, int, int], extrinsic: bool) -> Any:
+def _euler(q: Any, *, axes: tuple[int, ...], extrinsic: bool) -> Any:
     """Bernardes and Viollet 2022: the angles from sums and differences of half angles."""
     i, j, k = axes if extrinsic else axes[::-1]
     symmetric = i == k

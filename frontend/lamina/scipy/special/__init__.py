@@ -1,50 +1,57 @@
 """Special functions with SciPy's names."""
 
 # ruff: noqa: F401
-from lamina.scipy.special.bessel import bessel_jn, i0, i0e, i1, i1e
-from lamina.scipy.special.entropy import (
-    boxcox,
-    boxcox1p,
-    entr,
-    expit,
-    kl_div,
-    log_softmax,
-    logit,
-    logsumexp,
-    rel_entr,
-    softmax,
-    xlog1py,
-    xlogy,
-)  # fmt: skip
-from lamina.scipy.special.error_functions import (
-    dawsn,
-    erf,
-    erfc,
-    erfcx,
-    erfinv,
-    fresnel,
-    wofz,
-)  # fmt: skip
-from lamina.scipy.special.exponential_integrals import exp1, expi, expn, sici, spence
-from lamina.scipy.special.gamma_functions import (
-    bernoulli,
-    beta,
-    betainc,
-    betaln,
-    comb,
-    digamma,
-    factorial,
-    gamma,
-    gammainc,
-    gammaincc,
-    gammaln,
-    gammasgn,
-    loggamma,
-    multigammaln,
-    poch,
-    polygamma,
-    zeta,
-)  # fmt: skip
-from lamina.scipy.special.hypergeometric import hyp1f1, hyp2f1
-from lamina.scipy.special.normal import erfcinv, log_ndtr, ndtr, ndtri, owens_t
-from lamina.scipy.special.spherical import sph_harm_y
+from lamina.scipy.special.bessel import bessel_jn as bessel_jn
+from lamina.scipy.special.bessel import i0 as i0
+from lamina.scipy.special.bessel import i0e as i0e
+from lamina.scipy.special.bessel import i1 as i1
+from lamina.scipy.special.bessel import i1e as i1e
+from lamina.scipy.special.entropy import boxcox as boxcox
+from lamina.scipy.special.entropy import boxcox1p as boxcox1p
+from lamina.scipy.special.entropy import entr as entr
+from lamina.scipy.special.entropy import expit as expit
+from lamina.scipy.special.entropy import kl_div as kl_div
+from lamina.scipy.special.entropy import log_softmax as log_softmax
+from lamina.scipy.special.entropy import logit as logit
+from lamina.scipy.special.entropy import logsumexp as logsumexp
+from lamina.scipy.special.entropy import rel_entr as rel_entr
+from lamina.scipy.special.entropy import softmax as softmax
+from lamina.scipy.special.entropy import xlog1py as xlog1py
+from lamina.scipy.special.entropy import xlogy as xlogy
+from lamina.scipy.special.error_functions import dawsn as dawsn
+from lamina.scipy.special.error_functions import erf as erf
+from lamina.scipy.special.error_functions import erfc as erfc
+from lamina.scipy.special.error_functions import erfcx as erfcx
+from lamina.scipy.special.error_functions import erfinv as erfinv
+from lamina.scipy.special.error_functions import fresnel as fresnel
+from lamina.scipy.special.error_functions import wofz as wofz
+from lamina.scipy.special.exponential_integrals import exp1 as exp1
+from lamina.scipy.special.exponential_integrals import expi as expi
+from lamina.scipy.special.exponential_integrals import expn as expn
+from lamina.scipy.special.exponential_integrals import sici as sici
+from lamina.scipy.special.exponential_integrals import spence as spence
+from lamina.scipy.special.gamma_functions import bernoulli as bernoulli
+from lamina.scipy.special.gamma_functions import beta as beta
+from lamina.scipy.special.gamma_functions import betainc as betainc
+from lamina.scipy.special.gamma_functions import betaln as betaln
+from lamina.scipy.special.gamma_functions import comb as comb
+from lamina.scipy.special.gamma_functions import digamma as digamma
+from lamina.scipy.special.gamma_functions import factorial as factorial
+from lamina.scipy.special.gamma_functions import gamma as gamma
+from lamina.scipy.special.gamma_functions import gammainc as gammainc
+from lamina.scipy.special.gamma_functions import gammaincc as gammaincc
+from lamina.scipy.special.gamma_functions import gammaln as gammaln
+from lamina.scipy.special.gamma_functions import gammasgn as gammasgn
+from lamina.scipy.special.gamma_functions import loggamma as loggamma
+from lamina.scipy.special.gamma_functions import multigammaln as multigammaln
+from lamina.scipy.special.gamma_functions import poch as poch
+from lamina.scipy.special.gamma_functions import polygamma as polygamma
+from lamina.scipy.special.gamma_functions import zeta as zeta
+from lamina.scipy.special.hypergeometric import hyp1f1 as hyp1f1
+from lamina.scipy.special.hypergeometric import hyp2f1 as hyp2f1
+from lamina.scipy.special.normal import erfcinv as erfcinv
+from lamina.scipy.special.normal import log_ndtr as log_ndtr
+from lamina.scipy.special.normal import ndtr as ndtr
+from lamina.scipy.special.normal import ndtri as ndtri
+from lamina.scipy.special.normal import owens_t as owens_t
+from lamina.scipy.special.spherical import sph_harm_y as sph_harm_y

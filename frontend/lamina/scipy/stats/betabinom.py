@@ -1,29 +1,18 @@
-"""The beta-binomial distribution: of the successes of n trials whose probability has a beta
-distribution.
-
-n     the number of trials.
-a, b  the shapes of the beta distribution, positive.
-"""
+"""The beta-binomial distribution."""
 
 from __future__ import annotations
 
 import math
 
 from lamina import numpy as jnp
-from lamina.numpy.promotion import Array, ArrayLike
+from lamina.numpy.promotion import Array
 from lamina.scipy import special
-from lamina.scipy.stats.define import compiled_on_floats, mass, outside
-
-__all__ = ["logpmf", "pmf"]
+from lamina.scipy.stats.define import ArrayLike, compiled_on_floats, mass, outside
 
 
 @compiled_on_floats
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
-
-    >>> print(lamina.scipy.stats.betabinom.logpmf(jnp.array([0, 2]), 4, 2.0, 3.0).round(3))
-    [-1.54  -1.358]
-    """
+    """The logarithm of the probability of k."""
     x = k - loc
     choose = -jnp.log1p(n) - special.betaln(n - x + 1, x + 1)
     value = choose + special.betaln(x + a, n - x + b) - special.betaln(a, b)
