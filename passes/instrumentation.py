@@ -2,9 +2,9 @@
 
 | variable | effect |
 |---|---|
-| `LAMINA_DUMP=dir` | a folder for each compilation, with numbered files |
+| `LAMINA_DUMP=dir` | a folder for each compilation, with numbered files and their index |
 | `LAMINA_DUMP_PASSES=changed` or `all` | with it, the module after each pass (that changed it) |
-| `LAMINA_TIMING=1` | a table of passes, times and statistics on stderr |
+| `LAMINA_TIMING=1` | a table of passes, the longest first, with statistics and sum on stderr |
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -34,25 +34,47 @@ Which = Literal["changed", "all"]
 
 _FAILURE = "lamina-failure-"
 _FAILURES_KEPT = 5
+_LITTLE = 0.001  # of all time, in the table of passes
 
 
 class Dump(Record, frozen=False):
-    """A folder of numbered files: what one compilation handed from stage to stage."""
+    """A folder of numbered files, in the order in which one compilation wrote them, which is that of
+    its stages. `index.txt` there lists them; that of the folder above, the compilations."""
 
     folder: Path
+    clock: Callable[[], float] = time.perf_counter
     _number: int = 0
+    _begin: float = 0.0
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Keep content as `<number>_<name>`; returns where."""
-        path = self.folder / f"{self._number:02d}_{name}"
+        if self._number == 0:
+            self._begin = self.clock()
+            self._make_folder()
+        path = self.folder / f"{self._number:04d}_{name}"
         self._number += 1
+        data = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(data)
+        at = (self.clock() - self._begin) * 1e3
+        _append(self.folder, "ms      bytes  file", f"{at:9.1f} {len(data):10d}  {path.name}")
+        return path
+
+    def _make_folder(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             why = f"LAMINA_DUMP: no folder can be made there: {e.strerror}"
             raise OSError(e.errno, why, str(self.folder)) from None
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
+        when = time.strftime("%Y-%m-%d %H:%M:%S")
+        _append(self.folder.parent, "date       time      compilation", f"{when}  {self.folder.name}")
+
+
+def _append(folder: Path, head: str, line: str) -> None:
+    """A line more in a folder's index, which begins with a heading."""
+    path = folder / "index.txt"
+    text = f"{line}\n" if path.exists() else f"{head}\n{line}\n"
+    with path.open("a") as file:  # one write: other processes append to the upper one, too
+        file.write(text)
 
 
 class PassRun(Record, frozen=False):
@@ -128,13 +150,27 @@ class Instrumentation(Record, frozen=False):
         return f"lamina-opt {shlex.quote(str(path))}{load} --pass-pipeline={pipeline}"
 
     def report(self) -> str:
-        """The table of passes: time, share, statistics."""
-        total = sum(r.seconds for r in self.runs) or 1e-9
-        lines = [f"{total * 1e3:9.3f} ms  in {len(self.runs)} passes"]
+        """The table of passes: time, share, runs, statistics. The longest come first, and their sum
+        last; what took nearly nothing, and counted nothing, has one line together."""
+        seconds: Counter[str] = Counter()
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for r in self.runs:
-            counts = ", ".join(f"{n} {what}" for what, n in r.counts.items())
-            share = f"{100 * r.seconds / total:5.1f}%"
-            lines.append(f"{r.seconds * 1e3:9.3f} ms {share}  {r.name}  {counts}".rstrip())
+            seconds[r.name] += r.seconds  # type: ignore[assignment]
+            counts[r.name].update(r.counts)
+        runs = Counter(r.name for r in self.runs)
+        total = sum(seconds.values()) or 1e-9
+        lines, rest = [], []
+        for name, spent in seconds.most_common():
+            if spent < _LITTLE * total and not counts[name]:
+                rest.append(name)
+                continue
+            said = ", ".join(f"{n} {what}" for what, n in counts[name].items())
+            times = f" x{runs[name]}" if runs[name] > 1 else ""
+            lines.append(f"{_milliseconds(spent, total)}  {name}{times}  {said}".rstrip())
+        if rest:
+            spent = sum(seconds[name] for name in rest)
+            lines.append(f"{_milliseconds(spent, total)}  {len(rest)} others, below {_LITTLE:.1%} each")
+        lines.append(f"{_milliseconds(total, total)}  in {len(self.runs)} runs of {len(seconds)} passes")
         return "\n".join(lines)
 
     def _text(self, module: ir.Module) -> str:
@@ -192,6 +228,10 @@ def _folder_for_failure() -> Path:
     return Path(tempfile.mkdtemp(prefix=_FAILURE))
 
 
+def _milliseconds(seconds: float, total: float) -> str:
+    return f"{seconds * 1e3:9.3f} ms {100 * seconds / total:5.1f}%"
+
+
 def file_name(text: str) -> str:
     """A text made fit for a file name."""
     return re.sub(r"[^\w.\-]+", "_", text)[:80].strip("_")
@@ -203,6 +243,6 @@ def _from_environment(name: str) -> Instrumentation:
         raise ValueError(f"LAMINA_DUMP_PASSES={passes}: expected changed or all")
     dump = None
     if folder:
-        dump = Dump(Path(folder) / f"{next(_number):03d}_{file_name(name)}.{os.getpid()}")
+        dump = Dump(Path(folder) / f"{next(_number):04d}_{file_name(name)}.{os.getpid()}")
     timing = os.environ.get("LAMINA_TIMING", "0") not in ("", "0")
     return Instrumentation(dump=dump, dump_passes=passes or None, timing=timing)  # type: ignore[arg-type]

@@ -193,7 +193,11 @@ traceback_filtering = choice(
     "off: errors out of jit show all frames. auto, and the others that JAX knows: the user's only.",
 )
 log: Option[frozenset[str]] = Option(
-    "log", frozenset(), "Topics to log: retrace, compile, cache.", parse=_topics, check=_check_topics
+    "log",
+    frozenset(),
+    "Topics to log: retrace, compile, cache. A line has its topic and how long that took.",
+    parse=_topics,
+    check=_check_topics,
 )
 log_compiles = flag("log_compiles", False, "Log each compilation, as the topic compile does.")
 explain_cache_misses = flag(
@@ -257,7 +261,8 @@ ELSEWHERE = {
     "sm_90a without wgmma; by default the GPU's own.",
     "LAMINA_CUDA_GRAPHS": "0, off: programs on GPUs are launched kernel by kernel.",
     "LAMINA_CUDA_SYNC": "1: wait after each kernel on a GPU, so that an error names the one that failed.",
-    "LAMINA_DUMP": "A folder for each program's form at every stage.",
+    "LAMINA_DUMP": "A folder for each program's form at every stage, in files numbered in that order "
+    "that index.txt lists.",
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
     "none; by default one for each idle CPU, eight at most, where enough is left to compile.",
@@ -266,7 +271,8 @@ ELSEWHERE = {
     "LAMINA_PROCESSOR": "The processor that this process takes its own to be, as one with fewer features: "
     "a level of x86-64 and, with `+` before each, further features by LLVM's names, such as `x86-64-v3` or "
     "`x86-64-v4+avx512vnni`.",
-    "LAMINA_TIMING": "1: times and statistics of all passes of each compilation.",
+    "LAMINA_TIMING": "1: times and statistics of the passes of each compilation, the longest first, and "
+    "their sum.",
     "LAMINA_VERIFY": "1: verify a program and its kernels after each of their pipelines, not only "
     "kernels before LLVM.",
 }

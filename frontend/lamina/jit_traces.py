@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import weakref
 from collections.abc import Callable, Sequence
+from time import perf_counter as clock
 from typing import Any
 
-from lamina import config, monitoring, shape_dtype
+from lamina import config, log_lines, monitoring, shape_dtype
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
 from lamina.core import axes, garbage, tree
 from lamina.core.avals import ShapedArray
@@ -113,10 +113,13 @@ def trace_call(
     found = memory.get(key)
     if found is not None:
         return found, leaves
-    if memory and config.logs("retrace"):
-        _explain_retrace(options, key, memory)
-    with garbage.held_off():
-        traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
+    begin, before = clock(), list(memory)
+    try:
+        with garbage.held_off():
+            traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
+    finally:
+        if before and config.logs("retrace"):
+            _explain_retrace(options, key, before, clock() - begin)
     if not any(isinstance(c, Tracer) for c in traced.closed.consts):
         memory[key] = traced
         if len(memory) > _MAX_TRACES:
@@ -195,8 +198,8 @@ def _donated(
     return tuple(flags)
 
 
-def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall]) -> None:
-    """LAMINA_LOG=retrace: which part of the key is new."""
+def _explain_retrace(options: JitOptions, key: Any, known: Sequence[Any], seconds: float) -> None:
+    """LAMINA_LOG=retrace: which part of the key is new, and how long tracing took."""
     parts = (
         "structure of the arguments",
         "shapes, dtypes or weak types",
@@ -209,13 +212,14 @@ def _explain_retrace(options: JitOptions, key: Any, memory: dict[Any, TracedCall
         "settings (x64, ...)",
         "named axes",
     )
-    best = min(memory, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
+    best = min(known, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
     changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]
-    lines = [f"lamina: {options.name} is traced again: new {', '.join(changed)}"]
+    details = []
     if best[1] != key[1] and len(best[1]) == len(key[1]):
         for i, (a, b) in enumerate(zip(best[1], key[1], strict=True)):
             if a != b:
-                lines.append(f"lamina:   leaf {i}: {a!r} before, {b!r} now")
+                details.append(f"leaf {i}: {a!r} before, {b!r} now")
     elif best[2] != key[2]:
-        lines.append(f"lamina:   static values before {best[2]}, now {key[2]}")
-    print("\n".join(lines), file=sys.stderr)
+        details.append(f"static values before {best[2]}, now {key[2]}")
+    text = f"{options.name} is traced again: new {', '.join(changed)}"
+    log_lines.write("retrace", seconds, text, details)

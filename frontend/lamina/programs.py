@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import sys
 from collections.abc import Callable, Sequence
+from time import perf_counter as clock
 from typing import TYPE_CHECKING, Any
 
-from lamina import config, monitoring, value_checks
+from lamina import config, log_lines, monitoring, value_checks
 from lamina.array import Device
 from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
@@ -146,7 +146,7 @@ def build(
     if device is not None and target is None:
         target = _target_of(device)
     number = None if device is None else device.id
-    given = module is not None
+    given, begin = module is not None, clock()
     store = None if given else default_store()
     key = program_key(plan, target) if store is not None else None
     anew = False
@@ -159,7 +159,7 @@ def build(
             except (ArtifactError, LoadError):  # what is stored is no program: it is replaced
                 anew = True
             else:
-                _log("cache", f"{plan.name}: found in {store.directory}")
+                log_lines.write("cache", clock() - begin, f"{plan.name}: found in {store.directory}")
                 monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
                 return Program(plan, executable, _compilation_of(artifact), device)
     from lamina.backends.workers import expect
@@ -191,8 +191,9 @@ def build(
         if too_large is None:
             raise
         raise too_large from None
-    _log(
+    log_lines.write(
         "compile",
+        clock() - begin,
         f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
         + (", found in the store" if compilation.from_cache else ""),
     )
@@ -213,11 +214,6 @@ def _compilation_of(artifact: Any) -> Any:
     from lamina.compiled_text import StoredCompilation
 
     return StoredCompilation(artifact)
-
-
-def _log(topic: str, text: str) -> None:
-    if config.logs(topic):
-        print(f"lamina: {text}", file=sys.stderr)
 
 
 @cache_on_jaxpr

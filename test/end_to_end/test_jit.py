@@ -4,6 +4,7 @@ import collections
 import functools
 import gc
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -492,7 +493,8 @@ def test_log_says_why_something_is_traced_again():
         LAMINA_LOG="retrace",
     )
     lines = [line for line in done.stderr.splitlines() if line.startswith("lamina: ")]
-    assert "f is traced again: new shapes, dtypes or weak types" in lines[0]
+    again = "f is traced again: new shapes, dtypes or weak types"
+    assert re.fullmatch(rf"lamina: retrace \d+\.\d ms: {again}", lines[0])
     text = done.stderr
     assert "leaf 0: ShapedArray(float32[], weak_type=True) before, ShapedArray(float32[]) now" in text
     assert "ShapedArray(float32[2]) now" in text
@@ -507,9 +509,11 @@ def test_log_names_compilations_and_the_cache(tmp_path):
         lamina.jit(lambda x: x * 2 + 1)(np.ones(3, np.float32))
     """
     first = run(program, LAMINA_LOG="compile,cache", LAMINA_CACHE_DIR=str(tmp_path))
-    assert "lamina: _lambda_: 2 equations" in first.stderr
+    duration = r"\d+\.\d ms"
+    assert re.search(rf"^lamina: compile {duration}: _lambda_: 2 equations$", first.stderr, re.M)
     second = run(program, LAMINA_LOG="compile,cache", LAMINA_CACHE_DIR=str(tmp_path))
-    assert f"_lambda_: found in {tmp_path}" in second.stderr
+    found = rf"^lamina: cache {duration}: _lambda_: found in {re.escape(str(tmp_path))}"
+    assert re.search(found, second.stderr, re.M)
     silent = run(program, LAMINA_CACHE_DIR=str(tmp_path))
     assert silent.stderr == ""
 

@@ -4,6 +4,7 @@ import os
 import pickle
 import shlex
 import tempfile
+from collections import Counter
 from typing import Literal
 
 import pytest
@@ -131,9 +132,10 @@ def test_dumps_are_numbered_files_that_parse(module, tmp_path, monkeypatch):
         Pipeline.parse("canonicalize,stablehlo-cse,stablehlo-dce").run(module)
         Pipeline.parse("stablehlo-fuse").run(module)
         watch.dump.write("done.txt", "x")
-    (folder,) = tmp_path.iterdir()
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
     names = sorted(path.name for path in folder.iterdir())
-    assert names == ["00_after_stablehlo-cse.mlir", "01_after_stablehlo-fuse.mlir", "02_done.txt"]
+    written = ["0000_after_stablehlo-cse.mlir", "0001_after_stablehlo-fuse.mlir", "0002_done.txt"]
+    assert names == [*written, "index.txt"]
     with make_context(), ir.Location.unknown():
         assert "fused_add_0" in str(parse((folder / names[1]).read_text()))
 
@@ -142,8 +144,23 @@ def test_all_passes_are_dumped_if_asked(module, tmp_path, monkeypatch):
     monkeypatch.setenv("LAMINA_DUMP", str(tmp_path))
     monkeypatch.setenv("LAMINA_DUMP_PASSES", "all")
     Pipeline.parse("canonicalize,cse").run(module)
-    (folder,) = tmp_path.iterdir()
-    assert len(list(folder.iterdir())) == 2
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert len(list(folder.glob("*.mlir"))) == 2
+
+
+def test_dumps_sort_as_they_were_written_and_have_an_index(tmp_path):
+    seconds = iter(range(1000))
+    for name in ("0000_f", "0001_g"):
+        dump = instrumentation.Dump(tmp_path / name, clock=lambda: float(next(seconds)))
+        paths = [dump.write(f"{i}.txt", "x" * i) for i in range(120)]
+        assert sorted(paths) == paths
+        head, *lines = (tmp_path / name / "index.txt").read_text().splitlines()
+        assert head.split() == ["ms", "bytes", "file"]
+        assert [line.split()[1:] for line in lines] == [[str(i), p.name] for i, p in enumerate(paths)]
+        assert lines[2].split()[0] == "3000.0"
+    head, *lines = (tmp_path / "index.txt").read_text().splitlines()
+    assert head.split() == ["date", "time", "compilation"]
+    assert [line.split()[2] for line in lines] == ["0000_f", "0001_g"]
 
 
 def test_timing_reports_passes_and_statistics(module, capsys, monkeypatch):
@@ -152,6 +169,25 @@ def test_timing_reports_passes_and_statistics(module, capsys, monkeypatch):
         Pipeline.parse("stablehlo-fuse,cse").run(module)
     shown = capsys.readouterr().err
     assert "jit_f" in shown and "stablehlo-fuse  1 kernels" in shown
+
+
+def test_timing_is_sorted_summed_and_leaves_out_what_took_nothing():
+    run = instrumentation.PassRun
+    watch = instrumentation.Instrumentation(runs=[
+        run("short", 0.000_001, Counter()),
+        run("idle", 0.0, Counter()),
+        run("counted", 0.0, Counter(ops=2)),
+        run("long", 0.2, Counter(ops=1)),
+        run("middle", 0.1, Counter()),
+        run("long", 0.1, Counter(ops=3)),
+    ])  # fmt: skip
+    lines = [line.split(maxsplit=3) for line in watch.report().splitlines()]
+    assert [line[3] for line in lines] == [
+        "long x2  4 ops", "middle", "counted  2 ops", "2 others, below 0.1% each",
+        "in 6 runs of 5 passes",
+    ]  # fmt: skip
+    assert [float(line[0]) for line in lines] == [300.0, 100.0, 0.0, 0.001, 400.001]
+    assert lines[0][2] == "75.0%"
 
 
 class Spoil(Pass):
