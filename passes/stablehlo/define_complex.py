@@ -5,6 +5,8 @@
 - `maximum` and `minimum` compare lexicographically, real parts first; a NaN part counts as NaN.
 - `bitcast_convert` between complex<f32> and complex<f64> goes part by part.
 - `cbrt` is the principal third root, by logarithm and exponential.
+- `abs` is the root of the sum of squares of both parts, first divided by the power of two in the larger one,
+  so that no square overflows: upstream's divides by the larger part, which takes as long as the root.
 
 Leaves all other ops, and real numbers, alone.
 example: test/passes/stablehlo/define_complex.mlir
@@ -28,6 +30,7 @@ class DefineComplex(Pass):
 
     def run(self, module: ir.Module) -> None:
         rules = {
+            "stablehlo.abs": (_abs,),
             "stablehlo.constant": (_constant,),
             "stablehlo.maximum": (_maximum,),
             "stablehlo.minimum": (_minimum,),
@@ -50,6 +53,31 @@ def _constant(op: ir.Operation) -> ir.Value | None:
     return hlo.complex(
         *(hlo.constant(np.ascontiguousarray(p).reshape(p.shape)) for p in (value.real, value.imag))
     )
+
+
+def _abs(op: ir.Operation) -> ir.Value | None:
+    x = op.operands[0]
+    if not _is_complex(x):
+        return None
+    part, integer, mantissa = (
+        (np.float32, np.int32, 23) if "f32" in str(x.type.element_type) else (np.float64, np.int64, 52)
+    )
+    shape = list(x.type.shape)
+    parts = hlo.abs(hlo.real(x)), hlo.abs(hlo.imag(x))
+    largest_exponent = 2 * np.finfo(part).maxexp - 1  # biased, of infinities
+
+    def full(value: int) -> ir.Value:
+        return hlo.full(integer(value << mantissa), shape, integer)
+
+    larger = hlo.bitcast_convert(hlo.maximum(*parts), shape, integer)
+    exponent = hlo.minimum(hlo.and_(larger, full(largest_exponent)), full(largest_exponent - 2))
+    power = hlo.bitcast_convert(exponent, shape, part)
+    inverse = hlo.bitcast_convert(hlo.subtract(full(largest_exponent - 1), exponent), shape, part)
+    a, b = (hlo.multiply(size, inverse) for size in parts)
+    root = hlo.multiply(hlo.sqrt(hlo.add(hlo.multiply(a, a), hlo.multiply(b, b))), power)
+    infinity = hlo.full(part("inf"), shape, part)  # beside a NaN, too
+    is_infinite = hlo.or_(*(hlo.compare(size, infinity, "EQ") for size in parts))
+    return hlo.select(is_infinite, infinity, root)
 
 
 def _maximum(op: ir.Operation) -> ir.Value | None:

@@ -301,3 +301,20 @@ def test_reduce_precision_overflows_to_infinity(element: str) -> None:
         expected = x.astype(np.float64).astype(ml_dtypes.float8_e5m2).astype(FLOATS[element])
     body = "stablehlo.reduce_precision %0, format = e5m2 : {0}"
     assert_same(compiled(body, element, element, count=x.size)(x), expected)
+
+
+@pytest.mark.parametrize(("element", "part"), [("f32", np.float32), ("f64", np.float64)])
+def test_absolute_values_of_complex_numbers(element: str, part: type[np.floating]) -> None:
+    limits = np.finfo(part)
+    edges = [0.0, -0.0, 1.0, -2.5, INF, -INF, NAN, limits.max / 2, -limits.max / 4, limits.tiny, 8 * limits.tiny]
+    real, imag = (grid.ravel() for grid in np.meshgrid(edges, edges))
+    sizes = np.exp2(np.random.default_rng(0).uniform(limits.minexp, limits.maxexp - 1, (2, 5000)))
+    real, imag = np.concatenate([real, sizes[0]]), np.concatenate([imag, -sizes[1]])
+    x = np.empty(real.shape, np.result_type(part, np.complex64))
+    x.real, x.imag = real, imag
+    got = compiled("stablehlo.abs %0 : ({0}) -> {r}", element, f"complex<{element}>", count=x.size)(x)
+    exact = np.hypot(x.real.astype(np.longdouble), x.imag.astype(np.longdouble))
+    finite = np.isfinite(exact)
+    np.testing.assert_array_equal(got[~finite], exact[~finite].astype(part))
+    unit = np.spacing(exact[finite].astype(part))
+    assert (np.abs(got[finite] - exact[finite]) <= 1.2 * unit).all()

@@ -42,3 +42,16 @@ func.func @real(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   %0 = stablehlo.maximum %x, %y : tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// Scaled by a power of two: a root, and no quotient.
+// CHECK-LABEL: func.func @modulus
+// CHECK: stablehlo.maximum
+// CHECK: stablehlo.bitcast_convert {{.*}} -> tensor<2xi64>
+// CHECK: stablehlo.and
+// CHECK-NOT: divide
+// CHECK: stablehlo.sqrt
+// CHECK: stablehlo.select
+func.func @modulus(%x: tensor<2xcomplex<f64>>) -> tensor<2xf64> {
+  %0 = stablehlo.abs %x : (tensor<2xcomplex<f64>>) -> tensor<2xf64>
+  return %0 : tensor<2xf64>
+}
