@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
-from lamina.dialects.attributes import KIND, TRIP_COUNT
+from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
@@ -295,31 +295,46 @@ _COUNTED = {
 
 
 def note_trip_counts(module: ir.Module) -> None:
-    """Write onto each loop how often it runs, where that shows: fusion will hide the counter."""
+    """Write onto each loop how often it runs, where that shows, or that it counts: fusion will hide the
+    counter."""
 
     for loop in find_ops(module, "stablehlo.while"):
         count = trip_count(loop)
         if count is not None:
             of = ir.IntegerType.get_signless(64, loop.context)
             loop.attributes[TRIP_COUNT] = ir.IntegerAttr.get(of, count)
+        elif _counter(loop) is not None:
+            loop.attributes[COUNTED] = ir.UnitAttr.get(loop.context)
 
 
 def trip_count(loop: ir.Operation) -> int | None:
     """How often the body of a `stablehlo.while` runs, where it is noted or its counter shows it."""
     if TRIP_COUNT in loop.attributes:
         return loop.attributes[TRIP_COUNT].value
+    counter = _counter(loop)
+    if counter is None:
+        return None
+    position, test, direction, by = counter
+    limit, first = _scalar(test.operands[1]), _scalar(loop.operands[position])
+    if limit is None or first is None:
+        return None
+    span = limit - first + (by if direction == "LE" else by - 1)
+    return max(span // by, 0)
+
+
+def _counter(loop: ir.Operation) -> tuple[int, ir.Operation, str, int] | None:
+    """Of a loop that counts up to a limit: the position of its counter, the comparison, LT or LE, and the
+    step."""
     cond, body = (region.blocks[0] for region in loop.regions)
     test = _defining(cond.operations[len(cond.operations) - 1].operands[0])
     if test is None or test.name != "stablehlo.compare":
         return None
     direction = str(test.attributes["comparison_direction"]).split()[-1].rstrip(">")
     position = _argument(test.operands[0], cond)
-    limit = _scalar(test.operands[1])
-    if position is None or limit is None or direction not in ("LT", "LE"):
+    if position is None or direction not in ("LT", "LE"):
         return None
-    first = _scalar(loop.operands[position])
     following = _defining(body.operations[len(body.operations) - 1].operands[position])
-    if first is None or following is None or following.name != "stablehlo.add":
+    if following is None or following.name != "stablehlo.add":
         return None
     old, step = following.operands
     if _argument(old, body) != position:
@@ -327,8 +342,7 @@ def trip_count(loop: ir.Operation) -> int | None:
     by = _scalar(step)
     if _argument(old, body) != position or by is None or by <= 0:
         return None
-    span = limit - first + (by if direction == "LE" else by - 1)
-    return max(span // by, 0)
+    return position, test, direction, int(by)
 
 
 def _defining(value: ir.Value) -> ir.Operation | None:

@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 
 from lamina.dialects import constants
-from lamina.dialects.attributes import KIND, TEAM, integer_of, string_of
+from lamina.dialects.attributes import COUNTED, KIND, TEAM, TRIP_COUNT, integer_of, string_of
 from lamina.dialects.vendors import ir
+from lamina.passes.find import find_ops
 
 
 def main_of(planned: ir.Module) -> ir.Operation:
@@ -28,6 +29,30 @@ def kernels_of(planned: ir.Module) -> dict[str, ir.Operation]:
 def is_scalar(kernel: ir.Operation | None) -> bool:
     """Whether a kernel is a few instructions that its callers do themselves."""
     return kernel is not None and string_of(kernel, KIND) == "scalar"
+
+
+def may_loop_for_long(kernel: ir.Operation) -> bool:
+    """Whether a kernel has a loop of which nobody knows how many steps it does."""
+    if string_of(kernel, KIND) != "control":
+        return False
+    return any(map(may_be_long, find_ops(kernel, "stablehlo.while")))
+
+
+def may_be_long(loop: ir.Operation) -> bool:
+    """Whether nobody knows how many steps a loop does. One that counts within another is taken for one
+    over some axis."""
+    if TRIP_COUNT in loop.attributes:
+        return False
+    return COUNTED not in loop.attributes or not _is_in_loop(loop)
+
+
+def _is_in_loop(op: ir.Operation) -> bool:
+    around = op.parent
+    while around is not None:
+        if around.name == op.name:
+            return True
+        around = around.operation.parent
+    return False
 
 
 def team_of(call: ir.Operation) -> int:

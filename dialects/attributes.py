@@ -37,6 +37,7 @@ UNUSED_DONATIONS = "lamina.unused_donations"
 # Of calls, loops and conversions.
 TEAM = "lamina.team"  # of calls in a row that run at the same time
 TRIP_COUNT = "lamina.trip_count"
+COUNTED = "lamina.counted"  # of a loop that counts up to a limit, which is known when it runs
 NATIVE = "lamina.native"  # of a rounding: it may do what the processor does with denormals
 
 

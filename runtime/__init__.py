@@ -22,6 +22,7 @@ from lamina.runtime._runtime import (
     from_dlpack,
     get_num_threads,
     is_tracing,
+    leave,
     limit_vector_bits,
     machine_limits,
     move_to_device,
@@ -42,7 +43,6 @@ from lamina.runtime._runtime import (
     set_thread_config,
     set_tracing,
     sharded_array,
-    stop_dispatcher,
     symbols,
     to_array,
     to_device,
@@ -74,6 +74,7 @@ __all__ = [
     "from_dlpack",
     "get_num_threads",
     "is_tracing",
+    "leave",
     "limit_vector_bits",
     "machine_limits",
     "move_to_device",
@@ -94,7 +95,6 @@ __all__ = [
     "set_thread_config",
     "set_tracing",
     "sharded_array",
-    "stop_dispatcher",
     "symbols",
     "to_array",
     "to_device",
@@ -107,11 +107,11 @@ __all__ = [
     "x64_enabled",
 ]
 
-# Calls that were made are finished: before a fork, so that the child finds nothing half done, and
-# before the interpreter goes away under the dispatcher.
+# Calls that were made are finished before a fork, so that the child finds nothing half done. At exit
+# nobody sees their results any more.
 os.register_at_fork(before=wait_all)
 atexit.register(cuda_shut_down)
-atexit.register(stop_dispatcher)
+atexit.register(leave)
 
 
 def _check_environment() -> None:

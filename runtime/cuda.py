@@ -78,6 +78,7 @@ def load_on(
         aliases=[value.get("alias_of") for value in outputs],
         arena_bytes=manifest["arena_bytes"],
         seconds=seconds,
+        loops_for_long=False,
         code=None,
         manifest=manifest,
         callbacks=callbacks,

@@ -37,6 +37,9 @@ _MOST_LOADED_BYTES = 256 << 20
 # process when it gets none.
 _MOST_LOADED_PROGRAMS = 6000
 
+_LOOKS_FOR_SIGNALS = "lamina_interrupted"
+"""What loops of nobody knows how many steps call."""
+
 _GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
 
 _lock = threading.Lock()
@@ -145,6 +148,7 @@ def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Exe
             aliases=[value.get("alias_of") for value in outputs],
             arena_bytes=manifest["arena_bytes"],
             seconds=_seconds(artifact),
+            loops_for_long=_LOOKS_FOR_SIGNALS in manifest.get("imports", ()),
             code=code,
             manifest=manifest,
             callbacks=callbacks,

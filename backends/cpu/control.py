@@ -12,7 +12,7 @@ import re
 from lamina.backends.control_program import as_program, bound_by_arguments, copies_results
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
-from lamina.backends.cpu.program_text import ProgramText
+from lamina.backends.cpu.program_text import FAILED, ProgramText
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.lowering import run_pipeline
 from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
@@ -62,7 +62,7 @@ def control_kernel(
         f"define void @{name}({', '.join(f'ptr noalias {p}' for p in [*parameters, '%arena'])}) "
         f'nounwind "prefer-vector-width"="{target.vector_bits}" {{\n'
         f"  %scratch = getelementptr i8, ptr %arena, i64 {planned}\n"
-        f"{steps}\n  ret void\n}}\n"
+        f"{steps}\n  ret void\n{FAILED if program.may_leave else ''}}}\n"
     )
     parts = [*kernels, driver]
     if lanes:

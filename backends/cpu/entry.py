@@ -8,9 +8,10 @@ planned part of the arena ends. Little in it is left to optimise, so it is compi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import re
+from collections.abc import Mapping
 
-from lamina.backends.cpu.program_text import ProgramText
+from lamina.backends.cpu.program_text import FAILED, ProgramText
 from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
 from lamina.backends.target import Target
 from lamina.dialects.attributes import ARENA_BYTES, ARGUMENTS
@@ -21,7 +22,7 @@ ENTRY_SYMBOL = "lamina_entry"
 _PARAMETERS = "ptr %arguments, ptr %results, ptr %arena"
 _LONGEST = 1024
 """Lines of a function, after which it ends at the next step."""
-_FAILED = "failed:\n  ret void\n"  # after a callback that raised: its results are not there
+_RUNTIME = re.compile(r"^declare [^@]*@(lamina_\w+)\(", re.MULTILINE)
 
 
 def emit_entry(text: str, target: Target) -> bytes:
@@ -33,11 +34,9 @@ def emit_entry(text: str, target: Target) -> bytes:
     return emit(text, machine, CodegenOptions(level=0, passes=(), select_fast=not fuses)).object
 
 
-def entry_imports(kernel_imports: Set[str], team: int) -> set[str]:
-    """The runtime's functions that the entry calls itself, where kernels call these, and up to
-    `team` of them at a time."""
-    found = {"lamina_failed"} if "lamina_python_callback" in kernel_imports else set()
-    return found | ({"lamina_parallel_for"} if team > 1 else set())
+def entry_imports(text: str) -> set[str]:
+    """The runtime's functions that the text of an entry calls itself."""
+    return set(_RUNTIME.findall(text))
 
 
 class _EntryText(ProgramText):
@@ -63,8 +62,8 @@ class _EntryText(ProgramText):
             self._cut()
             for name in self._calls:
                 self.lines.append(f"  call void @{name}({_PARAMETERS})")
-                if self.may_fail:
-                    self._leave_if_failed()
+                if self.may_leave:
+                    self._leave_if("lamina_failed")
         self._functions.append(self._function(ENTRY_SYMBOL, ""))
         return "\n".join([*self.header, *self._functions])
 
@@ -101,7 +100,7 @@ class _EntryText(ProgramText):
         self.addresses.clear()
 
     def _function(self, name: str, linkage: str) -> str:
-        failed = _FAILED if self.may_fail else ""
+        failed = FAILED if self.may_leave else ""
         head = f"define {linkage}void @{name}({_PARAMETERS}) nounwind {{"
         return f"{head}\n{self._written()}\n  ret void\n{failed}}}\n"
 

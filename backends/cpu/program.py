@@ -32,21 +32,22 @@ def build_program(planned: ir.Module, target: Target, program: Kernels) -> Built
     team = largest_team(planned)
     codegen = _codegen()
 
-    def entry(scratch_bytes: int) -> Future[bytes]:
-        return codegen.submit(emit_entry, entry_text(planned, symbols, scratch_bytes), target)
+    def entry(scratch_bytes: int) -> tuple[str, Future[bytes]]:
+        text = entry_text(planned, symbols, scratch_bytes)
+        return text, codegen.submit(emit_entry, text, target)
 
     # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while the
     # first of them is lowered.
     early = entry(0) if team == 1 else None
     compiled = program.compiled(kernels.values(), codegen).values()
     scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
-    code = (early or entry(scratch_bytes)).result()
+    text, code = early or entry(scratch_bytes)
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}
-    objects[f"{ENTRY_SYMBOL}.o"] = code
+    objects[f"{ENTRY_SYMBOL}.o"] = code.result()
     imports = {symbol for kernel in compiled for symbol in kernel.imports}
     return BuiltProgram(
         objects,
         symbols,
         team * scratch_bytes,
-        {"entry": ENTRY_SYMBOL, "imports": sorted(imports | entry_imports(imports, team))},
+        {"entry": ENTRY_SYMBOL, "imports": sorted(imports | entry_imports(text))},
     )

@@ -14,13 +14,24 @@ import numpy as np
 
 from lamina.backends.cpu.scalar_text import CALL_PLACES, DECLARATIONS, ScalarText
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
-from lamina.backends.planned import Constants, is_scalar, kernels_of, main_of, team_of
+from lamina.backends.planned import (
+    Constants,
+    is_scalar,
+    kernels_of,
+    main_of,
+    may_be_long,
+    may_loop_for_long,
+    team_of,
+)
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 
 _PATTERN_BYTES = 64
+_STEPS_BETWEEN_LOOKS = 256
+FAILED = "failed:\n  ret void\n"
+"""What a function ends with where `ProgramText.may_leave`."""
 
 
 class ProgramText:
@@ -39,9 +50,11 @@ class ProgramText:
         self.may_fail = {
             name
             for name, kernel in self.kernels.items()
-            if string_of(kernel, LIBRARY) == PYTHON_CALLBACK
+            if string_of(kernel, LIBRARY) == PYTHON_CALLBACK or may_loop_for_long(kernel)
         }
         """Kernels after which the program ends, at label `failed`, if one says so."""
+        self.may_leave = bool(self.may_fail)
+        """Whether something that is written so far goes to label `failed`."""
         self.main = main_of(planned)
         self.constants = Constants(planned)
         self.header = [
@@ -212,7 +225,7 @@ class ProgramText:
         symbol = self.callees.get(callee) or self._declared(callee, len(given))
         self.lines.append(_call_text(symbol, [*given, self.scratch]))
         if callee in self.may_fail:
-            self._leave_if_failed()
+            self._leave_if("lamina_failed")
 
     def _declared(self, callee: str, buffers: int) -> str:
         """The function of a kernel with so many buffers."""
@@ -244,14 +257,20 @@ class ProgramText:
             self.header.append(DECLARATION)
         self.header.append(_tasks_text(name, cases))
         self.lines.append(run(name, len(calls), 1, f"%{name}"))
+        if any(call.attributes["callee"].value in self.may_fail for call in calls):
+            self._leave_if("lamina_failed")
 
-    def _leave_if_failed(self) -> None:
-        if "lamina_failed" not in self.declared:
-            self.declared.add("lamina_failed")
-            self.header.append("declare i32 @lamina_failed()")
-        failed = self._line("call i32 @lamina_failed()")
+    def _leave_if(self, question: str) -> None:
+        """End the program where a function of the runtime's says so."""
+        self.may_leave = True
+        if question not in self.declared:
+            self.declared.add(question)
+            # What it touches is nothing that code here reads or writes.
+            effects = "nounwind willreturn memory(inaccessiblemem: readwrite)"
+            self.header.append(f"declare i32 @{question}() {effects}")
+        answer = self._line(f"call i32 @{question}()")
         after = self._label()
-        self.lines.append(f"  switch i32 {failed}, label %failed [ i32 0, label %{after} ]")
+        self.lines.append(f"  switch i32 {answer}, label %failed [ i32 0, label %{after} ]")
         self._begin(after)
 
     # Copies and constants
@@ -327,7 +346,14 @@ class ProgramText:
         self.scalars[op.results[0]] = (f"i{of.width if of.width == 1 else width}", value)
 
     def _while(self, op: ir.Operation) -> None:
-        again, body, after = self._label(), self._label(), self._label()
+        looks = may_be_long(op)
+        begin, again, body, after = (self._label() for _ in range(4))
+        steps = f"%steps{self.names}"
+        self._branch(begin)
+        self._begin(begin)
+        if looks:
+            self.places.append(f"  {steps} = alloca i32")
+            self.lines.append(f"  store i32 {_STEPS_BETWEEN_LOOKS}, ptr {steps}")
         self._branch(again)
         self._begin(again)
         condition = op.regions[0].blocks[0]
@@ -337,8 +363,21 @@ class ProgramText:
         self.lines.append(f"  br {kind} {predicate}, label %{body}, label %{after}")
         self._begin(body)
         self._block(op.regions[1].blocks[0])
-        self._branch(again)
+        if looks:
+            self._look_for_signals(steps, again)
+        self._branch(begin if looks else again)
         self._begin(after)
+
+    def _look_for_signals(self, steps: str, again: str) -> None:
+        """After every so many steps, of which `steps` holds how many are left, end the program if a signal
+        does: it may run in the thread that has to see to signals, for nobody knows how long. Otherwise
+        go on at label `again`, in a loop of its own, which LLVM can unroll and vectorise."""
+        left = self._line(f"sub i32 {self._line(f'load i32, ptr {steps}')}, 1")
+        self.lines.append(f"  store i32 {left}, ptr {steps}")
+        is_due, look = self._line(f"icmp eq i32 {left}, 0"), self._label()
+        self.lines.append(f"  br i1 {is_due}, label %{look}, label %{again}")
+        self._begin(look)
+        self._leave_if("lamina_interrupted")
 
     def _if(self, op: ir.Operation) -> None:
         kind, predicate = self.scalars.pop(op.operands[0])

@@ -8,11 +8,13 @@ from lamina.dialects.attributes import (
     ALIAS_OF,
     ARENA_BYTES,
     ARGUMENTS,
+    COUNTED,
     INOUT,
     KIND,
     MAY_ALIAS,
     OWN_BYTES,
     TEAM,
+    TRIP_COUNT,
     UNUSED_DONATIONS,
     string_of,
 )
@@ -243,8 +245,11 @@ class Writer:
             )
 
     def _write_while(self, step: WhileStep) -> None:
-        with step.op.tag.location:
-            loop = ir.Operation.create("scf.while", regions=2)
+        source = step.op.tag
+        given = source.attributes
+        known = {name: given[name] for name in (TRIP_COUNT, COUNTED) if name in given}
+        with source.location:
+            loop = ir.Operation.create("scf.while", attributes=known, regions=2)
             cond, body = (region.blocks.append() for region in loop.regions)
             with ir.InsertionPoint(cond):
                 self._steps(step.cond)

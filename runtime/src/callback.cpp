@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "collective.h"
 #include "dispatch.h"
 #include "dtypes.h"
 #include "platform.h"
@@ -13,15 +14,22 @@
 namespace lamina {
 namespace {
 
+constexpr int64_t kBetweenLooksNs = 20'000'000;
+
 PyObject* run_error_type = nullptr;
+thread_local CallInPlace* call_in_place = nullptr;
 
 // A thread that Python did not make gets a thread state once and keeps it: making one for each call
 // costs more than the call, and taking it down runs destructors that would take it down again.
 PyGILState_STATE ensure_gil() {
-  const bool foreign = PyGILState_GetThisThreadState() == nullptr;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  if (foreign) PyGILState_Ensure();
-  return state;
+  try {
+    const bool foreign = PyGILState_GetThisThreadState() == nullptr;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (foreign) PyGILState_Ensure();
+    return state;
+  } catch (...) {
+    sleep_until_the_end();
+  }
 }
 
 class Gil {
@@ -95,14 +103,15 @@ bool call(const HostCallback& callback, void** args, void** results) {
   return given && store(callback, given.get(), results);
 }
 
-std::shared_ptr<void> current_exception() {
+// A new reference to the exception that is set, which is cleared.
+PyObject* take_exception() {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   if (traceback != nullptr) PyException_SetTraceback(value, traceback);
   Py_XDECREF(type);
   Py_XDECREF(traceback);
-  return {value, [](void* object) { drop_reference(object); }};
+  return value;
 }
 
 std::string text_of(PyObject* exception) {
@@ -126,10 +135,39 @@ Error call_python(const Program& program, size_t index, void** args, void** resu
   const HostCallback& callback = program.callbacks->all[index];
   const Owned held = callback.function;
   if (call(callback, args, results)) return {};
-  const std::shared_ptr<void> cause = current_exception();
+  const std::shared_ptr<void> cause(take_exception(), drop_reference);
   const std::string text = text_of(static_cast<PyObject*>(cause.get()));
   const std::string where = callback.at.empty() ? "" : " (called at " + callback.at + ")";
   return {"[" + program.name + "] a Python callback raised " + text + where, cause, nullptr};
+}
+
+CallInPlace::CallInPlace(bool holds_gil) : outer_(call_in_place), holds_gil_(holds_gil) {
+  call_in_place = this;
+}
+
+CallInPlace::~CallInPlace() { call_in_place = outer_; }
+
+bool CallInPlace::raise() {
+  if (raised_ == nullptr) return false;
+  const Owned raised(std::exchange(raised_, nullptr));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.get())), raised.get());
+  return true;
+}
+
+bool CallInPlace::goes_on() {
+  const int64_t now = now_ns();
+  if (next_look_ns_ == 0) next_look_ns_ = now + kBetweenLooksNs;
+  if (now < next_look_ns_) return true;
+  if (holds_gil_) const WithoutGil others_run;
+  const Gil gil;
+  const UsualArithmetic usual;
+  if (PyErr_CheckSignals() != 0) {
+    raised_ = take_exception();
+    fail_current({"interrupted by a signal", nullptr, nullptr});
+    return false;
+  }
+  next_look_ns_ = now_ns() + kBetweenLooksNs;
+  return true;
 }
 
 void set_run_error_type(PyObject* type) { run_error_type = Py_NewRef(type); }
@@ -162,6 +200,14 @@ void lamina_python_callback(int64_t index, void** args, void** results) {
   if (lamina_failed() != 0) return;
   Error error = call_python(*program, static_cast<size_t>(index), args, results);
   if (!error.empty()) fail_current(std::move(error));
+}
+
+int32_t lamina_interrupted() {
+  using namespace lamina;
+  if (current_call_failed()) return 1;
+  const Device* const device = current_device();
+  if (device != nullptr && device->team->has_failed()) return 1;
+  return call_in_place == nullptr || call_in_place->goes_on() ? 0 : 1;
 }
 
 int32_t lamina_failed() { return lamina::current_call_failed() ? 1 : 0; }

@@ -28,6 +28,25 @@ struct HostCallbacks {
 // without the GIL. A result nobody reads may be null. Gives why it failed.
 Error call_python(const Program& program, size_t index, void** args, void** results);
 
+// A call that runs on the thread that made it, which nobody knows how long it keeps: a loop in it
+// asks now and then whether it is to go on. Signals are seen to then, others get the GIL where the
+// call holds it, and what a signal's handler raises ends the call.
+class CallInPlace {
+ public:
+  explicit CallInPlace(bool holds_gil);
+  ~CallInPlace();
+  CallInPlace(const CallInPlace&) = delete;
+  // Raises what a signal's handler raised, with the GIL; false where none did.
+  bool raise();
+  bool goes_on();
+
+ private:
+  CallInPlace* const outer_;
+  const bool holds_gil_;
+  int64_t next_look_ns_ = 0;
+  PyObject* raised_ = nullptr;
+};
+
 // Raises what a failed call left: the class set by set_run_error_type with the message, and the
 // exception that a callback raised as its cause.
 void raise_run_error(const Error& error);
@@ -41,4 +60,6 @@ extern "C" {
 void lamina_python_callback(int64_t index, void** args, void** results);
 // Whether the running call has failed.
 int32_t lamina_failed();
+// The same, from within a loop that may run for long: there it may fail by a signal.
+int32_t lamina_interrupted();
 }

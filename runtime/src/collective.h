@@ -6,6 +6,7 @@
 // lamina_collective.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <csetjmp>
 #include <cstdint>
@@ -80,6 +81,7 @@ class Team {
   void fail(Error error);
   void finished();  // a device has come to the end of the program
   const Error& error() const { return error_; }
+  bool has_failed() const { return failed_.load(std::memory_order_relaxed); }
   const std::string& program() const { return program_; }
   int size() const { return size_; }
 
@@ -102,7 +104,7 @@ class Team {
   std::condition_variable changed_;
   std::map<std::pair<const void*, int64_t>, Meeting> meetings_;
   int waiting_ = 0, done_ = 0;
-  bool failed_ = false;
+  std::atomic<bool> failed_{false};
   Error error_;
 };
 

@@ -355,7 +355,7 @@ void define_cuda(nb::module_& m) {
         });
       },
       nb::arg("number"), "The stream that a GPU's programs run on.");
-  m.def("cuda_shut_down", Device::shut_down, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("cuda_shut_down", Device::shut_down, nb::call_guard<WithoutGil>(),
         "Waits for all GPUs and uses none from then on.");
   m.def("replace_cuda_driver", replace_driver, nb::arg("functions").none(),
         "Takes {symbol: address} for NVIDIA's driver; None for the machine's own. For tests.");
@@ -365,8 +365,7 @@ void define_cuda(nb::module_& m) {
       nb::arg("synchronous"), nb::arg("graphs"), nb::arg("library"),
       "Loads a program on a GPU, for an Executable to take over; and what was measured of kernels "
       "and a library in their places.");
-  m.def("cublaslt_version", cuda::library_version, nb::arg("path"),
-        nb::call_guard<nb::gil_scoped_release>(),
+  m.def("cublaslt_version", cuda::library_version, nb::arg("path"), nb::call_guard<WithoutGil>(),
         "The version of cuBLASLt in a file, 0 where it can't be used.");
   m.def(
       "to_device",

@@ -11,6 +11,7 @@
 #include <deque>
 #include <mutex>
 
+#include "leaving.h"
 #include "platform.h"
 #include "python.h"
 #include "threads.h"
@@ -19,6 +20,7 @@ namespace lamina {
 namespace {
 
 constexpr size_t kMostWaiting = 64;
+constexpr int64_t kMomentNs = 50'000'000;
 
 thread_local int callback_depth = 0;
 thread_local bool is_runner = false;  // holds run_mutex_
@@ -31,9 +33,6 @@ class Dispatcher {
   }
 
   void enqueue(std::unique_ptr<Job> job) {
-    while (!has_room() && !inside_callback()) {
-      if (!help()) wait_for_progress();
-    }
     {
       std::lock_guard guard(lock_);
       queue_.push_back(std::move(job));
@@ -44,8 +43,19 @@ class Dispatcher {
   }
 
   bool has_room() {
+    if (inside_callback()) return true;  // the queue moves on when the callback is over
     std::lock_guard guard(lock_);
     return queue_.size() < kMostWaiting;
+  }
+
+  void wait_for_room() {
+    if (help()) return;
+    Ref<Completion> running;
+    {
+      std::lock_guard guard(lock_);
+      running = running_;
+    }
+    if (running) running->wait(kMomentNs);
   }
 
   // Whoever holds run_mutex_ is the one running; order is kept because it is held across pop + run.
@@ -57,19 +67,20 @@ class Dispatcher {
 
   void drain() {
     if (inside_callback()) return;  // its own program would have to end first
-    Ref<Completion> last;
-    {
-      std::lock_guard guard(lock_);
-      last = last_;
-      if (!queue_.empty()) last = queue_.back()->completion;
-    }
+    const Ref<Completion> last = last_of_all();
     while (last && !last->done()) {
       if (!help()) last->wait(10'000'000);
     }
   }
 
   void stop() {
-    drain();
+    const Ref<Completion> last = last_of_all();
+    const int64_t until = now_ns() + kMomentNs;
+    while (last && !last->done()) {
+      const int64_t left = until - now_ns();
+      if (left <= 0) return;
+      last->wait(left);
+    }
     std::lock_guard guard(start_mutex_);
     if (!running_thread_.load()) return;
     stopping_.store(true);
@@ -78,6 +89,12 @@ class Dispatcher {
     pthread_join(thread_, nullptr);
     stopping_.store(false);
     running_thread_.store(false);
+  }
+
+  bool is_busy() {
+    if (!running_thread_.load()) return false;
+    const Ref<Completion> last = last_of_all();
+    return last && !last->done();
   }
 
  private:
@@ -116,7 +133,7 @@ class Dispatcher {
       if (queue_.empty() || (inside_callback() && !ready(queue_.front()->call))) return false;
       job = std::move(queue_.front());
       queue_.pop_front();
-      last_ = job->completion;
+      running_ = job->completion;
     }
     Error error = run_call(job->call);
     const Ref<Completion> completion = job->completion;
@@ -136,13 +153,9 @@ class Dispatcher {
     return true;
   }
 
-  void wait_for_progress() {
-    Ref<Completion> last;
-    {
-      std::lock_guard guard(lock_);
-      last = last_;
-    }
-    if (last) last->wait(1'000'000);
+  Ref<Completion> last_of_all() {
+    std::lock_guard guard(lock_);
+    return queue_.empty() ? running_ : queue_.back()->completion;
   }
 
   void start() {
@@ -182,12 +195,13 @@ class Dispatcher {
   void in_child() {
     running_thread_.store(false);
     sleeping_.store(0);
+    forget_other_threads();
     after_fork();
   }
 
-  SpinLock lock_;  // queue_ and last_
+  SpinLock lock_;  // queue_ and running_
   std::deque<std::unique_ptr<Job>> queue_;
-  Ref<Completion> last_;  // of the call taken last
+  Ref<Completion> running_;  // of the call taken last
   std::mutex run_mutex_;
   std::mutex start_mutex_;
   pthread_t thread_{};
@@ -212,5 +226,7 @@ bool queue_has_room() { return Dispatcher::instance().has_room(); }
 bool help_with_queue() { return Dispatcher::instance().help(); }
 void drain_queue() { Dispatcher::instance().drain(); }
 void stop_dispatcher() { Dispatcher::instance().stop(); }
+void wait_for_room() { Dispatcher::instance().wait_for_room(); }
+bool dispatcher_is_busy() { return Dispatcher::instance().is_busy(); }
 
 }  // namespace lamina

@@ -16,11 +16,13 @@ struct Job {
 };
 
 // Calls run one at a time, in order: an argument that an earlier call fills is ready by then.
-// Blocks where too many are waiting; call without the GIL.
 void enqueue(std::unique_ptr<Job> job);
 
-// True where fewer calls wait than enqueue blocks on.
+// False where so many calls wait that a caller is to wait, too, before the next.
 bool queue_has_room();
+
+// Runs a queued call where it may, else sleeps until one is done, but not for long.
+void wait_for_room();
 
 // Runs the next queued call on this thread where nobody else is running one and it is short.
 bool help_with_queue();
@@ -38,7 +40,12 @@ bool inside_callback();
 // Returns when every call enqueued before is done. Call without the GIL.
 void drain_queue();
 
-// Drains, and lets the dispatcher thread end.
+// Queued calls have no effects but their results: those that call Python run before they return.
+// Where the queue is done within a moment, the dispatcher thread ends; else it goes on, and the
+// process ends without waiting for it.
 void stop_dispatcher();
+
+// Whether the dispatcher thread is running a call or has calls to run.
+bool dispatcher_is_busy();
 
 }  // namespace lamina

@@ -91,18 +91,20 @@ bool read_callbacks(PyObject* sequence, HostCallbacks* callbacks) {
 }
 
 PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* const names[] = {"name",     "entry",       "inputs",         "outputs",
-                                      "aliases",  "arena_bytes", "seconds",        "code",
-                                      "manifest", "callbacks",   "device_program", nullptr};
-  const char* name;
+  static const char* const names[] = {"name",    "entry",       "inputs",    "outputs",
+                                      "aliases", "arena_bytes", "seconds",   "loops_for_long",
+                                      "code",    "manifest",    "callbacks", "device_program",
+                                      nullptr};
   unsigned long long entry;
-  PyObject *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr,
-                                                          *device_program = nullptr;
+  PyObject *name, *inputs, *outputs, *aliases, *code, *manifest, *callbacks = nullptr,
+                                                                 *device_program = nullptr;
   Py_ssize_t arena_bytes;
   double seconds;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sKOOOndOO|OO", const_cast<char**>(names), &name,
+  int loops_for_long;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UKOOOndpOO|OO", const_cast<char**>(names), &name,
                                    &entry, &inputs, &outputs, &aliases, &arena_bytes, &seconds,
-                                   &code, &manifest, &callbacks, &device_program)) {
+                                   &loops_for_long, &code, &manifest, &callbacks,
+                                   &device_program)) {
     return nullptr;
   }
   if (device_program == Py_None) device_program = nullptr;
@@ -110,11 +112,16 @@ PyObject* executable_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyErr_SetString(PyExc_ValueError, "an executable needs an entry and a size for its arena");
     return nullptr;
   }
+  Py_ssize_t name_bytes;
+  const char* const name_text = PyUnicode_AsUTF8AndSize(name, &name_bytes);
+  if (name_text == nullptr) return nullptr;
   auto program = std::make_unique<Program>();
-  program->name = name;
+  program->name.assign(name_text, static_cast<size_t>(name_bytes));
   program->entry = reinterpret_cast<Entry>(static_cast<uintptr_t>(entry));
   program->arena_bytes = static_cast<size_t>(arena_bytes);
   program->cheap = seconds * 1e9 < kCheapNs;
+  program->is_large = seconds > Program::kLargeSeconds;
+  program->loops_for_long = loops_for_long != 0;
   if (!read_specs(inputs, &program->inputs) || !read_specs(outputs, &program->outputs) ||
       !read_aliases(aliases, program.get())) {
     return nullptr;

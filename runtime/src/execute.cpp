@@ -33,7 +33,8 @@ class Run {
     const bool calls_back = program_.callbacks != nullptr;
     if (calls_back && !wait_for_arguments()) return false;
     inline_ = (cheap_ || calls_back || !async || inside_callback()) && all_ready();
-    if (PyErr_Occurred() || !take_arguments() || !make_results()) return false;
+    if (PyErr_Occurred() || (!inline_ && !wait_for_turn())) return false;
+    if (!take_arguments() || !make_results()) return false;
     ++executable_->calls;
     return inline_ ? run_here() : enqueue_call();
   }
@@ -66,17 +67,31 @@ class Run {
     return true;
   }
 
+  // A queue that is full holds its callers up, as long as no signal's handler raises.
+  static bool wait_for_turn() {
+    while (!queue_has_room()) {
+      {
+        const WithoutGil unlocked;
+        wait_for_room();
+      }
+      if (PyErr_CheckSignals() != 0) return false;
+    }
+    return true;
+  }
+
   bool take_arguments() {
     pointers_.resize(count_);
     buffers_.resize(count_);
     scalars_.resize(inline_ ? count_ : 0);
+    const bool may_borrow =
+        inline_ && cheap_ && !program_.loops_for_long;  // keeps the GIL throughout
     for (size_t i = 0; i < count_; ++i) {
       const Leaf& leaf = leaves_[i];
       // Content that only has to live until the entry returns is read where it is.
       if (inline_ && leaf.kind >= LeafKind::kBool) {
         write_scalar(leaf, scalars_[i].bytes);
         pointers_[i] = scalars_[i].bytes;
-      } else if (void* data = inline_ && cheap_ ? borrowed_data(leaf) : nullptr) {
+      } else if (void* data = may_borrow ? borrowed_data(leaf) : nullptr) {
         pointers_[i] = data;
       } else {
         if (!(buffers_[i] = leaf_buffer(leaf))) return false;
@@ -140,14 +155,16 @@ class Run {
     outs.resize(results_.size());
     for (size_t r = 0; r < outs.size(); ++r) outs[r] = results_[r]->data();
     Error error;
+    CallInPlace here(cheap_);
     if (cheap_) {
       error = run_entry(program_, pointers_.data(), outs.data());
     } else {
       const WithoutGil unlocked;
+      const OutsidePython outside;
       error = run_entry(program_, pointers_.data(), outs.data());
     }
     if (error.empty()) return true;
-    raise_run_error(error);
+    if (!here.raise()) raise_run_error(error);
     return false;
   }
 
@@ -167,12 +184,7 @@ class Run {
     job->call.copies = std::move(copies_);
     job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(executable_));
     const Ref<Completion> completion = job->completion;
-    if (queue_has_room()) {
-      enqueue(std::move(job));
-    } else {
-      const WithoutGil unlocked;
-      enqueue(std::move(job));
-    }
+    enqueue(std::move(job));
     if (async) return true;
     return wait_for(completion.get());
   }

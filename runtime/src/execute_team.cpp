@@ -3,6 +3,7 @@
 #include <cstring>
 #include "cuda_array.h"
 
+#include "callback.h"
 #include "collective.h"
 #include "executable.h"
 
@@ -115,12 +116,14 @@ PyObject* execute_team(ExecutableObject* executable, PyObject* arguments) {
   }
   ++executable->calls;
   Error error;
+  CallInPlace here(false);
   {
     const WithoutGil unlocked;
+    const OutsidePython outside;
     error = run_team(program.name, static_cast<int>(count), run_device, &call);
   }
   if (!error.empty()) {
-    raise_run_error(error);
+    if (!here.raise()) raise_run_error(error);
     return nullptr;
   }
   Owned all(PyList_New(count));

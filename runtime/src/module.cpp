@@ -140,6 +140,7 @@ nb::dict symbols() {
   result["lamina_collective"] = reinterpret_cast<uintptr_t>(&lamina_collective);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
+  result["lamina_interrupted"] = reinterpret_cast<uintptr_t>(&lamina_interrupted);
   result["lamina_python_callback"] = reinterpret_cast<uintptr_t>(&lamina_python_callback);
   for (const auto& [name, kernel] : lapack_symbols())
     result[name.c_str()] = reinterpret_cast<uintptr_t>(kernel);
@@ -225,7 +226,7 @@ void define_state(nb::module_& m) {
       "register_node",
       [](nb::handle type, nb::handle flatten) { check(register_node(type.ptr(), flatten.ptr())); },
       nb::arg("type"), nb::arg("flatten"), "flatten(node) -> (children, hashable aux).");
-  m.def("set_num_threads", set_thread_count, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("set_num_threads", set_thread_count, nb::call_guard<WithoutGil>(),
         "Threads of parallel kernels, the caller's included; 0 for the default.");
   m.def("get_num_threads", thread_count);
   m.def(
@@ -238,16 +239,23 @@ void define_state(nb::module_& m) {
       "Threads and bytes that this process may use, by its affinity, the machine and its cgroups.");
   m.def("split_gemm", split_gemm, nb::arg("type"), nb::arg("cblas_gemm"),
         "Address of a function like this cblas_?gemm that divides the work among our threads.");
-  m.def("worker_count", worker_count, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("worker_count", worker_count, nb::call_guard<WithoutGil>(),
         "Threads the pool has started so far.");
   m.def("set_async", set_async, "Whether calls may be queued; gives the old value.");
-  m.def("wait_all", drain_queue, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("wait_all", drain_queue, nb::call_guard<WithoutGil>(),
         "Returns when every call made before is done.");
   m.def(
       "set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
       "The class of errors of programs that fail while they run.");
-  m.def("stop_dispatcher", stop_dispatcher, nb::call_guard<nb::gil_scoped_release>(),
-        "Waits for all calls and ends the dispatcher thread until the next one.");
+  m.def(
+      "leave",
+      [] {
+        leave_python();
+        const WithoutGil unlocked;
+        stop_dispatcher();
+      },
+      "For the interpreter's exit: ends the dispatcher thread if its calls are over soon, and lets "
+      "the process end under them if not.");
   m.def(
       "run_on_devices",
       [](nb::handle executable, nb::handle arguments) {

@@ -63,7 +63,9 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
   }
   const int64_t best = std::min(program.best_ns.load(), elapsed);
   program.best_ns.store(best);
-  if (program.measured.fetch_add(1) + 1 == kMeasuredCalls) program.cheap.store(best < kCheapNs);
+  if (program.measured.fetch_add(1) + 1 == kMeasuredCalls) {
+    program.cheap.store(best < kCheapNs && !program.is_large);
+  }
 }
 
 }  // namespace

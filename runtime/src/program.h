@@ -29,6 +29,10 @@ struct Program {
   std::vector<ArraySpec> inputs, outputs;
   std::vector<int> alias_of;  // per output: the donated input whose memory it is, or -1
   size_t arena_bytes = 0;
+  // A call may take long, whatever those before took: it has a branch that does much, or a loop of
+  // which nobody knows how many steps it does, which asks lamina_interrupted now and then.
+  bool is_large = false;
+  bool loops_for_long = false;
   // Programs that call Python are never cheap: all of them wait in one queue, which keeps their
   // effects in order.
   const HostCallbacks* callbacks = nullptr;
@@ -43,8 +47,10 @@ struct Program {
   // asked of it, such as to see Ctrl-C.
   bool is_short() const {
     const int64_t longest = longest_ns.load(std::memory_order_relaxed);
-    return longest > 0 && longest < kShortNs;
+    return !is_large && !loops_for_long && longest > 0 && longest < kShortNs;
   }
+  // A program is large whose dearest branches are estimated to take so long.
+  static constexpr double kLargeSeconds = 2.0;
   static constexpr int64_t kShortNs = 5'000'000;
 };
 

@@ -49,7 +49,7 @@ thread_local Interrupt kept_interrupt;
 }  // namespace
 
 void drop_reference(void* object) {
-  if (!Py_IsInitialized()) return;
+  if (!Py_IsInitialized() || python_leaves_without_me()) return;
   if (PyGILState_Check()) {
     Py_DECREF(static_cast<PyObject*>(object));
     return;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "buffer.h"
+#include "leaving.h"
 #include "numpy_api.h"
 
 namespace lamina {
@@ -35,7 +36,13 @@ class Owned {
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      sleep_until_the_end();
+    }
+  }
   WithoutGil(const WithoutGil&) = delete;
 
  private:
