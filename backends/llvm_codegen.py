@@ -57,6 +57,11 @@ OF_VECTORS = CodegenOptions(passes=(*_INLINED, *_VECTOR_PASSES), vectorise=False
 time."""
 OF_FUNCTIONS = replace(OF_VECTORS, passes=(*_INLINED, "new_gvn", *_VECTOR_PASSES))
 """The same where functions may share work, as sine and cosine of the same operand do."""
+SIMPLIFY = "simplify"
+"""Among the passes: what the first level does to each function before it looks for loops to vectorise."""
+LOOPS_OF_VECTORS = CodegenOptions(passes=(*_INLINED, SIMPLIFY), vectorise=False, unroll=False)
+"""For such loops inside of others: buffers on the stack become registers, and what stays the same leaves
+loops."""
 
 
 class MachineCode(Record):
@@ -146,7 +151,7 @@ def _optimised(
     module = _parsed(text)
     module.triple = machine.triple
     module.data_layout = str(target_machine.target_data)
-    level = options.passes if isinstance(options.passes, int) else 0
+    level = options.passes if isinstance(options.passes, int) else int(SIMPLIFY in options.passes)
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = options.vectorise
     tuning.loop_interleaving = options.vectorise
@@ -156,7 +161,9 @@ def _optimised(
         if variants and not options.vectorise:
             _passes(_DROPPING).run(module, builder)
         if isinstance(options.passes, tuple):
-            _passes(options.passes).run(module, builder)
+            _passes(tuple(name for name in options.passes if name != SIMPLIFY)).run(module, builder)
+            if SIMPLIFY in options.passes:
+                _simplify(module, builder)
         else:
             builder.getModulePassManager().run(module, builder)
         if variants and options.vectorise:
@@ -165,6 +172,13 @@ def _optimised(
         if options.prefetch and options.vectorise:
             module = _parsed(with_prefetches(str(module)))
     return module, target_machine
+
+
+def _simplify(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    passes = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
 
 
 def _parsed(text: str) -> llvm.ModuleRef:

@@ -275,6 +275,12 @@ CPU_PRODUCT_VECTORS = (
     "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
 )
 
+# In a loop or branch that is one kernel: loops that only move elements, too, and elements that lie apart.
+CPU_CONTROL_VECTORS = (
+    *KERNEL_PLACES,
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS everywhere=true}",
+)
+
 # Either -> scalars and vectors that the llvm dialect has, in control flow of blocks.
 _SCALARS = (
     "convert-scf-to-cf",
@@ -431,6 +437,7 @@ ALL_PIPELINES = {
     "kernel-vectors": CPU_KERNEL_VECTORS,
     "stream-vectors": CPU_STREAM_VECTORS,
     "product-vectors": CPU_PRODUCT_VECTORS,
+    "control-vectors": CPU_CONTROL_VECTORS,
     "kernel-llvm": CPU_KERNEL_LLVM,
     "cuda-input": CUDA_INPUT,
     "cuda-inputs-prepare": CUDA_PREPARE,

@@ -7,7 +7,9 @@ no calls, and what it reads it finds in registers or in the first-level cache.
 
 from __future__ import annotations
 
+import math
 import re
+from typing import NamedTuple
 
 from lamina.backends.control_program import as_program, bound_by_arguments, copies_results
 from lamina.backends.cpu.generate import generate
@@ -15,8 +17,8 @@ from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import FAILED, ProgramText
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.lowering import run_pipeline
-from lamina.backends.pipelines import CPU_CONTROL, CPU_LANES
-from lamina.backends.planned import is_scalar, kernels_of
+from lamina.backends.pipelines import CPU_CONTROL, CPU_CONTROL_VECTORS, CPU_LANES, KERNEL_PLACES
+from lamina.backends.planned import is_scalar, kernels_of, main_of
 from lamina.backends.target import Target
 from lamina.dialects.attributes import (
     ALIAS_OF,
@@ -27,6 +29,7 @@ from lamina.dialects.attributes import (
     integer_of,
 )
 from lamina.dialects.vendors import ir
+from lamina.passes.find import find_ops
 
 _ALIGNMENT = 64
 _DECLARED = re.compile(r"^declare [^@]*@([\w.$]+)\(.*$", re.MULTILINE)
@@ -37,10 +40,19 @@ _LOCAL = re.compile(
 _DEFINED = re.compile(r"^define [^@]*@([\w.$]+)\(", re.MULTILINE)
 
 
+class ControlText(NamedTuple):
+    """A kernel in LLVM IR and the bytes of scratch it needs; `of_vectors` says that LLVM's vectoriser would
+    look for loops in vain."""
+
+    llvm_ir: str
+    scratch_bytes: int
+    of_vectors: bool
+
+
 def control_kernel(
     module: ir.Module, symbol: str, target: Target, texts: dict[str, str] | None
-) -> tuple[str, int]:
-    """LLVM IR of the kernel in a module, exporting `symbol`, and the bytes of scratch it needs."""
+) -> ControlText:
+    """The text of the kernel in a module, exporting `symbol`."""
     function = module.body.operations[0].operation
     attributes = function.attributes
     lanes = list(attributes[LANES]) if LANES in attributes else None
@@ -48,7 +60,7 @@ def control_kernel(
     if lanes:
         bound_by_arguments(function)
     run_pipeline(CPU_LANES if lanes else CPU_CONTROL, module)
-    kernels, scratch = _kernels(module, symbol, target, texts)
+    kernels, scratch, of_vectors = _kernels(module, symbol, target, texts)
     program = ProgramText(module, {name: f"{symbol}_{name}" for name in kernels_of(module)})
     attributes = program.main.attributes
     stack = integer_of(program.main, OWN_BYTES)
@@ -71,7 +83,7 @@ def control_kernel(
             grain = count  # what tasks share, only one may use
         inputs = program.main.attributes[ARGUMENTS].value
         parts.append(_lanes_in_tasks(symbol, parameters, inputs, count, grain))
-    return _joined(parts, symbol), planned + scratch
+    return ControlText(_joined(parts, symbol), planned + scratch, of_vectors)
 
 
 def _lanes_in_tasks(symbol: str, parameters: list[str], inputs: int, count: int, grain: int) -> str:
@@ -104,9 +116,9 @@ define void @{symbol}({", ".join(f"ptr {p}" for p in given)}) {{
 
 def _kernels(
     planned: ir.Module, symbol: str, target: Target, texts: dict[str, str] | None
-) -> tuple[list[str], int]:
-    """LLVM IR of the kernels in a planned module, under names that begin with `symbol`, and the
-    most scratch that one needs."""
+) -> tuple[list[str], int, bool]:
+    """LLVM IR of the kernels in a planned module, under names that begin with `symbol`, the
+    most scratch that one needs, and whether LLVM would look for loops to vectorise in vain."""
     parts: list[str] = []
     most = 0
     module = ir.Module.create()
@@ -124,9 +136,34 @@ def _kernels(
         if "sym_visibility" in function.attributes:
             del function.attributes["sym_visibility"]
     source = str(module)
-    generated = generate(module, source, target, texts)
+    places = KERNEL_PLACES if _loops_over_elements(planned) else CPU_CONTROL_VECTORS
+    generated = generate(module, source, target, texts, places=places)
     most = max(most, *generated.scratch_bytes.values(), 0)
-    return [generated.llvm_ir, *parts], -(-most // _ALIGNMENT) * _ALIGNMENT
+    scratch = -(-most // _ALIGNMENT) * _ALIGNMENT
+    return [generated.llvm_ir, *parts], scratch, generated.of_vectors
+
+
+def _loops_over_elements(planned: ir.Module) -> bool:
+    """Whether a step of one of the innermost loops does no more than something to a few elements: of such
+    loops LLVM may make others, over vectors."""
+    main = main_of(planned)
+    loops = find_ops(main, "scf.while")
+    innermost = [loop for loop in loops if find_ops(loop, "scf.while") == [loop]]
+    kernels = kernels_of(planned)
+    return any(
+        all(_is_of_elements(kernels[call.attributes["callee"].value]) for call in find_ops(loop, "func.call"))
+        for loop in innermost
+    )
+
+
+def _is_of_elements(kernel: ir.Operation) -> bool:
+    """Whether each op of a kernel computes or writes one element."""
+    for view in kernel.regions[0].blocks[0].operations:
+        op = view.operation
+        written = op.operands[1:2] if op.name == "stablehlo.dynamic_update_slice" else op.results
+        if any(math.prod(value.type.shape) > 1 for value in written):
+            return False
+    return True
 
 
 def _with_own_names(text: str, number: int) -> str:

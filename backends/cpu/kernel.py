@@ -19,6 +19,7 @@ from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import (
     FAST,
+    LOOPS_OF_VECTORS,
     OF_FUNCTIONS,
     OF_VECTORS,
     CodegenOptions,
@@ -114,9 +115,11 @@ def _lowering(
     streams = _streams(function)
     written = library_kernel(function, symbol, target)
     calls_library = written is not None
-    of_vectors = in_order = False
+    of_vectors = in_order = control_of_vectors = False
     if is_control:
-        written = control_kernel(module, symbol, target, texts)
+        control = control_kernel(module, symbol, target, texts)
+        written = control.llvm_ir, control.scratch_bytes
+        control_of_vectors = control.of_vectors
     elif written is None:
         places = _places(kernel, source, streams)
         inlining = _inlining(_bytes(function))
@@ -139,6 +142,8 @@ def _lowering(
     if of_vectors and not is_attention:
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
         codegen = replace(codegen, in_order=in_order)
+    if control_of_vectors:
+        codegen = LOOPS_OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})

@@ -56,6 +56,8 @@ class PlainLoop(Record):
     lanes: int
     own: frozenset[ir.Value]
     """Buffers of one element that no iteration leaves anything in."""
+    strides: dict[Step, int]
+    """Of loads and stores whose elements lie apart, how far."""
 
     @property
     def bounds(self) -> tuple[ir.Value, ir.Value]:
@@ -91,10 +93,14 @@ _FREE_IF = {
 _TEMPORARY = ("memref.alloc", "memref.alloca")
 _LEAST_LANES = 4
 _FEW = 4
+_APART = (32, 64)
+_FARTHEST = 1 << 24  # places of lanes are words
 
 
-def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> PlainLoop | None:
-    """A loop of these steps, or None where it is not plain."""
+def read_loop(
+    op: ir.Operation, steps: Sequence[Step], vector_bits: int, *, strided: bool = False
+) -> PlainLoop | None:
+    """A loop of these steps, or None where it is not plain. With `strided`, elements may lie apart."""
     if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
         return None
     trips = _trips(op)
@@ -112,6 +118,7 @@ def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> Plai
             return None
         combiners.append(combiner)
     own = _own_scalars(steps)
+    strides: dict[Step, int] = {}
     for inner in steps:
         found = [kinds.get(value) for value in inner.operands]
         if inner.name == "memref.load" and inner.operands[0] in own:
@@ -122,7 +129,11 @@ def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> Plai
             same.append(inner)
             continue
         if not _is_plain(inner, found, kinds, combiners, own):
-            return None
+            stride = _stride(inner, kinds) if strided else None
+            if stride is None:
+                return None
+            strides[inner] = stride
+            kinds.update(dict.fromkeys(inner.results, "vector"))
         body.append(inner)
     bits = {width for inner in body for width in _widths(inner)}
     if 0 in bits or not bits or _interfere(body, same):
@@ -132,7 +143,7 @@ def read_loop(op: ir.Operation, steps: Sequence[Step], vector_bits: int) -> Plai
         lanes //= 2
     if lanes < _LEAST_LANES:
         return None
-    return PlainLoop(op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own)
+    return PlainLoop(op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own, strides)
 
 
 def in_place(loop: PlainLoop) -> bool:
@@ -250,6 +261,23 @@ def _is_contiguous(type_: ir.MemRefType, which: Sequence[Kind | None]) -> bool:
         and strides[walked[0]] == strides[-1] == 1
         and all(size == 1 for size in type_.shape[walked[0] + 1 :])
     )
+
+
+def _stride(step: Step, kinds: dict[ir.Value, Kind]) -> int | None:
+    """How far apart the elements are that a load or store goes to, where processors have an
+    instruction for such."""
+    if step.name not in ("memref.load", "memref.store"):
+        return None
+    buffer, *indices = step.place
+    type_ = ir.MemRefType(buffer.type)
+    strides, _ = type_.get_strides_and_offset()
+    walked = [(stride, kinds[i]) for stride, i in zip(strides, indices, strict=True) if i in kinds]
+    if step.name == "memref.store" and kinds.get(step.operands[0]) == "carried":
+        return None
+    if not walked or _width(type_.element_type, stored=True) not in _APART:
+        return None
+    known = all(kind == "linear" and 0 < stride < _FARTHEST for stride, kind in walked)
+    return sum(stride for stride, _ in walked) if known else None
 
 
 def _is_linear(step: Step, found: Sequence[Kind | None]) -> bool:

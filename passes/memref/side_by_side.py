@@ -19,7 +19,8 @@ _IN_FUNCTION = 10  # of them, those that wait for each other
 # something is carried for fewer results.
 _SEVERAL = ((4, 6), (2, 14))
 _SEVERAL_CARRIED = ((4, 14), (2, 40))
-_NO_LOOP, _NO_LOOP_COST = 8, 16  # as many, if that is all there is
+_NO_LOOP, _NO_LOOP_COST = 8, 24  # as many, if that is all there is
+_MANY = 8  # of which one more may be left over
 _IN_FLIGHT = 8  # ops of which none waits for another: two begin in each cycle and take four
 _REACH = 100  # ops of the next vectors that a processor begins by itself
 _WORTH = 1.25
@@ -51,7 +52,8 @@ def _that_fit(loop: PlainLoop, cost: float, count: int) -> int:
         return vectors
     if loop.combiners and vectors >= 2 * count:
         return count
-    while count > 1 and (vectors < count or vectors % count):
+    least = 2 if vectors >= _MANY else 1
+    while count > least and (vectors < count or vectors % count):
         count //= 2
     return count
 

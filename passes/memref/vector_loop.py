@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import arith, ir, memref, scf, vector
@@ -44,7 +45,7 @@ class _Writer:
         self._wide = wide
         self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}
-        self._iotas: dict[ir.Type, ir.Value] = {}
+        self._iotas: dict[tuple[ir.Type, int], ir.Value] = {}
         self._low, self._high = loop.bounds
         self.front = index(0).owner  # ops are put only relative to ops
         initial = [_identity(step.op, loop.lanes) for step in loop.combiners]
@@ -140,9 +141,12 @@ class _Writer:
         """The body on as many vectors as carry something from here on; what they carry then."""
         offsets = [_beyond(at, n * self._loop.lanes) for n in range(len(carried))]
         bodies = [
-            _Body(self._loop, offset, held, mask, self._broadcast, self._iota, 0 if mask else self._ahead)
+            _Body(self._loop, offset, held, mask, self._broadcast, 0 if mask else self._ahead)
             for offset, held in zip(offsets, carried, strict=True)
         ]
+        spread = functools.cache(bodies[0].spread)
+        for number, body in enumerate(bodies):
+            body.count_on(spread, functools.partial(self._iota, first=number * self._loop.lanes))
         for step in self._loop.body:
             divisor = self._divisor(step)
             if divisor is None:
@@ -182,16 +186,14 @@ class _Writer:
                 self._divisors[value] = quotients.Divisor(value, lanes)
         return self._divisors[value]
 
-    def _iota(self, type_: ir.Type) -> ir.Value:
-        if type_ not in self._iotas:
+    def _iota(self, type_: ir.Type, first: int = 0) -> ir.Value:
+        if (type_, first) not in self._iotas:
             lanes = self._loop.lanes
-            numbers = [ir.IntegerAttr.get(type_, n) for n in range(lanes)]
             of = ir.VectorType.get([lanes], type_)
             with ir.InsertionPoint(self.front):
-                self._iotas[type_] = arith.ConstantOp(
-                    of, ir.DenseElementsAttr.get(numbers, of)
-                ).result
-        return self._iotas[type_]
+                numbers = _numbered(of, range(first, first + lanes))
+                self._iotas[type_, first] = arith.ConstantOp(of, numbers).result
+        return self._iotas[type_, first]
 
 
 class _Body:
@@ -204,13 +206,12 @@ class _Body:
         carried: Sequence[ir.Value],
         mask: ir.Value | None,
         broadcast: Callable[[ir.Value], ir.Value],
-        iota: Callable[[ir.Type], ir.Value],
         ahead: int,
     ) -> None:
         self._loop = loop
         self._ahead = ahead
         self._mask = mask
-        self._broadcast, self._iota = broadcast, iota
+        self._broadcast = broadcast
         arguments = list(loop.op.regions[0].blocks[0].arguments)[1:]
         self.known = dict(zip(arguments, carried, strict=True))
         self._scalars = {loop.variable: at}
@@ -244,7 +245,11 @@ class _Body:
             buffer, *indices = place
             type_ = self._type(step.results[0].type)
             at = [self._scalars.get(value, value) for value in indices]
-            if self._mask is None:
+            if step in self._loop.strides:
+                places, mask = self._places(step)
+                zero = arith.ConstantOp(type_, _splat(type_, 0)).result
+                value = vector.GatherOp(type_, buffer, at, places, mask, zero).result
+            elif self._mask is None:
                 value = vector.LoadOp(type_, buffer, at).result
                 self._prefetch(value, buffer, at, writes=False)
             else:
@@ -260,12 +265,23 @@ class _Body:
         at = [self._scalars.get(value, value) for value in indices]
         if buffer in self._loop.own:
             pass  # nobody else reads it
+        elif step in self._loop.strides:
+            places, mask = self._places(step)
+            vector.ScatterOp(None, buffer, at, places, mask, value)
         elif self._mask is None:
             vector.StoreOp(value, buffer, at)
             self._prefetch(value, buffer, at, writes=True)
         else:
             vector.MaskedStoreOp(buffer, at, self._mask, value)
         self._stored[place] = value
+
+    def _places(self, step: Step) -> tuple[ir.Value, ir.Value]:
+        """Where lanes lie that are apart, from the first of them on, and which of them count."""
+        lanes, stride = self._loop.lanes, self._loop.strides[step]
+        of = ir.VectorType.get([lanes], ir.IntegerType.get_signless(32))
+        places = arith.ConstantOp(of, _numbered(of, range(0, lanes * stride, stride))).result
+        truths = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
+        return places, self._mask or arith.ConstantOp(truths, _splat(truths, 1)).result
 
     def _prefetch(
         self, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value], *, writes: bool
@@ -282,10 +298,19 @@ class _Body:
             return self.known[value]
         if value not in self._scalars:
             return self._broadcast(value)
-        first = self._scalars[value]
-        spread = vector.BroadcastOp(self._type(value.type), first).result
-        self.known[value] = arith.AddIOp(spread, self._iota(value.type)).result
+        self.known[value] = arith.AddIOp(self._spread(value), self._iota(value.type)).result
         return self.known[value]
+
+    def spread(self, value: ir.Value) -> ir.Value:
+        """What something linear is in the first lane, in all lanes."""
+        return vector.BroadcastOp(self._type(value.type), self._scalars[value]).result
+
+    def count_on(
+        self, spread: Callable[[ir.Value], ir.Value], iota: Callable[[ir.Type], ir.Value]
+    ) -> None:
+        """What is linear is a sum of these: what it is in the first lane of the first vector, and how far
+        this vector's lanes are from there."""
+        self._spread, self._iota = spread, iota
 
     def _type(self, element: ir.Type) -> ir.Type:
         return ir.VectorType.get([self._loop.lanes], element)
@@ -310,6 +335,15 @@ def _identity(op: ir.Operation, lanes: int) -> ir.Value:
     most = (1 << (width - 1)) - 1
     limits = {"arith.maxsi": -most - 1, "arith.minsi": most}
     return arith.ConstantOp(type_, _splat(type_, (ones | limits).get(op.name, 0))).result
+
+
+def _numbered(type_: ir.VectorType, numbers: Iterable[int]) -> ir.Attribute:
+    """These numbers, as many of their lowest bits as elements have."""
+    element = type_.element_type
+    bits = element.width if isinstance(element, ir.IntegerType) else 64
+    half = 1 << (bits - 1)
+    signed = ((number + half) % (2 * half) - half for number in numbers)
+    return ir.DenseElementsAttr.get([ir.IntegerAttr.get(element, n) for n in signed], type_)
 
 
 def _splat(type_: ir.Type, number: float) -> ir.Attribute:

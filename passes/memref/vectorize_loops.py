@@ -14,7 +14,9 @@ then so is the whole module: `lamina.vectors` on it says that there is no such l
 that round to bf16 as the processor does, which LLVM is not let see: it would make them loops over four elements.) What
 remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients
 by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have loops over vectors already are touched.
+`beside_vectors`, only modules that have loops over vectors already are touched. With `everywhere`, as in
+loops of the program that are one kernel, short copies are written over vectors, too, and on vectors of 512
+bits elements that lie apart, as those of a column do, are gathered and scattered.
 
 example: test/passes/memref/vectorize_loops.mlir
 """
@@ -37,6 +39,7 @@ IN_ORDER = "lamina.in_order"
 
 _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
+_MUCH = 64  # vectors
 
 
 class VectorizeLoops(Pass):
@@ -45,6 +48,7 @@ class VectorizeLoops(Pass):
     vector_bits: int = 256
     beside_vectors: bool = False
     prefetch: bool = False
+    everywhere: bool = False
 
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
@@ -54,13 +58,16 @@ class VectorizeLoops(Pass):
             if any(view.operation.name.startswith(_OF_VECTORS) for view in body):
                 over_vectors += 1
                 continue
-            loop = read_loop(op, [Step(view.operation) for view in body], self.vector_bits)
+            steps = [Step(view.operation) for view in body]
+            strided = self.everywhere and self.vector_bits == 512
+            loop = read_loop(op, steps, self.vector_bits, strided=strided)
             if loop is None or in_place(loop):
                 self.count("loops left to LLVM")
                 self._write_rounding(module)
                 return
-            plain.append(loop)
-        if not over_vectors and (self.beside_vectors or _only_move(plain)):
+            if not (self.everywhere and _copies_much(loop)):
+                plain.append(loop)
+        if not over_vectors and not self.everywhere and (self.beside_vectors or _only_move(plain)):
             self.count("loops left to LLVM", len(plain))
             return
         for loop in plain:
@@ -94,3 +101,14 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
 
 def _only_move(loops: Sequence[PlainLoop]) -> bool:
     return len(loops) > 0 and all(step.name in _MOVES for loop in loops for step in loop.body)
+
+
+def _copies_much(loop: PlainLoop) -> bool:
+    """Whether the C library is faster at what a loop does."""
+    moved = [step for step in loop.body if step.name in ("memref.load", "memref.store")]
+    return (
+        _only_move([loop])
+        and [step.name for step in moved] == ["memref.load", "memref.store"]
+        and not loop.strides
+        and (loop.trips or 0) >= _MUCH * loop.lanes
+    )

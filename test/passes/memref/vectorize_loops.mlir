@@ -2,6 +2,7 @@
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=256}' --split-input-file | FileCheck %s --check-prefix=NARROW
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 prefetch=true}' --split-input-file | FileCheck %s --check-prefix=AHEAD
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 beside-vectors=true}' --split-input-file | FileCheck %s --check-prefix=BESIDE
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 everywhere=true}' --split-input-file | FileCheck %s --check-prefix=EVERYWHERE
 
 // What stays the same is done once, and what remains with a mask. What was stored is not loaded again.
 // CHECK: module attributes {lamina.vectors}
@@ -510,6 +511,63 @@ func.func @replaced(%x: memref<64x8xf32>, %y: memref<64x8xf32>) {
       %v = memref.load %t[%j] : memref<8xf32>
       memref.store %v, %y[%i, %j] : memref<64x8xf32>
     }
+  }
+  return
+}
+
+// -----
+
+// Elements that lie apart are gathered and scattered, in loops that only move them, too, but for what the C
+// library does faster.
+// CHECK-LABEL: func.func @columns
+// CHECK-NOT: vector.
+// CHECK: return
+// EVERYWHERE: module attributes {lamina.vectors}
+// EVERYWHERE-LABEL: func.func @columns
+// EVERYWHERE: %[[PLACES:.*]] = arith.constant dense<[0, 40, 80, 120, 160, 200, 240, 280]> : vector<8xi32>
+// EVERYWHERE: %[[V:.*]] = vector.gather %arg0[%{{.*}}, %arg2] [%[[PLACES]]], {{.*}} : memref<8x40xf64>
+// EVERYWHERE: vector.store %[[V]], %arg1[%{{.*}}]
+// EVERYWHERE: %[[W:.*]] = vector.load %arg1[%{{.*}}]
+// EVERYWHERE: vector.scatter %arg0[%{{.*}}, %arg2] [%{{.*}}], %{{.*}}, %[[W]]
+// EVERYWHERE: memref.load %arg3[%[[I:.*]]]
+// EVERYWHERE-NEXT: memref.store %{{.*}}, %arg4[%[[I]]]
+func.func @columns(%x: memref<8x40xf64>, %y: memref<8xf64>, %column: index, %long: memref<1000xf64>,
+                 %copy: memref<1000xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c1000 = arith.constant 1000 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %x[%i, %column] : memref<8x40xf64>
+    memref.store %v, %y[%i] : memref<8xf64>
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %y[%i] : memref<8xf64>
+    memref.store %v, %x[%i, %column] : memref<8x40xf64>
+  }
+  scf.for %i = %c0 to %c1000 step %c1 {
+    %v = memref.load %long[%i] : memref<1000xf64>
+    memref.store %v, %copy[%i] : memref<1000xf64>
+  }
+  return
+}
+
+// -----
+
+// Numbers of elements are counted on from the first vector's.
+// CHECK-LABEL: func.func @numbers
+// CHECK: arith.constant dense<[16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]>
+// CHECK: scf.for
+// CHECK-COUNT-1: vector.broadcast
+// CHECK-NOT: vector.broadcast
+// CHECK-COUNT-2: vector.store
+func.func @numbers(%y: memref<640xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c640 = arith.constant 640 : index
+  scf.for %i = %c0 to %c640 step %c1 {
+    %n = arith.index_cast %i : index to i32
+    memref.store %n, %y[%i] : memref<640xi32>
   }
   return
 }
