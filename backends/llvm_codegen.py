@@ -36,7 +36,8 @@ class CodegenOptions(Record):
     these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory ahead
     of time. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
     a sum. With `in_order`, instructions stay in the order in which they are written, but for what the
-    processor does."""
+    processor does. `reduce_strength` looks for addresses that are better counted on from one iteration to
+    the next than computed in each."""
 
     level: int = 2
     passes: int | tuple[str, ...] = 2
@@ -45,6 +46,7 @@ class CodegenOptions(Record):
     prefetch: bool = False
     select_fast: bool = False
     in_order: bool = False
+    reduce_strength: bool = True
 
 
 _LEAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -52,14 +54,17 @@ FAST = CodegenOptions(level=0, passes=_LEAST_PASSES, vectorise=False, unroll=Fal
 """Any code, soon; these passes pay even where it runs once, as they leave less to translate."""
 _INLINED = ("always_inliner", "global_dead_code_eliminate")
 _VECTOR_PASSES = (*_LEAST_PASSES, "loop_rotate")
-OF_VECTORS = CodegenOptions(passes=(*_INLINED, *_VECTOR_PASSES), vectorise=False, unroll=False)
+OF_VECTORS = CodegenOptions(
+    passes=(*_INLINED, *_VECTOR_PASSES), vectorise=False, unroll=False, reduce_strength=False
+)
 """For loops over vectors: the passes of a level would look for others, in vain and in five times the
-time."""
+time. Their addresses are those of the vectors' first elements, which x86 adds up in an instruction:
+strength reduction takes a third of code generation to find that out."""
 OF_FUNCTIONS = replace(OF_VECTORS, passes=(*_INLINED, "new_gvn", *_VECTOR_PASSES))
 """The same where functions may share work, as sine and cosine of the same operand do."""
 SIMPLIFY = "simplify"
 """Among the passes: what the first level does to each function before it looks for loops to vectorise."""
-LOOPS_OF_VECTORS = CodegenOptions(passes=(*_INLINED, SIMPLIFY), vectorise=False, unroll=False)
+LOOPS_OF_VECTORS = replace(OF_VECTORS, passes=(*_INLINED, SIMPLIFY))
 """For such loops inside of others: buffers on the stack become registers, and what stays the same leaves
 loops."""
 
@@ -130,6 +135,7 @@ def _selector(options: CodegenOptions) -> Iterator[None]:
 
     # What a target does without being told differs.
     llvm.set_option("lamina", f"-enable-misched={'false' if options.in_order else 'true'}")
+    llvm.set_option("lamina", f"-disable-lsr={'false' if options.reduce_strength else 'true'}")
     if options.select_fast:
         llvm.set_option("lamina", "-fast-isel=true")
     try:

@@ -141,7 +141,8 @@ def _lowering(
     )
     if of_vectors and not is_attention:
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
-        codegen = replace(codegen, in_order=in_order)
+        # Products in blocks of registers live by their innermost loop: 0.95 of the time.
+        codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked)
     if control_of_vectors:
         codegen = LOOPS_OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):

@@ -11,6 +11,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.find import is_inside
 from lamina.passes.linalg.structure import is_buffer
 from lamina.passes.loops import constant_of
+from lamina.passes.memref.bounds import is_in_bounds
 from lamina.passes.records import Record
 
 Kind = Literal["linear", "vector", "carried"]
@@ -208,7 +209,7 @@ def _own_scalars(steps: Sequence[Step]) -> frozenset[ir.Value]:
 def _can_move(step: Step, trips: int | None) -> bool:
     """Whether an op on what stays the same can be done in front of the loop, even in vain."""
     if step.name == "memref.load":
-        return bool(trips) or len(step.operands) == 1
+        return bool(trips) or is_in_bounds(step.operands[0], step.operands[1:])
     if not step.name.startswith(("arith.", "math.")) or len(step.op.regions):
         return False
     return bool(trips) or step.name not in _NOT_IN_LANES

@@ -14,9 +14,9 @@ then so is the whole module: `lamina.vectors` on it says that there is no such l
 that round to bf16 as the processor does, which LLVM is not let see: it would make them loops over four elements.) What
 remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients
 by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have loops over vectors already are touched. With `everywhere`, as in
-loops of the program that are one kernel, short copies are written over vectors, too, and on vectors of 512
-bits elements that lie apart, as those of a column do, are gathered and scattered.
+`beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones.
+With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
+too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
 
 example: test/passes/memref/vectorize_loops.mlir
 """
@@ -40,6 +40,7 @@ IN_ORDER = "lamina.in_order"
 _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 _MUCH = 64  # vectors
+_LONG = 16  # vectors, too
 
 
 class VectorizeLoops(Pass):
@@ -67,7 +68,8 @@ class VectorizeLoops(Pass):
                 return
             if not (self.everywhere and _copies_much(loop)):
                 plain.append(loop)
-        if not over_vectors and not self.everywhere and (self.beside_vectors or _only_move(plain)):
+        beside = self.beside_vectors and not all(map(_is_long, plain))
+        if not over_vectors and not self.everywhere and (beside or _only_move(plain)):
             self.count("loops left to LLVM", len(plain))
             return
         for loop in plain:
@@ -101,6 +103,10 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
 
 def _only_move(loops: Sequence[PlainLoop]) -> bool:
     return len(loops) > 0 and all(step.name in _MOVES for loop in loops for step in loop.body)
+
+
+def _is_long(loop: PlainLoop) -> bool:
+    return loop.trips is None or loop.trips >= _LONG * loop.lanes
 
 
 def _copies_much(loop: PlainLoop) -> bool:

@@ -25,7 +25,8 @@
 // NARROW: vector<8xf32>
 // NARROW-NOT: vector.maskedload
 // BESIDE-LABEL: func.func @elementwise
-// BESIDE-NOT: vector
+// BESIDE-NOT: vector.
+// BESIDE: return
 func.func @elementwise(%x: memref<4x40xf32>, %y: memref<4x40xf32>, %s: memref<f32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -568,6 +569,59 @@ func.func @numbers(%y: memref<640xi32>) {
   scf.for %i = %c0 to %c640 step %c1 {
     %n = arith.index_cast %i : index to i32
     memref.store %n, %y[%i] : memref<640xi32>
+  }
+  return
+}
+
+// -----
+
+// What stays the same is read in front of a loop that may do nothing, if it is one of its buffer's elements
+// for certain. Where all loops are long, they need no others over vectors beside them.
+// CHECK-LABEL: func.func @known_to_be_there
+// CHECK: scf.for %[[I:.*]] = %c0
+// CHECK: %[[S:.*]] = memref.load %arg1
+// CHECK: scf.for
+// CHECK: vector.load
+// BESIDE-LABEL: func.func @known_to_be_there
+// BESIDE: vector.load
+func.func @known_to_be_there(%x: memref<100x500xf32>, %s: memref<400xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c100 = arith.constant 100 : index
+  scf.for %i = %c0 to %c100 step %c1 {
+    %four = arith.muli %i, %c4 : index
+    %at = arith.addi %four, %c3 : index
+    scf.for %j = %c0 to %n step %c1 {
+      %v = memref.load %x[%i, %j] : memref<100x500xf32>
+      %u = memref.load %s[%at] : memref<400xf32>
+      %p = arith.mulf %v, %u : f32
+      memref.store %p, %x[%i, %j] : memref<100x500xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @perhaps_not_there
+// CHECK-NOT: vector
+func.func @perhaps_not_there(%x: memref<100x500xf32>, %s: memref<399xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c100 = arith.constant 100 : index
+  scf.for %i = %c0 to %c100 step %c1 {
+    %four = arith.muli %i, %c4 : index
+    %at = arith.addi %four, %c3 : index
+    scf.for %j = %c0 to %n step %c1 {
+      %v = memref.load %x[%i, %j] : memref<100x500xf32>
+      %u = memref.load %s[%at] : memref<399xf32>
+      %p = arith.mulf %v, %u : f32
+      memref.store %p, %x[%i, %j] : memref<100x500xf32>
+    }
   }
   return
 }
