@@ -7,7 +7,8 @@
 
 What makes the parts is then computed where it is summed, and nothing is put together in memory. So for
 concatenations and pads that one reduction alone reads, perhaps by way of element-wise ops that nobody else
-reads: along a dimension that is reduced the parts' results are combined, along others put together.
+reads: along a dimension that is reduced the parts' results are combined, along others put together; a part of
+one element to each result, as of `max(stack([...]), 0)`, is combined as it is.
 Terms of sums and products are regrouped as `stablehlo-reduce-further` does, with the same exceptions. Leaves
 alone small arrays, many parts, and columns that lie side by side.
 
@@ -20,21 +21,24 @@ import itertools
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.types import shape_of
+from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.records import Record
-from lamina.passes.stablehlo.facts import ints, made_by, reducer_of
+from lamina.passes.stablehlo.facts import ints, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.fuse_ops import REARRANGEMENTS, is_elementwise
 from lamina.passes.stablehlo.parts_of_values import Box, Parts
 from lamina.passes.stablehlo.raise_views import ops_above
 from lamina.passes.stablehlo.reduce_further import reducer_in_steps
 from lamina.passes.stablehlo.rewriting import replace
+from lamina.passes.stablehlo.scan_order import identity
 from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of
 from lamina.passes.stablehlo.simplify_reshaped import reduced
 
 _MOST_PARTS = 8
+_MOST_SINGLE = 25  # parts that need no reduction of their own
+_EXTREMES = ("stablehlo.maximum", "stablehlo.minimum")
 _MOST_OPS = 64  # in all parts together
 _LEAST_ELEMENTS = 1 << 14  # for less, another kernel takes as long as it saves
 _LEAST_ROW = 16
@@ -55,7 +59,9 @@ class ReduceParts(Pass):
             cuts = _all_cuts(leaves, {op, *members})
             parts = _cut([(0, size, 1) for size in shape], cuts)
             count = len(list(parts.boxes))
-            if not 1 < count <= _MOST_PARTS or count * (len(members) + 1) > _MOST_OPS:
+            is_single = all(_is_single(box, ints(op, "dimensions")) for box in parts.boxes)
+            most = _MOST_SINGLE if is_single else _MOST_PARTS
+            if not 1 < count <= most or count * (len(members) + 1) > _MOST_OPS:
                 continue
             with ir.InsertionPoint(op), op.location:
                 result = _Reduction(op, members).of(parts)
@@ -120,6 +126,11 @@ def _overlap(box: list[tuple[int, int, int]], inside: Box) -> bool:
     return all(low < end and begin < high for (low, high, _), (begin, end, _) in zip(box, inside, strict=True))
 
 
+def _is_single(box: Box, along: list[int]) -> bool:
+    """Whether a box has one element to each result of a reduction."""
+    return all(box[dimension][1] - box[dimension][0] == 1 for dimension in along)
+
+
 class _Reduction(Parts):
     """A reduction of an array, done for each part of it."""
 
@@ -137,6 +148,8 @@ class _Reduction(Parts):
 
     def of(self, cut: _Cut) -> ir.Value:
         """What the reduction makes of a box."""
+        if not cut.inner and _is_single(cut.box, self._along):
+            return self._of_one(self.part(self._op.operands[0], cut.box))
         if not cut.inner:
             copy = self._op.clone().operation  # its body is taken
             result = reduced(copy, self.part(self._op.operands[0], cut.box), self._along)
@@ -151,3 +164,17 @@ class _Reduction(Parts):
                 str(reducer_of(self._op)), results=[total.type], operands=[total, result]
             ).result
         return total
+
+    def _of_one(self, part: ir.Value) -> ir.Value:
+        """What it makes of a part that has one element to each result."""
+        shape = [size for d, size in enumerate(shape_of(part.type)) if d not in self._along]
+        view = made_by(part, "stablehlo.reshape")
+        is_same = view is not None and list(shape_of(view.operands[0].type)) == shape
+        value = view.operands[0] if view is not None and is_same else hlo.reshape(part, shape)
+        initial, name = self._op.operands[1], str(reducer_of(self._op))
+        nothing = splat_of(initial)
+        if name in _EXTREMES and nothing is not None:
+            if nothing == identity(name.removeprefix("stablehlo."), dtype_of(initial.type)):
+                return value
+        started = hlo.broadcast_in_dim(initial, shape, [])
+        return ir.Operation.create(name, results=[value.type], operands=[started, value]).result

@@ -109,3 +109,18 @@ def test_stores_nothing_on_the_way(axis):
     assert compiled.memory_analysis().temp_size_in_bytes < 100_000
     if axis != 0:
         assert len(json.loads(compiled.as_text("manifest"))["kernels"]) == 1
+
+
+@pytest.mark.parametrize("name", ["max", "sum", "prod"])
+def test_a_stack_of_many_neighbours(name):
+    x = np.random.default_rng(4).random((130, 140)) + 0.5
+    x[5, 7], x[9] = np.nan, -0.0
+
+    def reduced(np_, x):
+        parts = [x[i : i + 128, j : j + 138] for i in range(3) for j in range(3)]
+        return getattr(np_, name)(np_.stack(parts), axis=0)
+
+    with lamina.enable_x64(True):
+        compiled = lamina.jit(lambda x: reduced(jnp, x)).lower(x).compile()
+        np.testing.assert_allclose(compiled(x), reduced(np, x), rtol=1e-13)
+    assert "concatenate" not in compiled.as_text("fused")

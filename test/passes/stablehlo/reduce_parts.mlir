@@ -64,3 +64,22 @@ func.func @left_alone(%x: tensor<20000xf32>, %y: tensor<30000xf32>, %u: tensor<2
   %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<50xf32>, tensor<f32>) -> tensor<f32>
   return %1, %0, %3, %5 : tensor<f32>, tensor<50000xf32>, tensor<bf16>, tensor<f32>
 }
+
+// Parts of one element to each result are combined as they are: the greatest of many neighbours.
+// CHECK-LABEL: func.func @stacked
+// CHECK-NOT: stablehlo.reduce
+// CHECK-NOT: stablehlo.concatenate
+// CHECK-COUNT-8: stablehlo.maximum
+// CHECK-NEXT: return
+func.func @stacked(%x: tensor<100x202xf64>) -> tensor<100x200xf64> {
+  %0 = stablehlo.slice %x [0:100, 0:200] : (tensor<100x202xf64>) -> tensor<100x200xf64>
+  %1 = stablehlo.slice %x [0:100, 1:201] : (tensor<100x202xf64>) -> tensor<100x200xf64>
+  %2 = stablehlo.slice %x [0:100, 2:202] : (tensor<100x202xf64>) -> tensor<100x200xf64>
+  %a = stablehlo.reshape %0 : (tensor<100x200xf64>) -> tensor<1x100x200xf64>
+  %b = stablehlo.reshape %1 : (tensor<100x200xf64>) -> tensor<1x100x200xf64>
+  %c = stablehlo.reshape %2 : (tensor<100x200xf64>) -> tensor<1x100x200xf64>
+  %all = stablehlo.concatenate %a, %b, %c, %a, %b, %c, %a, %b, %c, dim = 0 : (tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>, tensor<1x100x200xf64>) -> tensor<9x100x200xf64>
+  %least = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %r = stablehlo.reduce(%all init: %least) applies stablehlo.maximum across dimensions = [0] : (tensor<9x100x200xf64>, tensor<f64>) -> tensor<100x200xf64>
+  return %r : tensor<100x200xf64>
+}
