@@ -72,6 +72,7 @@ STABLEHLO_FUSE = (
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
     "stablehlo-hoist-invariants",
+    "stablehlo-compute-steps-together",
     "stablehlo-gather-products",
     "stablehlo-place-picks",
     "stablehlo-join-indices",
@@ -84,6 +85,7 @@ STABLEHLO_FUSE = (
     "stablehlo-recompute-products",
     "stablehlo-stack-in-place",
     "stablehlo-chunk-products",
+    "stablehlo-branch-on-scalars",
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
     "stablehlo-fuse{scalar-calls=true}",
@@ -109,9 +111,11 @@ _NOT_ON_GPUS = (
     "stablehlo-lay-out-contractions",
     "stablehlo-lay-out-convolutions",
     "stablehlo-lay-out-loops",
+    "stablehlo-compute-steps-together",
     "stablehlo-take-parts",
     "stablehlo-update-in-parts",  # nothing is computed part by part there
     "stablehlo-chunk-products",
+    "stablehlo-branch-on-scalars",  # the driver would wait for the scalar
     "stablehlo-outline-control",
     "stablehlo-outline-small-matrices",
 )
@@ -131,7 +135,7 @@ CUDA_FUSE = (
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{lends-results=true}",
+    "stablehlo-plan-buffers{lends-results=true rotate-from=1024}",
 )
 CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 
@@ -140,11 +144,11 @@ CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 CPU_CONTROL = (
     "stablehlo-fuse",
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{own-place=16384}",
+    "stablehlo-plan-buffers{own-place=16384 rotate-from=1024}",
 )
 
 # The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.
-CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768}")
+CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768 rotate-from=1024}")
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
@@ -307,6 +311,7 @@ _LLVM_TEXT = (
 # Those -> the llvm dialect. Vectors have one dimension: others need `convert-vector-to-llvm`.
 CPU_KERNEL_LLVM = (
     "math-divide-by-floats{vector-bits=VECTOR_BITS}",  # while there are loops to be seen
+    "math-order-scalars",  # as well
     *_SCALARS,
     *_LLVM_FUNCTIONS,
     "memref-bare-arguments",
@@ -338,6 +343,7 @@ ONLY_WITH = {
     "math-divide-by-floats{vector-bits=VECTOR_BITS}": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
+    "math-order-scalars": ("arith.minimumf", "arith.maximumf"),
     "llvm-elements-as-bytes": _BITS,
 }
 

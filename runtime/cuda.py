@@ -7,25 +7,17 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.runtime import _runtime
+from lamina.runtime import _runtime, gpus
 from lamina.runtime.artifact import Artifact
 
 CONSTANTS = "constants.bin"
 """The object of an artifact that holds its constants' bytes."""
 
 
-def device_count() -> int:
-    """How many GPUs there are.
-
-    Raises RuntimeError where there can be none: the text says what is missing and what to install.
-    """
-    return _runtime.cuda_device_count()
-
-
 def missing() -> str:
     """Why no program can run on a GPU here; empty where one can."""
     try:
-        return "" if device_count() else "the NVIDIA driver finds no GPU on this machine"
+        return "" if gpus.device_count() else "the NVIDIA driver finds no GPU on this machine"
     except RuntimeError as error:
         return str(error)
 
@@ -130,8 +122,8 @@ class _Choices:
     def _key(self, symbol: str) -> str:
         import hashlib
 
-        gpu = _runtime.cuda_device(self.device)
-        of = (symbol, gpu["name"], gpu["capability"], _runtime.cublaslt_version(self.path))
+        name, capability = gpus.name(self.device), gpus.capability(self.device)
+        of = (symbol, name, capability, _runtime.cublaslt_version(self.path))
         return hashlib.blake2b(repr(of).encode(), digest_size=16).hexdigest()
 
 
@@ -153,13 +145,12 @@ def _cublaslt() -> str:
 
 
 def _check_runs_on(manifest: dict[str, Any], device: int) -> None:
-    found = _runtime.cuda_device(device)
     arch = manifest["target"]["cpu"]
     digits = arch.removeprefix("sm_").rstrip("a")
-    wanted, there = (int(digits[:-1]), int(digits[-1])), found["capability"]
+    wanted, there = (int(digits[:-1]), int(digits[-1])), gpus.capability(device)
     if there < wanted or (arch.endswith("a") and there != wanted):
         raise RuntimeError(
-            f"{manifest['name']} is compiled for {arch}, and cuda:{device} ({found['name']}) has "
+            f"{manifest['name']} is compiled for {arch}, and cuda:{device} ({gpus.name(device)}) has "
             f"compute capability {there[0]}.{there[1]}: compile it for 'cuda:sm_{there[0]}{there[1]}'"
         )
 

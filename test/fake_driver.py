@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import fake_c
+import fake_context
+import fake_core
 import fake_graphs
 import fake_memory
 import fake_streams
@@ -35,8 +37,10 @@ from lamina.runtime import _runtime
 from lamina.runtime.executable import forget_devices
 
 INVALID_VALUE = 1
-UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY = 999, 700, 209
-_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
+UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY, INVALID_CONTEXT = 999, 700, 209, 201
+LEGACY_STREAM = 1
+_NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY",
+          201: b"CUDA_ERROR_INVALID_CONTEXT", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
 
@@ -75,6 +79,10 @@ class FakeDriver:
         self.failures: dict[str, list[int]] = {}
         self.broken = 0  # what a kernel did is said by every call after it
         self.keep: list[Any] = []
+        self.local = threading.local()
+        self.objects[LEGACY_STREAM] = Stream()
+        every = CALLS | fake_core.CALLS | self.libraries
+        self.calls_by_name = {name: self._guarded(name, call) for name, (_, call) in every.items()}
 
     # ---- for tests -------------------------------------------------------------------------------
     def fail(self, symbol: str, code: int = UNKNOWN, after: int = 0) -> None:
@@ -97,17 +105,26 @@ class FakeDriver:
     def table(self) -> dict[str, int]:
         """symbol -> address, for `replace_cuda_driver`."""
         made = {}
-        for symbol, (kinds, function) in (CALLS | self.libraries).items():
+        for symbol, (kinds, _) in (CALLS | self.libraries).items():
             if symbol not in self.without:
-                callback = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self._guarded(symbol, function))
+                callback = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.calls_by_name[symbol])
                 self.keep.append(callback)
                 made[symbol] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         return made
 
+    @property
+    def contexts(self) -> list[int]:
+        """The contexts of the calling thread, the current one last."""
+        return self.local.__dict__.setdefault("contexts", [])
+
     def _guarded(self, symbol: str, function: Callable[..., int | None]) -> Callable[..., int]:
+        needs_context = not symbol.startswith(fake_context.NEED_NONE)
+
         def call(*args: Any) -> int:
             with self.lock:
                 self.calls.append(symbol)
+                if needs_context and not self.contexts:
+                    return INVALID_CONTEXT
                 planned = self.failures.get(symbol)
                 if planned and (code := planned.pop(0)):
                     return code
@@ -214,8 +231,6 @@ _call("cuGetErrorString", INT, PTR)(lambda self, code, out: set_text(out, b"as t
 _call("cuDeviceGetCount", PTR)(lambda self, out: set_int(out, self.gpus))
 _call("cuDeviceGet", PTR, INT)(lambda self, out, number: set_int(out, number))
 _call("cuDeviceTotalMem_v2", PTR, INT)(lambda self, out, device: set_word(out, self.memory))
-_call("cuDevicePrimaryCtxRetain", PTR, INT)(lambda self, out, device: set_word(out, self.handle("context")))
-_call("cuCtxSetCurrent", PTR)(lambda self, context: 0)
 _call("cuModuleLoadData", PTR, PTR)(lambda self, out, image: set_word(out, self.handle("module")))
 _call("cuModuleUnload", PTR)(lambda self, module: 0)
 
@@ -260,7 +275,7 @@ def _device_name(self: FakeDriver, out: int, length: int, device: int) -> None:
 
 @_call("cuDeviceGetAttribute", PTR, INT, INT)
 def _device_attribute(self: FakeDriver, out: int, what: int, device: int) -> None:
-    set_int(out, self.capability[what - 75])
+    set_int(out, dict(zip((75, 76), self.capability)).get(what, 1))
 
 
 @_call("cuModuleGetFunction", PTR, PTR, ctypes.c_char_p)
@@ -280,7 +295,7 @@ def _launch(self: FakeDriver, function: int, *rest: Any) -> None:
     stream.put(run)
 
 
-CALLS = _CALLS | fake_memory.CALLS | fake_streams.CALLS | fake_graphs.CALLS
+CALLS = _CALLS | fake_context.CALLS | fake_memory.CALLS | fake_streams.CALLS | fake_graphs.CALLS
 """All that the driver knows."""
 
 
@@ -304,7 +319,7 @@ def installed(driver: FakeDriver, cache: str | None = None) -> Iterator[FakeDriv
         return kernel
 
     _replaced.append(driver)
-    with pytest.MonkeyPatch.context() as patch:
+    with fake_core.installed(driver), pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAMINA_CACHE", "0" if cache is None else "1")
         patch.setenv("LAMINA_CACHE_DIR", cache or "")
         patch.setattr(cuda_program, "compile_kernel", noted)

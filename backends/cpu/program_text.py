@@ -77,6 +77,8 @@ class ProgramText:
         """Types and names of elements that were loaded for what follows to decide by."""
         self.global_of: dict[ir.Value, str] = {}
         self.stack_sizes: dict[int, int] = {}
+        self.moving: set[str] = set()
+        """Places on the stack that hold the addresses of buffers which change places in a loop."""
         self.places: list[str] = []
         self.names = 0
 
@@ -158,6 +160,11 @@ class ProgramText:
                     self._load(op)
                 case "arith.constant":
                     self.offsets[op.results[0]] = op.attributes["value"].value
+                case "memref.extract_aligned_pointer_as_index":
+                    self.scalars[op.results[0]] = ("ptr", self._pointer(op.operands[0]))
+                case "arith.cmpi":
+                    one, other = (self.scalars.pop(value)[1] for value in op.operands)
+                    self.scalars[op.results[0]] = ("i1", self._line(f"icmp eq ptr {one}, {other}"))
                 case "arith.index_cast":
                     self.scalars[op.results[0]] = self.scalars.pop(op.operands[0])
                 case "scf.while":
@@ -194,15 +201,21 @@ class ProgramText:
         offset = self.offsets.get(value)
         if offset is None:
             name = self.global_of.get(value)
-            return self._base(self.pointers[value]) if name is None else self._global(name)
+            return self._buffer(self.pointers[value]) if name is None else self._global(name)
         base = self.lent.get(value)
         if base is not None:
-            base = self._base(base)
+            base = self._buffer(base)
         else:
             if offset < self.stack:
                 return f"%stack{offset}"
             base, offset = self.arena, offset - self.stack
         return self._line(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+
+    def _buffer(self, pointer: str) -> str:
+        """The address of a buffer that has a name, where it is used."""
+        if pointer in self.moving:
+            return self._line(f"load ptr, ptr {pointer}")
+        return self._base(pointer)
 
     def _base(self, pointer: str) -> str:
         """The pointer of an argument's or result's buffer, where it is used."""
@@ -346,6 +359,7 @@ class ProgramText:
         self.scalars[op.results[0]] = (f"i{of.width if of.width == 1 else width}", value)
 
     def _while(self, op: ir.Operation) -> None:
+        carried = self._carried(op)
         looks = may_be_long(op)
         begin, again, body, after = (self._label() for _ in range(4))
         steps = f"%steps{self.names}"
@@ -362,7 +376,9 @@ class ProgramText:
         kind, predicate = self.scalars.pop(leave.operands[0])
         self.lines.append(f"  br {kind} {predicate}, label %{body}, label %{after}")
         self._begin(body)
-        self._block(op.regions[1].blocks[0])
+        block = op.regions[1].blocks[0]
+        self._block(block)
+        self._exchange(carried, block)
         if looks:
             self._look_for_signals(steps, again)
         self._branch(begin if looks else again)
@@ -378,6 +394,30 @@ class ProgramText:
         self.lines.append(f"  br i1 {is_due}, label %{look}, label %{again}")
         self._begin(look)
         self._leave_if("lamina_interrupted")
+
+    def _carried(self, op: ir.Operation) -> list[str]:
+        """The places that hold the addresses of the buffers which a loop carries, with those that they
+        have first."""
+        carried: list[str] = []
+        for number, first in enumerate(op.operands):
+            place = self._name().replace("%v", "%moving")
+            self.moving.add(place)
+            self.places.append(f"  {place} = alloca ptr")
+            self.lines.append(f"  store ptr {self._pointer(first)}, ptr {place}")
+            for region in op.regions:
+                self.pointers[region.blocks[0].arguments[number]] = place
+            self.pointers[op.results[number]] = place
+            carried.append(place)
+        return carried
+
+    def _exchange(self, carried: list[str], block: ir.Block) -> None:
+        """Let these places hold the addresses that a loop's step ends with."""
+        leave = block.operations[len(block.operations) - 1]
+        following = [self._pointer(value) for value in leave.operands]
+        self.lines += [
+            f"  store ptr {pointer}, ptr {place}"
+            for pointer, place in zip(following, carried, strict=True)
+        ]
 
     def _if(self, op: ir.Operation) -> None:
         kind, predicate = self.scalars.pop(op.operands[0])

@@ -7,13 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lamina.backends.target import CUDA_ARCHITECTURES, TargetError
 from lamina.passes.records import Record
-
-_INSTALL = "pip install 'lamina[cuda]'"
-
-
-class CudaUnavailable(RuntimeError):
-    """Something that CUDA needs is not on this machine; the text says what, and what to do."""
+from lamina.runtime.gpus import INSTALL, CudaUnavailable
 
 
 class Resources(Record):
@@ -38,9 +34,11 @@ class Cubin(Record):
 def assemble(ptx: str, arch: str) -> Cubin:
     """The cubin of a PTX module for an architecture such as "sm_90a".
 
-    Raises CudaUnavailable where nvJitLink is not installed, ValueError for PTX or an architecture that
-    it refuses.
+    Raises CudaUnavailable where nvJitLink is not installed, TargetError for an architecture that is
+    none of `CUDA_ARCHITECTURES`, ValueError for PTX or an architecture that nvJitLink refuses.
     """
+    if arch not in CUDA_ARCHITECTURES:  # nvJitLink may end the process
+        raise TargetError(f"unknown GPU architecture {arch!r}")
     nvjitlink = _nvjitlink()
     options = [f"-arch={arch}", "-O3", "-verbose"]
     try:
@@ -99,7 +97,7 @@ def _nvjitlink() -> Any:
         nvjitlink.version()  # which looks for the library
     except (ImportError, RuntimeError) as error:
         raise CudaUnavailable(
-            f"making cubins needs cuda-bindings and nvJitLink, which are not installed here: {_INSTALL}"
+            f"making cubins needs cuda-bindings and nvJitLink, which are not installed here: {INSTALL}"
             f" ({str(error).splitlines()[0]})"
         ) from None
     return nvjitlink

@@ -30,6 +30,9 @@ from lamina.api import make_jaxpr as make_jaxpr
 from lamina.api import value_and_grad as value_and_grad
 from lamina.api import vjp as vjp
 from lamina.api import vmap as vmap
+from lamina.config import allow_f16_reductions as allow_f16_reductions
+from lamina.config import array_garbage_collection_guard as array_garbage_collection_guard
+from lamina.config import auto_pcast as auto_pcast
 from lamina.config import check_tracer_leaks as check_tracer_leaks
 from lamina.config import debug_infs as debug_infs
 from lamina.config import debug_key_reuse as debug_key_reuse
@@ -39,14 +42,25 @@ from lamina.config import default_matmul_precision as default_matmul_precision
 from lamina.config import default_prng_impl as default_prng_impl
 from lamina.config import disable_jit as disable_jit
 from lamina.config import enable_checks as enable_checks
+from lamina.config import enable_custom_prng as enable_custom_prng
 from lamina.config import enable_x64 as enable_x64
 from lamina.config import explain_cache_misses as explain_cache_misses
+from lamina.config import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
+from lamina.config import legacy_prng_key as legacy_prng_key
 from lamina.config import log_compiles as log_compiles
 from lamina.config import matrix_products as matrix_products
+from lamina.config import no_execution as no_execution
+from lamina.config import no_tracing as no_tracing
 from lamina.config import numpy_dtype_promotion as numpy_dtype_promotion
 from lamina.config import numpy_rank_promotion as numpy_rank_promotion
+from lamina.config import remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type
+from lamina.config import softmax_custom_jvp as softmax_custom_jvp
+from lamina.config import thread_guard as thread_guard
 from lamina.config import threefry_partitionable as threefry_partitionable
 from lamina.config import transfer_guard as transfer_guard
+from lamina.config import transfer_guard_device_to_device as transfer_guard_device_to_device
+from lamina.config import transfer_guard_device_to_host as transfer_guard_device_to_host
+from lamina.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from lamina.control_flow import custom_jvp as custom_jvp
 from lamina.core import Array as Array
 from lamina.core import ensure_compile_time_eval as ensure_compile_time_eval
@@ -77,6 +91,7 @@ if _typing.TYPE_CHECKING:
     from lamina import ad_checkpoint as ad_checkpoint
     from lamina import api_util as api_util
     from lamina import checkpoint_policies as checkpoint_policies
+    from lamina import cuda as cuda
     from lamina import custom_batching as custom_batching
     from lamina import custom_derivatives as custom_derivatives
     from lamina import debug as debug
@@ -87,8 +102,10 @@ if _typing.TYPE_CHECKING:
     from lamina import experimental as experimental
     from lamina import export as export
     from lamina import extend as extend
+    from lamina import ffi as ffi
     from lamina import flatten_util as flatten_util
     from lamina import image as image
+    from lamina import memory as memory
     from lamina import monitoring as monitoring
     from lamina import nn as nn
     from lamina import ops as ops
@@ -105,6 +122,8 @@ if _typing.TYPE_CHECKING:
     from lamina.array import Shard as Shard
     from lamina.callbacks import pure_callback as pure_callback
     from lamina.callbacks.barrier import effects_barrier as effects_barrier
+    from lamina.compiler_levels import CompilerEffortLevel as CompilerEffortLevel
+    from lamina.compiler_levels import Inline as Inline
     from lamina.custom_derivatives import closure_convert as closure_convert
     from lamina.custom_derivatives import custom_gradient as custom_gradient
     from lamina.custom_derivatives import custom_vjp as custom_vjp
@@ -143,6 +162,7 @@ if _typing.TYPE_CHECKING:
     from lamina.threads import get_num_threads as get_num_threads
     from lamina.threads import num_threads as num_threads
     from lamina.threads import set_num_threads as set_num_threads
+    from lamina.user_context import make_user_context as make_user_context
 
 checking_leaks = check_tracer_leaks
 host_count = process_count
@@ -159,6 +179,7 @@ _MODULES = frozenset(
         "ad_checkpoint",
         "api_util",
         "checkpoint_policies",
+        "cuda",
         "custom_batching",
         "custom_derivatives",
         "debug",
@@ -169,8 +190,10 @@ _MODULES = frozenset(
         "experimental",
         "export",
         "extend",
+        "ffi",
         "flatten_util",
         "image",
+        "memory",
         "monitoring",
         "nn",
         "ops",
@@ -184,7 +207,9 @@ _MODULES = frozenset(
     }
 )
 _NAMES = {
+    "CompilerEffortLevel": "lamina.compiler_levels",
     "Device": "lamina.array",
+    "Inline": "lamina.compiler_levels",
     "NamedSharding": "lamina.sharding",
     "P": "lamina.sharding",
     "Ref": "lamina.ref",
@@ -210,6 +235,7 @@ _NAMES = {
     "make_array_from_process_local_data": "lamina.sharding",
     "make_array_from_single_device_arrays": "lamina.sharding",
     "make_mesh": "lamina.sharding",
+    "make_user_context": "lamina.user_context",
     "named_call": "lamina.environment",
     "num_threads": "lamina.threads",
     "new_ref": "lamina.ref",

@@ -22,13 +22,34 @@ from lamina.core.trace import get_aval
 from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.staging import trace_to_jaxpr
 
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "print_saved_residuals",
+    "remat",
+    "saved_residuals",
+]
+
 remat = checkpoint
+checkpoint_name_fwd = checkpoint_name
 
 
 def saved_residuals(
     f: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> list[tuple[ShapedArray, str]]:
-    """The values that the backward pass of f at these arguments keeps: types, and where from."""
+    """The values that the backward pass of f keeps at these arguments: a list of (type, where it
+    comes from).
+
+    f             a function of pytrees of arrays.
+    args, kwargs  where it is traced; values do not matter.
+
+    >>> [str(kind) for kind, _ in lamina.ad_checkpoint.saved_residuals(jnp.sin, jnp.ones(3))]
+    ['float32[3]']
+    """
     leaves, in_tree = tree.flatten((args, kwargs))
 
     def flat(*values: Any) -> list[Any]:
@@ -71,6 +92,13 @@ def _origin(eqn: JaxprEqn, result: int) -> str:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Prints the values that the backward pass of f at these arguments keeps."""
+    """Prints the values that the backward pass of f keeps at these arguments, one a line.
+
+    f             a function of pytrees of arrays.
+    args, kwargs  where it is traced; values do not matter.
+
+    >>> lamina.ad_checkpoint.print_saved_residuals(lamina.checkpoint(jnp.sin), jnp.ones(3))
+    f32[3] from the argument x
+    """
     for aval, what in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short()} {what}")

@@ -24,13 +24,34 @@ def debug_info(
     kwargs: dict[str, Any],
     **_: Any,
 ) -> DebugInfo:
-    """Name, place and argument names of a function, for messages and symbols."""
+    """Name, place and argument names of a function, for messages and symbols.
+
+    traced_for  what it is traced for, such as "jit".
+    fun         the function.
+    args        positional arguments, whose number names them,
+    kwargs      and those by name.
+
+    >>> lamina.api_util.debug_info("jit", lambda x, y: x, (1, 2), {}).arg_names
+    ('x', 'y')
+    """
     return _debug_info(fun, traced_for, args, kwargs)
 
 
 @transformation_with_aux2
 def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *args: Any) -> list[Any]:
-    """The function of the leaves of (args, kwargs); and what gives its result's structure."""
+    """The function of the leaves of (args, kwargs), a WrappedFun; and what gives its result's
+    structure after a call: flatten_fun(fun, in_tree).
+
+    f        a WrappedFun of args and kwargs; store is where the structure is kept.
+    in_tree  the structure of (args, kwargs).
+    args     the leaves.
+
+    >>> fun = lamina.extend.linear_util.wrap_init(lambda x, y: {"sum": x + y})
+    >>> leaves, in_tree = lamina.tree.flatten(((1,), {"y": 2}))
+    >>> flat, out_tree = lamina.api_util.flatten_fun(fun, in_tree)
+    >>> flat.call_wrapped(*leaves), out_tree()
+    ([3], PyTreeSpec({'sum': *}))
+    """
     given, named = tree.unflatten(in_tree, args)
     leaves, out_tree = tree.flatten(f(*given, **named))
     store.store(out_tree)
@@ -39,7 +60,19 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *args: Any) -> 
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *args: Any) -> list[Any]:
-    """The function of the leaves of args; and what gives its result's structure."""
+    """The function of the leaves of args, a WrappedFun; and what gives its result's structure after
+    a call: flatten_fun_nokwargs(fun, in_tree).
+
+    f        a WrappedFun of args; store is where the structure is kept.
+    in_tree  the structure of args.
+    args     the leaves.
+
+    >>> fun = lamina.extend.linear_util.wrap_init(lambda pair: pair[0] + pair[1])
+    >>> leaves, in_tree = lamina.tree.flatten(((1, 2),))
+    >>> flat, out_tree = lamina.api_util.flatten_fun_nokwargs(fun, in_tree)
+    >>> flat.call_wrapped(*leaves), out_tree()
+    ([3], PyTreeSpec(*))
+    """
     leaves, out_tree = tree.flatten(f(*tree.unflatten(in_tree, args)))
     store.store(out_tree)
     return leaves
@@ -82,10 +115,20 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """A function of some of its arguments, the others being those of `args`; and these some.
+    """A function of some of its arguments, the others being fixed; and the values of these some.
 
-    Raises ValueError for positions that are not there, and where another argument cannot be hashed,
-    unless require_static_args_hashable is False.
+    f                             a WrappedFun.
+    dyn_argnums                   the positions that stay arguments.
+    args                          values of all.
+    require_static_args_hashable  whether the others must be hashable.
+
+    Raises ValueError for positions that are not there, and where another argument cannot be hashed
+    but must be.
+
+    >>> fun = lamina.extend.linear_util.wrap_init(lambda x, y: x - y)
+    >>> partial, dynamic = lamina.api_util.argnums_partial(fun, 1, (10, 3))
+    >>> dynamic, partial.call_wrapped(4)
+    ((3,), 6)
     """
     nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     for num in nums:
@@ -116,7 +159,16 @@ def argnums_partial(
 
 
 def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:
-    """list(map(f, *args)) of sequences of one length; ValueError where their lengths differ."""
+    """list(map(f, *args)) of sequences of one length.
+
+    f     a function of as many arguments as there are sequences.
+    args  the sequences.
+
+    Raises ValueError where their lengths differ.
+
+    >>> lamina.api_util.safe_map(max, [1, 5], [3, 4])
+    [3, 5]
+    """
     rows = [list(arg) for arg in args]
     if len({len(row) for row in rows}) > 1:
         raise ValueError(f"safe_map() arguments have lengths {[len(row) for row in rows]}")

@@ -17,7 +17,7 @@ from lamina.core import dtypes
 from lamina.core.array_class import Array
 from lamina.core.library import library
 
-_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 1, 2, 13
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class Device:
     def memory_stats(self) -> dict[str, int]:
         """Bytes in use and to be had. CPU devices share one memory: it is that of all together."""
         if self.platform == "cuda":
-            found = runtime.cuda_device(self.id)
-            total, free = found["total_bytes"], found["free_bytes"]
+            from lamina.runtime.gpus import memory
+
+            free, total = memory(self.id)
             return {"bytes_in_use": total - free, "bytes_limit": total}
         pool = runtime.pool_stats()
         return {"bytes_in_use": pool["live_bytes"], "bytes_reserved": pool["cached_bytes"]}
@@ -46,7 +47,11 @@ class Device:
     @property
     def device_kind(self) -> str:
         """What the hardware calls itself; the platform where that says enough."""
-        return runtime.cuda_device(self.id)["name"] if self.platform == "cuda" else self.platform
+        if self.platform != "cuda":
+            return self.platform
+        from lamina.runtime.gpus import name
+
+        return name(self.id)
 
     @property
     def client(self) -> Any:
@@ -60,7 +65,9 @@ class Device:
         """Of a GPU, such as "9.0"."""
         if self.platform != "cuda":
             raise AttributeError(f"{self!r} has no compute_capability: it is no GPU")
-        major, minor = runtime.cuda_device(self.id)["capability"]
+        from lamina.runtime.gpus import capability
+
+        major, minor = capability(self.id)
         return f"{major}.{minor}"
 
     def __repr__(self) -> str:
@@ -112,18 +119,39 @@ class ArrayImpl(runtime.ArrayBase, Array):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule on the array's memory (or on a copy, where `copy` is true)."""
+        """A DLPack capsule on the array's memory (or on a copy, where `copy` is true).
+
+        stream       for an array on a GPU, the consumer's: its handle, where 1 is the legacy default
+                     stream and 2 the per-thread one; None: the legacy default one. It waits for the
+                     array's content; -1: no stream waits
+        max_version  of DLPack, that the consumer knows
+        dl_device    where the consumer wants the memory: its own device, or (1, 0), the host
+        copy         True for a copy, False for an error where one is needed
+        """
         mine = self.__dlpack_device__()
         wanted = mine if dl_device is None else tuple(dl_device)
         if stream is not None and mine[0] == _DLPACK_CPU:
             raise BufferError("[__dlpack__] an array on the CPU has no stream")
         array = self.copy() if copy else self
-        if wanted != mine:
+        if wanted == mine:
+            if mine[0] == _DLPACK_CUDA:
+                from lamina.cuda_exchange import order_consumer
+
+                order_consumer(array, stream)
+        else:
             if wanted != (_DLPACK_CPU, 0) or copy is False:
                 where = "the CPU" if mine[0] == _DLPACK_CPU else str(self.device)
                 raise BufferError(f"[__dlpack__] an array on {where} cannot go to device {wanted}")
             array = runtime.to_host(self)
         return runtime.to_dlpack(array, versioned=max_version is not None and max_version[0] >= 1)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory of an array on a GPU as other libraries' arrays are given it, read-only; `stream` is
+        this thread's. Arrays on the CPU, and of types that NumPy does not have, lack it."""
+        from lamina.cuda_exchange import cuda_array_interface
+
+        return cuda_array_interface(self)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         number = self.device_number
@@ -342,12 +370,16 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     >>> jnp.from_dlpack(np.arange(3, dtype="int32"))
     Array([0, 1, 2], dtype=int32)
     """
+    if hasattr(x, "__cuda_array_interface__") and not hasattr(x, "__dlpack__"):
+        from lamina.cuda_exchange import as_memory_view
+
+        x = as_memory_view(x)
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(
             f"[from_dlpack] expected an array with __dlpack__ and __dlpack_device__, got {x!r}"
         )
     kind, number = x.__dlpack_device__()
-    if kind not in (_DLPACK_CPU, _DLPACK_CUDA):
+    if kind not in (_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_MANAGED):
         raise BufferError(
             f"[from_dlpack] the array is on DLPack device type {kind}, neither the CPU nor a GPU"
         )

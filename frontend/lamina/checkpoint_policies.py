@@ -14,6 +14,25 @@ from typing import Any
 from lamina import lax
 from lamina.control_flow.checkpoint_name import name_p
 
+__all__ = [
+    "Offloadable",
+    "Policy",
+    "Recompute",
+    "Saveable",
+    "checkpoint_dots",
+    "checkpoint_dots_with_no_batch_dims",
+    "dots_saveable",
+    "dots_with_no_batch_dims_saveable",
+    "everything_saveable",
+    "nothing_saveable",
+    "offload_dot_with_no_batch_dims",
+    "save_and_offload_only_these_names",
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_from_both_policies",
+    "save_only_these_names",
+]
+
 Policy = Callable[..., Any]
 
 
@@ -41,17 +60,36 @@ class Offloadable:
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Keeps all: checkpoint has no effect."""
+    """The policy that keeps all, so that checkpoint has no effect. Policies are called with a
+    primitive, its operands' types and its parameters.
+
+    >>> f = lamina.checkpoint(jnp.sin, policy=lamina.checkpoint_policies.everything_saveable)
+    >>> print(lamina.grad(f)(0.0))
+    1.0
+    """
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Keeps nothing but the arguments; what checkpoint does without a policy."""
+    """The policy that keeps nothing but the arguments; what checkpoint does without a policy.
+
+    >>> f = lamina.checkpoint(jnp.sin, policy=lamina.checkpoint_policies.nothing_saveable)
+    >>> print(lamina.grad(f)(0.0))
+    1.0
+    """
     return False
 
 
 def dots_saveable(prim: Any, *_: Any, **__: Any) -> bool:
-    """Keeps the results of matrix products and convolutions."""
+    """The policy that keeps the results of matrix products and convolutions, and computes the rest
+    again.
+
+    prim  the primitive that is asked about.
+
+    >>> f = lamina.checkpoint(lambda x: x @ x, policy=lamina.checkpoint_policies.dots_saveable)
+    >>> print(lamina.grad(f)(jnp.array([1.0, 2.0])))
+    [2. 4.]
+    """
     return prim in (lax.dot_general_p, lax.conv_general_dilated_p)
 
 
@@ -59,7 +97,16 @@ checkpoint_dots = dots_saveable
 
 
 def dots_with_no_batch_dims_saveable(prim: Any, *_: Any, **params: Any) -> bool:
-    """Keeps the results of matrix products without batch dimensions: layers with weights."""
+    """The policy that keeps the results of matrix products without batch dimensions: those of
+    layers with weights, not those of attention.
+
+    prim    the primitive that is asked about.
+    params  its parameters.
+
+    >>> policy = lamina.checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> print(lamina.grad(lamina.checkpoint(lambda x: x @ x, policy=policy))(jnp.array([1.0, 2.0])))
+    [2. 4.]
+    """
     if prim is not lax.dot_general_p:
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
@@ -70,7 +117,15 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """As dots_with_no_batch_dims_saveable, to another memory."""
+    """The policy that keeps what dots_with_no_batch_dims_saveable keeps, in another memory.
+
+    offload_src  the memory where values are, such as "device".
+    offload_dst  the memory where they wait, such as "pinned_host".
+
+    >>> policy = lamina.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    >>> print(lamina.grad(lamina.checkpoint(lambda x: x @ x, policy=policy))(jnp.array([1.0, 2.0])))
+    [2. 4.]
+    """
 
     def policy(prim: Any, *avals: Any, **params: Any) -> Any:
         keep = dots_with_no_batch_dims_saveable(prim, *avals, **params)
@@ -80,7 +135,14 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keeps all values but those that checkpoint_name gave one of these names."""
+    """A policy that keeps all values but those that checkpoint_name gave one of these names.
+
+    names_not_to_save  the names.
+
+    >>> policy = lamina.checkpoint_policies.save_anything_except_these_names("sine")
+    >>> print(lamina.grad(lamina.checkpoint(jnp.sin, policy=policy))(0.0))
+    1.0
+    """
     names = frozenset(names_not_to_save)
 
     def policy(prim: Any, *_: Any, **params: Any) -> bool:
@@ -90,7 +152,14 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keeps named values, but not those with one of these names."""
+    """A policy that keeps values that checkpoint_name named, but not those with one of these names.
+
+    names_not_to_save  the names.
+
+    >>> policy = lamina.checkpoint_policies.save_any_names_but_these("sine")
+    >>> print(lamina.grad(lamina.checkpoint(jnp.sin, policy=policy))(0.0))
+    1.0
+    """
     names = frozenset(names_not_to_save)
 
     def policy(prim: Any, *_: Any, **params: Any) -> bool:
@@ -100,7 +169,16 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keeps values with one of these names."""
+    """A policy that keeps values that checkpoint_name gave one of these names, and no others.
+
+    names_which_can_be_saved  the names.
+
+    >>> policy = lamina.checkpoint_policies.save_only_these_names("sine")
+    >>> def f(x):
+    ...     return jnp.cos(lamina.ad_checkpoint.checkpoint_name(jnp.sin(x), "sine"))
+    >>> print(lamina.grad(lamina.checkpoint(f, policy=policy))(1.0).round(3))
+    -0.403
+    """
     names = frozenset(names_which_can_be_saved)
 
     def policy(prim: Any, *_: Any, **params: Any) -> bool:
@@ -110,7 +188,17 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keeps what either policy keeps."""
+    """A policy that keeps what either of two policies keeps.
+
+    policy_1, policy_2  the two.
+
+    >>> policies = lamina.checkpoint_policies
+    >>> policy = policies.save_from_both_policies(
+    ...     policies.dots_saveable, policies.save_only_these_names("sine")
+    ... )
+    >>> print(lamina.grad(lamina.checkpoint(jnp.sin, policy=policy))(0.0))
+    1.0
+    """
 
     def policy(prim: Any, *avals: Any, **params: Any) -> Any:
         return policy_1(prim, *avals, **params) or policy_2(prim, *avals, **params)
@@ -125,9 +213,22 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keeps values with a name of the first kind; offloads those with one of the second.
+    """A policy that keeps values with a name of a first kind, and those with one of a second kind
+    in another memory.
+
+    names_which_can_be_saved      the first kind.
+    names_which_can_be_offloaded  the second.
+    offload_src                   the memory where values are, such as "device".
+    offload_dst                   the memory where they wait, such as "pinned_host".
 
     Raises ValueError where a name is of both kinds.
+
+    >>> policy = lamina.checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
+    ...     offload_src="device", offload_dst="pinned_host",
+    ... )
+    >>> print(lamina.grad(lamina.checkpoint(jnp.sin, policy=policy))(0.0))
+    1.0
     """
     saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
     if both := saved & offloaded:

@@ -21,6 +21,63 @@ from lamina.core.option import trace_key as trace_key
 from lamina.core.option import update as update
 from lamina.core.option import values as values
 
+__all__ = [
+    "ELSEWHERE",
+    "Option",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
+    "cache_dir",
+    "call_key",
+    "check_tracer_leaks",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "explain_cache_misses",
+    "jax2tf_associative_scan_reductions",
+    "lanes",
+    "legacy_prng_key",
+    "log",
+    "log_compiles",
+    "logs",
+    "matrix_products",
+    "no_collectives",
+    "no_execution",
+    "no_tracing",
+    "num_cpu_devices",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "on_change",
+    "options",
+    "platforms",
+    "profiling",
+    "program_bytes",
+    "program_depth",
+    "program_operations",
+    "read",
+    "reader_bytes",
+    "reader_seconds",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
+    "threefry_partitionable",
+    "trace_key",
+    "traceback_filtering",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+    "update",
+    "values",
+]
+
 
 def _platforms(text: str) -> tuple[str, ...]:
     names = tuple("cuda" if w == "gpu" else w for w in text.replace(",", " ").split())
@@ -73,6 +130,16 @@ def _check_topics(topics: Any) -> None:
         raise ValueError(f"expected some of {', '.join(sorted(known))}; got {got}")
 
 
+def _are_axis_names(value: Any) -> None:
+    if value is not None and not isinstance(value, (set, frozenset)):
+        raise ValueError(f"expected a set of names of axes, got {value!r}")
+
+
+def _auto_pcast(value: Any) -> None:
+    if not value:
+        raise ValueError(f"{library.name} always makes values vary as the others of an operation do")
+
+
 def _no_key_reuse(value: Any) -> None:
     if value:
         raise ValueError(f"{library.name} does not look for random keys that are used twice")
@@ -102,6 +169,7 @@ default_matmul_precision: Option[str | None] = Option(
     "Precision of dots that name none: default, high, highest.",
     parse=str,
     affects_trace=True,
+    other="highest",
 )
 matrix_products = choice(
     "matrix_products",
@@ -137,6 +205,7 @@ platforms: Option[tuple[str, ...]] = Option(
     "The platforms that may be used, the default one first: cpu, cuda or both.",
     parse=_platforms,
     convert=_as_platforms,
+    other=("cpu",),
 )
 cache_dir: Option[str | None] = Option(
     "cache_dir",
@@ -198,6 +267,7 @@ log: Option[frozenset[str]] = Option(
     "Topics to log: retrace, compile, cache. A line has its topic and how long that took.",
     parse=_topics,
     check=_check_topics,
+    other=frozenset({"compile"}),
 )
 log_compiles = flag("log_compiles", False, "Log each compilation, as the topic compile does.")
 explain_cache_misses = flag(
@@ -205,10 +275,87 @@ explain_cache_misses = flag(
     False,
     "Log why a function is traced again, as the topic retrace does.",
 )
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 transfer_guard = choice(
     "transfer_guard",
-    ("allow", "log", "disallow", "log_explicit", "disallow_explicit"),
-    "Accepted for JAX's programs: on a CPU nothing is transferred.",
+    _GUARDS,
+    "What becomes of values on the host that turn into arrays without being asked to (the _explicit "
+    "levels: by device_put, too): nothing, a line in the log, an error.",
+    affects_calls=True,
+)
+
+
+def _guard(name: str, doc: str) -> Option[str | None]:
+    return choice(name, (None, *_GUARDS), doc, affects_calls=True)
+
+
+transfer_guard_host_to_device = _guard(
+    "transfer_guard_host_to_device", "The same for the host to a device; None: as transfer_guard."
+)
+transfer_guard_device_to_host = _guard(
+    "transfer_guard_device_to_host",
+    "Accepted for JAX's programs: nothing is copied from a CPU, and copies from GPUs are not watched.",
+)
+transfer_guard_device_to_device = _guard(
+    "transfer_guard_device_to_device",
+    "Accepted for JAX's programs: copies between devices are not watched.",
+)
+no_tracing = flag("no_tracing", False, "jit raises where it would have to trace a function.")
+no_execution = flag(
+    "no_execution",
+    False,
+    "Programs are traced and compiled, but running one raises.",
+    affects_calls=True,
+)
+allow_f16_reductions = flag(
+    "allow_f16_reductions",
+    True,
+    "Off: lax.reduce_sum refuses float16 and bfloat16.",
+    affects_trace=True,
+)
+legacy_prng_key = choice(
+    "legacy_prng_key",
+    ("allow", "warn", "error"),
+    "What random functions do that are given a raw key, as PRNGKey makes it.",
+    affects_trace=True,
+)
+enable_custom_prng = flag(
+    "enable_custom_prng", False, "PRNGKey makes typed keys, as random.key does.", affects_trace=True
+)
+no_collectives: Option[frozenset[str] | None] = Option(
+    "no_collectives",
+    None,
+    "Accepted for JAX's programs: names of mesh axes. Programs on sharded arrays hold no collectives but "
+    "those of shard_map, which it does not concern.",
+    parse=lambda text: words(text) or None,
+    check=_are_axis_names,
+    convert=lambda value: None if value is None else frozenset(value),
+)
+auto_pcast: Option[bool] = Option(
+    "auto_pcast",
+    True,
+    "Accepted for JAX's programs: False, which asks for each lax.pcast to be written out, raises "
+    "ValueError.",
+    parse=boolean,
+    check=_auto_pcast,
+)
+thread_guard = flag(
+    "thread_guard", False, "Accepted for JAX's programs: there is one process, so nothing to guard."
+)
+array_garbage_collection_guard = choice(
+    "array_garbage_collection_guard",
+    ("allow", "log", "fatal"),
+    "Accepted for JAX's programs: arrays that wait for garbage collection are not looked for.",
+)
+remove_size_one_mesh_axis_from_type = flag(
+    "remove_size_one_mesh_axis_from_type",
+    False,
+    "Accepted for JAX's programs: types of arrays do not name mesh axes.",
+)
+jax2tf_associative_scan_reductions = flag(
+    "jax2tf_associative_scan_reductions",
+    False,
+    "Accepted for JAX's programs: there is no jax2tf.",
 )
 softmax_custom_jvp = flag(
     "softmax_custom_jvp",
@@ -280,7 +427,14 @@ ELSEWHERE = {
 
 
 def logs(topic: str) -> bool:
-    """Whether a topic (retrace, compile, cache) is to be logged."""
+    """Whether a topic is to be logged.
+
+    topic  "retrace", "compile" or "cache".
+
+    >>> with lamina.config.log_compiles(True):
+    ...     print(lamina.config.logs("compile"))
+    True
+    """
     return topic in log.value or (topic in _LOGGING_FLAGS and _LOGGING_FLAGS[topic].value)
 
 

@@ -85,19 +85,33 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that work together: 1."""
+    """The number of processes that work together: 1, for lamina runs in one.
+
+    backend  a platform's name, not looked at.
+
+    >>> lamina.process_count()
+    1
+    """
     _checked_backend(backend)
     return 1
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process: 0."""
+    """The number of this process among those that work together: 0.
+
+    backend  a platform's name, not looked at.
+
+    >>> lamina.process_index()
+    0
+    """
     _checked_backend(backend)
     return 0
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that work together.
+
+    backend  a platform's name, not looked at.
 
     >>> lamina.process_indices()
     [0]
@@ -136,7 +150,8 @@ def _checked_backend(backend: str | None) -> str:
 
 
 def _gpu_count(backend: str | None) -> int:
-    from lamina.runtime.cuda import device_count, missing
+    from lamina.runtime.cuda import missing
+    from lamina.runtime.gpus import device_count
 
     why = missing()
     if why:

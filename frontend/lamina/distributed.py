@@ -7,6 +7,8 @@ from typing import Any
 
 from lamina.core.library import library
 
+__all__ = ["initialize", "is_initialized", "shutdown"]
+
 _initialized = False
 
 
@@ -17,9 +19,19 @@ def initialize(
     local_device_ids: int | Sequence[int] | None = None,
     **options: Any,
 ) -> None:
-    """Says that this process is the only one; the other arguments are accepted for JAX's programs.
+    """Says that this process is the only one, for programs that begin so: lamina runs in one
+    process.
 
-    Raises NotImplementedError where there are to be more; RuntimeError where it was said before.
+    coordinator_address  without effect,
+    num_processes        1 or None,
+    process_id           0 or None,
+    local_device_ids     without effect; and so are other options.
+
+    Raises NotImplementedError where there are to be more processes; RuntimeError where it was said
+    before.
+
+    >>> lamina.distributed.initialize(num_processes=1, process_id=0)
+    >>> lamina.distributed.shutdown()
     """
     global _initialized
     if num_processes not in (None, 1) or process_id not in (None, 0):
@@ -33,11 +45,18 @@ def initialize(
 
 
 def is_initialized() -> bool:
-    """Whether `initialize` has been called."""
+    """Whether initialize has been called, and not taken back.
+
+    >>> lamina.distributed.is_initialized()
+    False
+    """
     return _initialized
 
 
 def shutdown() -> None:
-    """Takes `initialize` back."""
+    """Takes initialize back; does nothing where it was not called.
+
+    >>> lamina.distributed.shutdown()
+    """
     global _initialized
     _initialized = False

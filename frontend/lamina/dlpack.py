@@ -8,6 +8,8 @@ import numpy as np
 
 from lamina.array import from_dlpack as _from_dlpack
 
+__all__ = ["from_dlpack", "is_supported_dtype"]
+
 _NOT_IN_DLPACK = frozenset({"int2", "int4", "uint2", "uint4"})
 
 

@@ -6,6 +6,23 @@ from typing import Any
 
 from lamina.core.library import library
 
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "LaminaIndexError",
+    "LaminaTypeError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+    "origin_of",
+]
+
 
 class LaminaTypeError(TypeError):
     """Base of the TypeErrors that tracing raises."""
@@ -101,7 +118,13 @@ JAXTypeError, JAXIndexError = LaminaTypeError, LaminaIndexError
 
 def origin_of(values: Any) -> str:
     """Of the first traced value among several: which function is traced, and which argument it
-    comes from, as lines to append to a message."""
+    comes from, as lines to append to a message; "" without a traced one.
+
+    values  a pytree.
+
+    >>> lamina.errors.origin_of([1.0, 2.0])
+    ''
+    """
     return next((_origin(v) for v in values if hasattr(v, "origin_note")), "")
 
 

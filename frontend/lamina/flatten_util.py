@@ -12,13 +12,21 @@ import numpy as np
 from lamina import numpy as jnp
 from lamina.core import tree
 
+__all__ = ["ravel_pytree"]
+
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The leaves of a tree one after another in one vector of their common dtype, and the function
-    that makes such a vector a tree of the same shapes and dtypes again.
+    """The leaves of a tree one after another in a vector of their common dtype, and the function
+    that makes such a vector a tree of the same structure, shapes and dtypes again.
+
+    pytree  a tree of arrays.
 
     That function raises TypeError for a vector of another dtype (where the leaves had one dtype
     alone it takes any) and ValueError for one of another size.
+
+    >>> vector, unravel = lamina.flatten_util.ravel_pytree({"a": jnp.ones(2), "b": 3.0})
+    >>> print(vector, unravel(2 * vector)["b"])
+    [1. 1. 3.] 6.0
     """
     leaves, treedef = tree.flatten(pytree)
     if not leaves:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lamina import shape_dtype, stages
+from lamina.compiler_levels import Inline
 from lamina.control_flow.tracing import check_callable
 from lamina.core import tree
 from lamina.core.array_class import Array
@@ -73,7 +74,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
-    inline: bool = False,
+    inline: bool | Inline = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
     device: Any = None,
@@ -90,7 +91,8 @@ def jit(
     donate_argnums   positions whose buffers results may take over; they can't be used afterwards.
     donate_argnames  the same by name.
     keep_unused      pass on arguments that the program does not read.
-    inline           within another traced function: write out the body instead of a call.
+    inline           within another traced function: write out the body instead of a call (True, or
+                     Inline.JAX_EARLY; the other kinds of Inline mean False).
     in_shardings     a pytree prefix of the positional arguments: where each is put first.
     out_shardings    a pytree prefix of the result: where each array of it is put.
     device           what to run on, a Device; by default where the arguments are.

@@ -6,7 +6,7 @@ import functools
 import weakref
 from typing import Any
 
-from lamina import config, programs, value_checks
+from lamina import config, guards, programs, value_checks
 from lamina.array import ArrayImpl
 from lamina.compiler_options import applied, refuse_nested
 from lamina.control_flow.jit_call import jit_p
@@ -41,9 +41,11 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
             args = _placed_arguments(options, args)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
+        guards.check_transfers(leaves)
         leaves = list(as_own_arrays(leaves))
         entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
         constraints = _constraints(traced.closed.jaxpr)
+        guards.refuse_execution(options.name)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
     if config.profiling.value:
@@ -55,6 +57,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         or constraints
         or options.out_shardings is not None
         or not isinstance(entry, (FastPathEntry, PhysicalEntry))
+        or guards.watching_transfers()
     ):
         return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from lamina.compiler_levels import Inline
 from lamina.compiler_options import settings_of
 from lamina.control_flow.tracing import check_callable
 from lamina.core.wrapping import function_name
@@ -43,7 +44,7 @@ def options_of(
     donate_argnums: int | Sequence[int] | None,
     donate_argnames: str | Sequence[str] | None,
     keep_unused: bool,
-    inline: bool,
+    inline: bool | Inline,
     in_shardings: Any,
     out_shardings: Any,
     device: Any,
@@ -75,13 +76,19 @@ def options_of(
         donate_nums,
         donate_names,
         keep_unused,
-        inline,
+        _inlined(inline),
         in_shardings,
         out_shardings,
         backend if device is None else device,
         _target(target),
         settings,
     )
+
+
+def _inlined(inline: Any) -> bool:
+    if not isinstance(inline, (bool, Inline)):
+        raise ValueError(f"Invalid inline option: {inline!r}")
+    return inline is True or inline is Inline.JAX_EARLY
 
 
 def _check_function(fun: Any) -> None:

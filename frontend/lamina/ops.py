@@ -12,6 +12,8 @@ from lamina.core import dtypes
 from lamina.core.array_class import Array
 from lamina.numpy.promotion import check_arraylike, concrete_or_error
 
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
 
 def _segment(
     name: str,

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lamina import runtime
+from lamina import guards, runtime
 from lamina.array import ArrayImpl, Device
 from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
+from lamina.memory import Space as MemorySpace
 from lamina.sharding.mesh import get_mesh
 from lamina.sharding.shardings import (
     Index,
@@ -108,7 +109,7 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
     """See lamina.device_put."""
 
     def is_place(value: Any) -> bool:
-        return value is None or isinstance(value, (Device, Sharding))
+        return value is None or isinstance(value, (Device, Sharding, MemorySpace))
 
     leaves, treedef = tree.flatten(x)
     try:
@@ -122,11 +123,14 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
 
 
 def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
+    if isinstance(place, MemorySpace):
+        place = None  # a device has one memory here
     if isinstance(x, Tracer):
         return x if place is None else constrain(x, as_sharding(place))
     if type(x) is KeyArray:
         words = None if place is None else put(x.words, as_sharding(place))
         return x if words is None else KeyArray(words, dtype=x.dtype)
+    guards.check_transfers((x,), explicit=True)
     array = runtime.to_array(x)
     if may_alias is False and array is x:
         array = x.copy()

@@ -25,6 +25,16 @@ from typing import Any
 from lamina import config, monitoring
 from lamina.core.library import library
 
+__all__ = [
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "start_trace",
+    "stop_trace",
+    "timed_call",
+    "trace",
+]
+
 _MICROSECONDS = 1e6
 
 
@@ -77,13 +87,23 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> None:
-    """Begins a trace, which `stop_trace` writes into a folder.
+    """Begins a trace of compilations and calls, which stop_trace writes into a folder, for
+    TensorBoard, chrome://tracing or ui.perfetto.dev.
 
+    log_dir                the folder.
     create_perfetto_link   must be False: nothing is served; open the file at ui.perfetto.dev.
-    create_perfetto_trace  write perfetto_trace.json.gz beside it, the same events.
-    profiler_options       accepted for JAX's programs.
+    create_perfetto_trace  writes perfetto_trace.json.gz beside it, the same events.
+    profiler_options       without effect.
 
-    Raises RuntimeError where a trace is being made already.
+    Raises RuntimeError where a trace is being made already; NotImplementedError for a link.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lamina.profiler.start_trace(folder)
+    ...     y = lamina.jit(lambda x: x + 1)(1.0)
+    ...     lamina.profiler.stop_trace()
+    ...     print([file.name.split(".", 1)[1] for file in pathlib.Path(folder).rglob("*.gz")])
+    ['trace.json.gz']
     """
     global _session
     if create_perfetto_link:
@@ -99,7 +119,15 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Ends the trace and writes it. RuntimeError where none has begun."""
+    """Ends the trace that start_trace began and writes it.
+
+    Raises RuntimeError where none has begun.
+
+    >>> lamina.profiler.stop_trace()
+    Traceback (most recent call last):
+        ...
+    RuntimeError: No profile started
+    """
     global _session
     if _session is None:
         raise RuntimeError("No profile started")
@@ -116,7 +144,22 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """Traces a block: `start_trace`, `stop_trace`."""
+    """A context manager that traces a block: start_trace before, stop_trace after it.
+
+    log_dir                the folder that the trace is written into.
+    create_perfetto_link   must be False.
+    create_perfetto_trace  writes perfetto_trace.json.gz too, the same events.
+    profiler_options       without effect.
+
+    Raises RuntimeError where a trace is being made already; NotImplementedError for a link.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with lamina.profiler.trace(folder, create_perfetto_trace=True):
+    ...         y = lamina.jit(lambda x: x + 1)(1.0)
+    ...     print(len(list(pathlib.Path(folder).rglob("*.gz"))))
+    2
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -125,7 +168,15 @@ def trace(
 
 
 def timed_call(name: str, entry: Callable[[Any], Any], leaves: Sequence[Any]) -> Any:
-    """A call of a compiled program, in the trace until its results are ready."""
+    """The results of a compiled program's call, which is in the trace until they are ready.
+
+    name    what the trace calls it.
+    entry   a function of a list of arrays.
+    leaves  the list.
+
+    >>> lamina.profiler.timed_call("add", sum, [1, 2])
+    3
+    """
     from lamina.core.trace import get_aval
     from lamina.devices import block_until_ready
 
@@ -168,7 +219,18 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
 ) -> Callable[..., Any]:
-    """func with its name (or another) in the trace."""
+    """func, whose calls are in traces under a name.
+
+    func              any function.
+    name              the name; None: the function's own.
+    decorator_kwargs  further values for the trace, as of TraceAnnotation.
+
+    >>> @lamina.profiler.annotate_function
+    ... def load(batch):
+    ...     return batch + 1
+    >>> load(1)
+    2
+    """
     shown = name or str(getattr(func, "__qualname__", type(func).__name__))
 
     @functools.wraps(func)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter as clock
 from typing import TYPE_CHECKING, Any
 
-from lamina import config, log_lines, monitoring, value_checks
+from lamina import config, guards, log_lines, monitoring, value_checks
 from lamina.array import Device
 from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
@@ -124,12 +124,12 @@ def compile_program(
 def _target_of(device: Any) -> Any:
     """What is compiled for on a GPU."""
     from lamina.backends.target import Target
-    from lamina.runtime import cuda_device
+    from lamina.runtime.gpus import capability
 
     chosen = os.environ.get("LAMINA_CUDA_ARCH")
     if chosen:
         return Target("cuda", chosen)
-    return Target.of_capability(*cuda_device(device.id)["capability"])
+    return Target.of_capability(*capability(device.id))
 
 
 def build(
@@ -239,6 +239,8 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             from lamina.interpreters.staging import raise_leaked
 
             raise_leaked(x)
+    guards.check_transfers(args)
+    guards.refuse_execution(name)
     args = as_own_arrays(args)
     entry = _jaxpr_entry(closed, name, _device_of(args, name))
     if value_checks.active():
@@ -253,6 +255,8 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     of_keys: dict[Any, Any] = {}  # what the fast path does not read
 
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        guards.check_transfers(args)
+        guards.refuse_execution(primitive.name)
         args = tuple(as_own_arrays(args))
         device = _device_of(args, primitive.name)
         signature = tuple(map(get_aval, args)) if of_keys else ()
@@ -277,7 +281,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             return value_checks.checked_primitive(primitive, params, entry, list(args)), None
         from lamina import placement
 
-        if any(map(placement.is_pythons, args)):
+        if any(map(placement.is_pythons, args)) or guards.watching_transfers():
             found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
             result = entry(list(args))
             return placement.place_results(found, placement.by_shape(args), result), None

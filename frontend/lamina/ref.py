@@ -11,12 +11,29 @@ from typing import Any
 from lamina.core.refs import AbstractRef as AbstractRef
 from lamina.core.refs import Ref as Ref
 
+__all__ = [
+    "AbstractRef",
+    "Ref",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "new_ref",
+    "set",
+    "swap",
+]
+
 
 def new_ref(
     init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
 ) -> Ref:
-    """A mutable array with this value. `memory_space`, `kind` and `pin`, which asks for a buffer that
-    stays where it is, are accepted for JAX's programs.
+    """A mutable array.
+
+    init_val      its first value, an array or a number.
+    memory_space  without effect; so are
+    kind          and
+    pin           (which asks for a buffer that stays where it is).
 
     Raises TypeError where the value is a ref itself.
 

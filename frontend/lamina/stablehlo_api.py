@@ -178,6 +178,7 @@ def compile_stablehlo(
     file with one of these, or an MLIR module. Its public function @main is what a call runs. Where
     @main leaves sizes open, the result compiles for each new set of argument shapes when called.
 
+    name          what reports and symbols call it; None: the module's own name.
     num_replicas  how many devices run it together (by default what the module says): see the
                   result's `on_devices`. With one, collectives give what they are given.
     isolate       whether a process of its own, which a damaged program may bring down, reads the

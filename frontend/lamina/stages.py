@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_ch
 
 import numpy as np
 
+from lamina import guards
 from lamina.compiler_options import CompilerOptions as CompilerOptions
 from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import garbage, tree
@@ -23,6 +24,16 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
 from lamina.shape_dtype import out_info
+
+__all__ = [
+    "ArgInfo",
+    "Compiled",
+    "CompilerOptions",
+    "Lowered",
+    "MemoryAnalysis",
+    "Traced",
+    "Wrapped",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -296,6 +307,8 @@ class Compiled:
                 )
             if got.dtype != want.dtype:
                 leaves[i] = np.asarray(x, want.dtype)
+        guards.check_transfers(leaves)
+        guards.refuse_execution(self._traced.fun_name)
         return self._entry(leaves)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from lamina.api import jvp, vjp
 from lamina.core import dtypes, tree
 
+__all__ = ["Tolerance", "check_grads", "check_jvp", "check_vjp"]
+
 Tolerance = float | Mapping[Any, float] | None  # for all dtypes, or by dtype
 _STEPS = {2: 2.0**-4, 4: 1e-2, 8: 1e-4, 16: 1e-4}  # by the dtype's bytes
 _TOLERANCES = {"float16": 1e-1, "bfloat16": 2e-1, "float32": 6e-3, "float64": 1e-5,
@@ -25,11 +27,18 @@ def check_grads(
     rtol: Tolerance = None,
     eps: float | None = None,
 ) -> None:
-    """Checks derivatives up to `order` in forward ("fwd") and reverse ("rev") mode.
+    """Checks f's derivatives against differences.
 
-    f, args  a function of pytrees of floats, and where to check it.
-    atol, rtol, eps  tolerances, and the step of the differences; by dtype where None.
+    f           a function of pytrees of floats.
+    args        where to check it.
+    order       how often it is differentiated, 1 or more.
+    modes       forwards ("fwd"), in reverse ("rev"), or both.
+    atol, rtol  tolerances, numbers or dicts by dtype; None: by dtype.
+    eps         the step of the differences; None: by dtype.
+
     Raises AssertionError that names the order, the mode and the leaf.
+
+    >>> lamina.test_util.check_grads(jnp.sin, (0.5,), order=2)
     """
     if unknown := set([modes] if isinstance(modes, str) else modes) - {"fwd", "rev"}:
         raise ValueError(f"check_grads: modes are 'fwd' and 'rev', got {', '.join(unknown)}")
@@ -46,9 +55,19 @@ def check_jvp(
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
-    """Checks f_jvp(primals, tangents) against the difference of f along random tangents.
+    """Checks a function's tangents against its differences along random tangents.
+
+    f           a function of pytrees of floats.
+    f_jvp       f_jvp(primals, tangents) -> (value, tangent), to be checked.
+    args        where to check it.
+    atol, rtol  tolerances, numbers or dicts by dtype; None: by dtype.
+    eps         the step of the differences; None: by dtype.
+    err_msg     what the error says first.
 
     Raises AssertionError where values or tangents differ.
+
+    >>> jvp = lambda primals, tangents: lamina.jvp(jnp.sin, primals, tangents)
+    >>> lamina.test_util.check_jvp(jnp.sin, jvp, (0.5,))
     """
     rng = np.random.default_rng(0)
     tangents = _random_like(rng, tuple(args))
@@ -67,9 +86,19 @@ def check_vjp(
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
-    """Checks f_vjp(*args) = (value, pullback): <cotangent, difference> = <pullback, tangent>.
+    """Checks a function's cotangents: along random ones their product with the tangent must be that
+    with the difference.
+
+    f           a function of pytrees of floats.
+    f_vjp       f_vjp(*args) -> (value, pullback), to be checked.
+    args        where to check it.
+    atol, rtol  tolerances, numbers or dicts by dtype; None: by dtype.
+    eps         the step of the differences; None: by dtype.
+    err_msg     what the error says first.
 
     Raises AssertionError where values or products differ.
+
+    >>> lamina.test_util.check_vjp(jnp.sin, lambda x: lamina.vjp(jnp.sin, x), (0.5,))
     """
     rng = np.random.default_rng(0)
     out, pullback = f_vjp(*args)

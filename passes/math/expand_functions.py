@@ -45,12 +45,17 @@ def _near_and_far(formula: Callable[..., Term]) -> NearAndFar:
     return NearAndFar(trigonometric.near(formula), formula, trigonometric.NEAR)
 
 
+def _near_and_far_64(formula: Callable[..., Term]) -> NearAndFar:
+    near = trigonometric_64.near(formula)
+    return NearAndFar(near, formula, trigonometric_64.NEAR, far_is_long=True)
+
+
 _FORMULAS: dict[str, dict[int, Formula]] = {
     "arith.remf": {32: remainder.remainder},
     "math.atan2": {32: trigonometric.atan2, 64: trigonometric_64.atan2},
     "math.cbrt": _in_both(root.cbrt),
     "math.ceil": _in_both(rounding.ceil),
-    "math.cos": {32: _near_and_far(trigonometric.cos), 64: trigonometric_64.cos},
+    "math.cos": {32: _near_and_far(trigonometric.cos), 64: _near_and_far_64(trigonometric_64.cos)},
     "math.exp": _in_both(exponential.exp),
     "math.expm1": _in_both(exponential.expm1),
     "math.floor": _in_both(rounding.floor),
@@ -58,19 +63,19 @@ _FORMULAS: dict[str, dict[int, Formula]] = {
     "math.log1p": _in_both(logarithm.log1p),
     "math.powf": _in_both(power.power),
     "math.rsqrt": {32: root.rsqrt},
-    "math.sin": {32: _near_and_far(trigonometric.sin), 64: trigonometric_64.sin},
-    "math.tan": {32: _near_and_far(trigonometric.tan), 64: trigonometric_64.tan},
+    "math.sin": {32: _near_and_far(trigonometric.sin), 64: _near_and_far_64(trigonometric_64.sin)},
+    "math.tan": {32: _near_and_far(trigonometric.tan), 64: _near_and_far_64(trigonometric_64.tan)},
     "math.tanh": _in_both(hyperbolic.tanh),
 }
 # For functions of the same operand, whose common work LLVM does once.
 _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
     "math.sin": (
         "math.cos",
-        {32: _near_and_far(trigonometric.sin_beside_cos), 64: trigonometric_64.sin},
+        {32: _near_and_far(trigonometric.sin_beside_cos), 64: _near_and_far_64(trigonometric_64.sin)},
     ),
     "math.cos": (
         "math.sin",
-        {32: _near_and_far(trigonometric.cos_beside_sin), 64: trigonometric_64.cos},
+        {32: _near_and_far(trigonometric.cos_beside_sin), 64: _near_and_far_64(trigonometric_64.cos)},
     ),
 }
 # In f32 where 512 bits make a register, which then holds tables. What sine and cosine share is seen.

@@ -2,7 +2,7 @@
 
 Values are gathered into groups, one buffer each. Two groups may become one when their intervals do
 not meet, or meet only at handovers: the point where a kernel overwrites an operand, a loop takes
-its initial or its next value, a branch or the program returns. Tried first for donated arguments,
+its initial or its next values, a branch or the program returns. Tried first for donated arguments,
 then in the order of what a failure costs: in-place kernels and loop carries (a copy each time
 around), results, and last large temporaries that a kernel could overwrite (memory only).
 Arguments that are not donated and constants are never shared: nobody may write them.
@@ -72,14 +72,16 @@ def result_group(position: int) -> int:
     return -1 - position
 
 
-def coalesce(program: Program, live: Liveness) -> Sharing:
-    """Decide which values of `program` share storage."""
-    return _Coalescer(program, live).run()
+def coalesce(program: Program, live: Liveness, rotate_from: int | None = None) -> Sharing:
+    """Decide which values of `program` share storage. Buffers of `rotate_from` bytes or more change
+    places in loops for nothing."""
+    return _Coalescer(program, live, rotate_from).run()
 
 
 class _Coalescer:
-    def __init__(self, program: Program, live: Liveness) -> None:
+    def __init__(self, program: Program, live: Liveness, rotate_from: int | None) -> None:
         self.program = program
+        self.rotate_from = rotate_from
         self.live = live
         self.handovers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         groups = {
@@ -118,6 +120,9 @@ class _Coalescer:
         leaves = [h for _, ends in live.branches for h in ends]
         for handover in must + may + enters + agains + leaves:
             self.handovers[handover.point].append((handover.old, handover.new))
+        if self.rotate_from is not None:
+            for _, _, again in live.loops:
+                self._let_change_places(again, self.rotate_from)
 
         self._donate()
         for handover in must + agains + enters + leaves:
@@ -128,6 +133,15 @@ class _Coalescer:
         for handover in worth:
             self._try(handover.old, handover.new, handover.point)
         return self.sharing
+
+    def _let_change_places(self, again: list[Handover], least: int) -> None:
+        """Let what a step makes of one carried value be in another's buffer, where that has been read:
+        all take over their next values at the same time."""
+        large = [handover for handover in again if self.program.bytes[handover.new] >= least]
+        for made in large:
+            for other in large:
+                if other is not made and self.program.bytes[made.old] == self.program.bytes[other.new]:
+                    self.handovers[made.point].append((made.old, other.new))
 
     def _donate(self) -> None:
         """Give donated arguments' buffers to results.

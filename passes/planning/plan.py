@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 from lamina.passes.planning.advance import advance_last_readers
@@ -20,7 +21,9 @@ from lamina.passes.planning.program import (
     View,
     While,
     teams_of,
+    values_read_in,
 )
+from lamina.passes.planning.rotate import Move, Rotation, Rotator
 from lamina.passes.planning.together import form_teams
 from lamina.passes.records import Record
 
@@ -51,11 +54,15 @@ class CopyStep(Record, frozen=False):
 
 
 class WhileStep(Record, frozen=False):
-    """Run `cond`, leave if its predicate is false, run `body`, and again."""
+    """Run `cond`, leave if its predicate is false, run `body`, and again. With a `rotation`, groups of
+    buffers change places where `body` ends, and `back` holds for each of its cycles, after one step and
+    after two and so on up to a round, the copies that bring back what is read after the loop."""
 
     op: While
     cond: list[Step]
     body: list[Step]
+    rotation: Rotation | None = None
+    back: list[list[list[Step]]] = field(default_factory=list)
 
 
 class BranchStep(Record, frozen=False):
@@ -97,19 +104,22 @@ class Plan(Record, frozen=False):
         return intervals[0][0], intervals[-1][1]
 
 
-def make_plan(program: Program, own_place: int = 0, lends_results: bool = False) -> Plan:
+def make_plan(
+    program: Program, own_place: int = 0, lends_results: bool = False, rotate_from: int | None = None
+) -> Plan:
     """Order, storage and copies for `program`, whose blocks may be reordered on the way.
 
     Buffers of up to `own_place` bytes each get a place of their own, before all others. Where the
-    program `lends_results`, temporaries may live in results' buffers.
+    program `lends_results`, temporaries may live in results' buffers. Buffers of `rotate_from` bytes or
+    more change places in loops, instead of being copied; None: none do.
     """
     advance_last_readers(program)
     sink_updates(program)
     form_teams(program)
     live = analyse(program)
-    sharing = coalesce(program, live)
+    sharing = coalesce(program, live, rotate_from)
     # Steps come before offsets: a cycle of copies takes a temporary, which wants its place too.
-    steps = _StepWriter(program, live, sharing).write()
+    steps = _StepWriter(program, live, sharing, rotate_from).write()
     own, own_bytes = _own_places(sharing, own_place)
     lent = lend_results(sharing) if lends_results else {}
     offsets, shared_bytes = assign_offsets(
@@ -147,11 +157,15 @@ def _own_places(sharing: Sharing, limit: int) -> tuple[dict[int, int], int]:
 
 
 class _StepWriter:
-    def __init__(self, program: Program, live: Liveness, sharing: Sharing) -> None:
+    def __init__(
+        self, program: Program, live: Liveness, sharing: Sharing, rotate_from: int | None
+    ) -> None:
         self.program = program
         self.sharing = sharing
-        self.again = {id(op): again[0].point for op, _, again in live.loops if again}
+        self.spans = {id(op): (enter[0].point, again[0].point) for op, enter, again in live.loops if again}
         self.end = live.end
+        self.rotator = None if rotate_from is None else Rotator(live, sharing, rotate_from)
+        self.read: set[int] | None = None
 
     def write(self) -> list[Step]:
         body, sharing = self.program.body, self.sharing
@@ -188,11 +202,34 @@ class _StepWriter:
                 ]
                 return [BranchStep(op, blocks)]
             case While():
-                carry = op.cond.arguments
-                enter = self._copies(op.operands, carry, None)
-                again = self._copies(op.body.yields, carry, self.again.get(id(op)))
-                cond, body = self._block(op.cond), self._block(op.body)
-                return [*enter, WhileStep(op, cond, body + again)]
+                enter = self._copies(op.operands, op.cond.arguments, None)
+                return [*enter, self._while(op)]
+
+    def _while(self, op: While) -> WhileStep:
+        cond, body = self._block(op.cond), self._block(op.body)
+        moves = self._moves(op.body.yields, op.cond.arguments)
+        if not moves:
+            return WhileStep(op, cond, body)
+        span = self.spans[id(op)]
+        rotation = self.rotator.rotation(op, moves, span) if self.rotator else None
+        if rotation is None:
+            return WhileStep(op, cond, body + self._in_order(moves, span[1]))
+        body += self._in_order(rotation.copied, span[1])
+        if self.read is None:
+            self.read = values_read_in(self.program.body)
+        needed = {
+            self.sharing.find(carry): carry
+            for carry, result in zip(op.cond.arguments, op.results, strict=True)
+            if result in self.read
+        }
+        back = [
+            [
+                self._in_order(rotation.home(cycle, steps, needed), span[1])
+                for steps in range(1, len(cycle))
+            ]
+            for cycle in rotation.cycles
+        ]
+        return WhileStep(op, cond, body, rotation, back)
 
     def _call(self, call: Call) -> list[Step]:
         find = self.sharing.find
@@ -210,16 +247,22 @@ class _StepWriter:
         return [*steps, CallStep(call, in_place)]
 
     def _copies(self, sources: list[int], targets: list[int], point: int | None) -> list[Step]:
+        return self._in_order(self._moves(sources, targets), point)
+
+    def _moves(self, sources: list[int], targets: list[int]) -> list[Move]:
+        find = self.sharing.find
+        return [
+            Move(value, find(value), find(target))
+            for value, target in zip(sources, targets, strict=True)
+            if find(value) != find(target)
+        ]
+
+    def _in_order(self, moves: list[Move], point: int | None) -> list[Step]:
         """Copies that happen at once, in an order in which none reads what another has written.
 
         Where they form a cycle, a temporary that lives at `point` breaks it.
         """
-        find = self.sharing.find
-        pending = {
-            find(target): (value, find(value))
-            for value, target in zip(sources, targets, strict=True)
-            if find(value) != find(target)
-        }
+        pending = {move.target: (move.value, move.source) for move in moves}
         readers: dict[int, int] = {}
         for _, source in pending.values():
             readers[source] = readers.get(source, 0) + 1

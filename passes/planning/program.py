@@ -163,9 +163,15 @@ def values_read(op: Op) -> set[int]:
     """Every value that `op`, or anything inside it, reads; those defined inside included."""
     read = set(op.operands)
     for inner in blocks_of(op):
-        read.update(inner.yields)
-        for nested in walk(inner):
-            read.update(nested.operands)
-            for block in blocks_of(nested):
-                read.update(block.yields)
+        read |= values_read_in(inner)
+    return read
+
+
+def values_read_in(block: Block) -> set[int]:
+    """Every value that anything under `block` reads, and what it yields."""
+    read = set(block.yields)
+    for op in walk(block):
+        read.update(op.operands)
+        for inner in blocks_of(op):
+            read.update(inner.yields)
     return read

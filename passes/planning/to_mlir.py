@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lamina.dialects.attributes import (
     ALIAS_OF,
     ARENA_BYTES,
@@ -18,16 +16,15 @@ from lamina.dialects.attributes import (
     UNUSED_DONATIONS,
     string_of,
 )
-from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import ir
 from lamina.passes.find import find_ops
 from lamina.passes.planning.from_mlir import Reader
+from lamina.passes.planning.places import Places, buffers_of
 from lamina.passes.planning.plan import (
     BranchStep,
     CallStep,
     CopyStep,
     Plan,
-    Slot,
     Step,
     WhileStep,
 )
@@ -49,21 +46,15 @@ class Writer:
         self.reader = reader
         self.program = program
         self.plan = plan
-        self.memrefs = {of: ir.MemRefType.get(of.shape, of.element_type) for of in reader.sizes}
-        self.views: dict[tuple[Slot, ir.Type], ir.Value] = {}
-        self.buffers: dict[int, ir.Value] = {}
-        """The views of values under their own types, as far as they were looked up."""
         self.used: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {}
         self.declared: dict[str, ir.Operation] = {}
-        self.declared_data: set[int] = set()
 
     def write(self) -> None:
         main, plan = self.main, self.plan
         with main.location, ir.InsertionPoint(main):
-            new = self.new = self._main()
-            block = new.regions[0].blocks[0]
-            with ir.InsertionPoint(block):
-                self._write_views(block)
+            new = self._main()
+            with ir.InsertionPoint(new.regions[0].blocks[0]):
+                self.places = Places(new, len(self.program.body.arguments), self.reader, plan)
                 self._steps(plan.steps)
                 ir.Operation.create("func.return")
         main.erase()
@@ -73,7 +64,7 @@ class Writer:
         body, types = self.program.body, self.reader.types
         byte = ir.IntegerType.get_signless(8)
         inputs = [
-            *(self.memrefs[types[value]] for value in body.arguments + body.yields),
+            *(_memref(types[value]) for value in body.arguments + body.yields),
             ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], byte),
         ]
         notes: list[dict[str, ir.Attribute]] = [{} for _ in inputs]
@@ -100,100 +91,6 @@ class Writer:
         own = self.plan.own_bytes
         return {OWN_BYTES: _i64(own)} if own else {}
 
-    def _global(self, number: int) -> None:
-        """Declare the data of a constant, before @main."""
-        of = self.memrefs[self.reader.types[number]]
-        made = ir.Operation.parse(
-            f'memref.global "private" constant @constant_{number} : {of} = '
-            + _printed_value(self.reader.constants[number])
-        )
-        ir.InsertionPoint(self.new).insert(made)
-        self.declared_data.add(number)
-
-    # Views, all at the top, in the order of their addresses.
-
-    def _write_views(self, block: ir.Block) -> None:
-        arguments = len(self.program.body.arguments)
-        arena = block.arguments[len(block.arguments) - 1]
-        offsets: dict[int, ir.Value] = {}
-        lent: dict[int, ir.Value] = {}
-        wanted: dict[tuple[Slot, ir.Type], set[tuple[int, int]]] = {}
-        for value, of in dict.fromkeys(self._uses(self.plan.steps)):
-            slot = self._slot(value)
-            spans = wanted.setdefault((slot, of), set())
-            if slot.space in ("arena", "lent") and isinstance(value, int):
-                spans.add(self.plan.lifetime(value))
-        index = ir.IndexType.get()
-        for (slot, of), spans in sorted(wanted.items(), key=lambda use: _address(use[0][0])):
-            memref = self.memrefs[of]
-            if slot.space in ("arena", "lent"):
-                within, number = arena, slot.number
-                if slot.space == "lent":
-                    within, number = lent.get(slot.number), slot.offset
-                    if within is None:
-                        within = _as_bytes(block.arguments[arguments + slot.number], arena.type)
-                        lent[slot.number] = within
-                offset = offsets.get(number)
-                if offset is None:
-                    offset = offsets[number] = _constant_index(index, number)
-                made = ir.Operation.create(
-                    "memref.view",
-                    results=[memref],
-                    operands=[within, offset],
-                    attributes={"lamina.live": ir.StringAttr.get(_spans(spans))},
-                ).result
-            elif slot.space == "constant":
-                if slot.number not in self.declared_data:
-                    self._global(slot.number)
-                name = ir.FlatSymbolRefAttr.get(f"constant_{slot.number}")
-                own = self.memrefs[self.reader.types[slot.number]]
-                read = ir.Operation.create(
-                    "memref.get_global", results=[own], attributes={"name": name}
-                )
-                made = reshaped(read.result, memref)
-            else:
-                first = 0 if slot.space == "argument" else arguments
-                made = reshaped(block.arguments[first + slot.number], memref)
-            self.views[slot, of] = made
-
-    def _slot(self, value: int | tuple[str, int]) -> Slot:
-        return Slot("constant", value[1]) if isinstance(value, tuple) else self.plan.slot(value)
-
-    def _uses(self, steps: list[Step]) -> Iterator[tuple[int | tuple[str, int], ir.Type]]:
-        """Every buffer that the steps touch, with the type they see it under."""
-        types = self.reader.types
-        for step in steps:
-            match step:
-                case CallStep():
-                    for value in self._buffers(step):
-                        yield value, types[value]
-                case CopyStep(value, source, target):
-                    yield (("data", value) if source is None else source), types[value]
-                    yield target, types[value]
-                case WhileStep(op, cond, body):
-                    yield from self._uses(cond)
-                    yield op.cond.yields[0], types[op.cond.yields[0]]
-                    yield from self._uses(body)
-                case BranchStep(op, blocks):
-                    yield op.selector, types[op.selector]
-                    for block in blocks:
-                        yield from self._uses(block)
-
-    def _buffers(self, step: CallStep) -> list[int]:
-        """What the kernel is given: its operands, then the results that are not among them."""
-        call = step.call
-        if not step.in_place:
-            return call.operands + call.results
-        given = [
-            call.results[step.in_place[i]] if i in step.in_place else value
-            for i, value in enumerate(call.operands)
-        ]
-        taken = set(step.in_place.values())
-        return given + [value for i, value in enumerate(call.results) if i not in taken]
-
-    def _view(self, value: int | tuple[str, int], of: ir.Type) -> ir.Value:
-        return self.views[self._slot(value), of]
-
     # Steps
 
     def _steps(self, steps: list[Step]) -> None:
@@ -203,26 +100,22 @@ class Writer:
                     self._write_call(step)
                 case CopyStep(value, source, target):
                     of = self.reader.types[value]
-                    read = self._view(("data", value) if source is None else source, of)
-                    ir.Operation.create("memref.copy", operands=[read, self._view(target, of)])
+                    read = self.places.view(("data", value) if source is None else source, of)
+                    written = self.places.view(target, of)
+                    ir.Operation.create("memref.copy", operands=[read, written])
                 case WhileStep():
                     self._write_while(step)
                 case BranchStep():
                     self._write_branch(step)
 
     def _write_call(self, step: CallStep) -> None:
-        call, types = step.call, self.reader.types
+        call = step.call
         extra = tuple(sorted((o, r) for o, r in step.in_place.items() if o not in call.inout))
         name = call.kernel
         if extra:
             single = len(call.results) == 1
             name += "_over_" + "_".join(f"{o}" if single else f"{o}to{r}" for o, r in extra)
-        known, buffers = self.buffers, []
-        for value in self._buffers(step):
-            buffer = known.get(value)
-            if buffer is None:
-                buffer = known[value] = self._view(value, types[value])
-            buffers.append(buffer)
+        buffers = [self.places.of(value) for value in buffers_of(step)]
         with call.tag.location:
             self.used.setdefault(name, (call.kernel, extra))
             if name not in self.declared:
@@ -249,14 +142,40 @@ class Writer:
         given = source.attributes
         known = {name: given[name] for name in (TRIP_COUNT, COUNTED) if name in given}
         with source.location:
-            loop = ir.Operation.create("scf.while", attributes=known, regions=2)
-            cond, body = (region.blocks.append() for region in loop.regions)
-            with ir.InsertionPoint(cond):
+            cycles = step.rotation.cycles if step.rotation else []
+            names = [name for cycle in cycles for name in cycle]
+            following = [name for cycle in cycles for name in cycle[1:] + cycle[:1]]
+            homes = [self.places.as_bytes(name) for name in names]
+            types = [home.type for home in homes]
+            loop = ir.Operation.create(
+                "scf.while", results=types, operands=homes, attributes=known, regions=2
+            )
+            cond, body = (region.blocks.append(*types) for region in loop.regions)
+            with ir.InsertionPoint(cond), self.places.moved(names, cond, step.cond):
                 self._steps(step.cond)
-                ir.Operation.create("scf.condition", operands=[self._load(step.op.cond.yields[0])])
-            with ir.InsertionPoint(body):
+                predicate = self._load(step.op.cond.yields[0])
+                ir.Operation.create("scf.condition", operands=[predicate, *cond.arguments])
+            with ir.InsertionPoint(body), self.places.moved(names, body, step.body):
                 self._steps(step.body)
-                ir.Operation.create("scf.yield")
+                taken = [self.places.moving[name] for name in following]
+                ir.Operation.create("scf.yield", operands=taken)
+            self._bring_back(step, homes, list(loop.results))
+
+    def _bring_back(self, step: WhileStep, homes: list[ir.Value], ends: list[ir.Value]) -> None:
+        """Copy, behind a loop, what is not where it was before. How far a cycle has turned shows in where
+        its first group is."""
+        cycles = step.rotation.cycles if step.rotation else []
+        first = 0
+        for cycle, back in zip(cycles, step.back, strict=True):
+            for position, steps in enumerate(back, first + 1):
+                if not steps:
+                    continue
+                turned = _same_place(ends[first], homes[position])
+                branch = ir.Operation.create("scf.if", operands=[turned], regions=2)
+                with ir.InsertionPoint(branch.regions[0].blocks.append()):
+                    self._steps(steps)
+                    ir.Operation.create("scf.yield")
+            first += len(cycle)
 
     def _write_branch(self, step: BranchStep) -> None:
         source = step.op.tag
@@ -280,7 +199,7 @@ class Writer:
     def _load(self, value: int) -> ir.Value:
         of = self.reader.types[value]
         return ir.Operation.create(
-            "memref.load", results=[of.element_type], operands=[self._view(value, of)]
+            "memref.load", results=[of.element_type], operands=[self.places.view(value, of)]
         ).result
 
     # Kernels
@@ -341,34 +260,26 @@ def _as_dict(attributes: ir.DictAttr) -> dict[str, ir.Attribute]:
     return {named.name: named.attr for named in attributes}
 
 
-def _address(slot: Slot) -> tuple[int, int, int]:
-    spaces = ("argument", "result", "constant", "lent", "arena")
-    return spaces.index(slot.space), slot.number, slot.offset
-
-
-def _as_bytes(buffer: ir.Value, of: ir.Type) -> ir.Value:
+def _same_place(a: ir.Value, b: ir.Value) -> ir.Value:
+    """Whether two buffers are at one address."""
+    index = ir.IndexType.get()
+    addresses = [
+        ir.Operation.create(
+            "memref.extract_aligned_pointer_as_index", results=[index], operands=[buffer]
+        ).result
+        for buffer in (a, b)
+    ]
+    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
     return ir.Operation.create(
-        "builtin.unrealized_conversion_cast", results=[of], operands=[buffer]
+        "arith.cmpi",
+        results=[ir.IntegerType.get_signless(1)],
+        operands=addresses,
+        attributes={"predicate": equal},
     ).result
 
 
-def _spans(spans: set[tuple[int, int]]) -> str:
-    """When the buffers at one place are in use, in the order of the steps, for people to read."""
-    shown = [f"{first}..{last}" for first, last in sorted(spans)[:4]]
-    more = len(spans) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _printed_value(constant: ir.Operation) -> str:
-    """The dense value as text: handling the attribute itself fails for complex elements."""
-    text = constant.get_asm(assume_verified=True)  # the module around it is half rewritten
-    return text[text.index("dense") : text.rindex(" : ")]
-
-
-def _constant_index(index: ir.Type, value: int) -> ir.Value:
-    return ir.Operation.create(
-        "arith.constant", results=[index], attributes={"value": ir.IntegerAttr.get(index, value)}
-    ).result
+def _memref(of: ir.Type) -> ir.Type:
+    return ir.MemRefType.get(of.shape, of.element_type)
 
 
 def _i32(value: int) -> ir.Attribute:

@@ -64,7 +64,13 @@ class _Parts(Parts):
         super().__init__()
         self.count = 0
         self._updated = updated
+        self._is_in_place = False
         self._wholes: dict[ir.Value, ir.Value] = {}
+
+    def is_made_again(self, value: ir.Value) -> bool:
+        """Whether it may be a part of the argument that is overwritten, which is read just before that."""
+        op = defining(value) if self._is_in_place else None
+        return op is not None and (op.name == "stablehlo.slice" or is_elementwise(op))
 
     def whole(self, value: ir.Value) -> ir.Value:
         """A value put together from its parts; itself if it has no seams."""
@@ -79,6 +85,7 @@ class _Parts(Parts):
             return value
         shape = shape_of(value.type)
         updated, self._updated = self._updated, None
+        self._is_in_place = updated is not None
         result = updated or tensor.EmptyOp(list(shape), value.type.element_type).result
         for box in _boxes(shape, cuts):
             (offsets, _, steps), sizes = zip(*box, strict=True), sizes_of(box)

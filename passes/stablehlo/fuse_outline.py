@@ -13,6 +13,7 @@ from lamina.passes.stablehlo.facts import CONSTANT
 from lamina.passes.stablehlo.fuse_graph import ON_OUTER, Group
 from lamina.passes.stablehlo.fuse_grouping import Grouping, Member, Sources
 from lamina.passes.stablehlo.fuse_ops import SeenValue
+from lamina.passes.stablehlo.fuse_parts import is_cut_out_in_place
 from lamina.passes.stablehlo.fuse_reasons import reason
 from lamina.passes.stablehlo.fuse_scalars import Callees, is_called
 from lamina.passes.stablehlo.kernel_functions import Kernels
@@ -316,8 +317,9 @@ class Outliner:
         """Values that a group reads at another index than that of the point it computes."""
         found = set()
         for position, place in group.members:
-            exact = place == ON_OUTER and self._seen[position].elementwise
-            for value in self._seen[position].operands:
+            op = self._seen[position]
+            exact = (place == ON_OUTER and op.elementwise) or is_cut_out_in_place(op, place)
+            for value in op.operands:
                 if not exact or value.shape != group.shape:
                     found.add(value)
         return found

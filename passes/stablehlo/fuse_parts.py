@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import has_one_use, ints
-from lamina.passes.stablehlo.fuse_graph import ON_OUTER, OUTER, Group, Places
+from lamina.passes.stablehlo.fuse_graph import ON_OUTER, OUTER, Group, Place, Places
 from lamina.passes.stablehlo.fuse_ops import Seen
 from lamina.passes.stablehlo.seams import Cuts, has_columns, joined, moved, parts
 
@@ -111,6 +111,17 @@ def start_of_part(op: Seen, number: int) -> object:
         return (op.name, dim, "column")  # is at the same place in all
     start = sum(operand.shape[dim] for operand in op.operands[:number])
     return Start(tuple(start if d == dim else 0 for d in range(rank)))
+
+
+def is_cut_out_in_place(op: Seen, place: Place) -> bool:
+    """Whether an op at a place cuts a part out of an array that goes to the same place in what is put
+    together."""
+    if op.name != "stablehlo.slice" or place.domain != OUTER or set(ints(op.op, "strides")) - {1}:
+        return False
+    starts = [start.at for start in place.path if isinstance(start, Start)]
+    return len(starts) == len(place.path) and ints(op.op, "start_indices") == list(
+        map(sum, zip(*starts, strict=True))
+    )
 
 
 def _few(group: Group, cuts: Cuts, members: int) -> bool:

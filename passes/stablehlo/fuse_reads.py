@@ -17,7 +17,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.facts import CONTROL, defining, is_unused, made_by, size_of
 from lamina.passes.stablehlo.fuse_ops import MAPPED, is_elementwise
-from lamina.passes.stablehlo.reshaped_slice import is_repeated
+from lamina.passes.stablehlo.reshaped_slice import dimensions_left_out, is_repeated
 
 _SLICE, _VIEW = "stablehlo.dynamic_slice", "stablehlo.reshape"
 _READ_ON_THE_WAY = MAPPED | {"stablehlo.reduce"}
@@ -53,17 +53,8 @@ def _read_rows(view: ir.Operation) -> None:
 
 def _dropped(sizes: list[int], shape: list[int]) -> list[int] | None:
     """The dimensions that a reshape leaves out, if it does nothing else and keeps the last one."""
-    dropped, kept = [], 0
-    for d, size in enumerate(sizes):
-        if kept < len(shape) and size == shape[kept]:
-            kept += 1
-        elif size == 1:
-            dropped.append(d)
-        else:
-            return None
-    if not dropped or kept < len(shape) or len(sizes) - 1 in dropped:
-        return None
-    return dropped
+    dropped = dimensions_left_out(sizes, shape)
+    return None if not dropped or len(sizes) - 1 in dropped else dropped
 
 
 def _without(cut: ir.Operation, dropped: list[int]) -> ir.Value:

@@ -5,8 +5,9 @@
       %y = stablehlo.dot %x, %t               %y = stablehlo.dot %x, %t
 
 Moved are ops without effects that read nothing of the loop and are worth an array to keep: those
-that rearrange or reduce arrays, contractions, and functions of tens of instructions; and with them
-what they need. What a kernel computes along the way stays: broadcasts, constants, sums. Conditions
+that rearrange or reduce arrays, contractions, functions of tens of instructions, and what makes the indices
+and updates of a scatter, which is stored for it; and with them what they need. What a kernel computes along
+the way stays: broadcasts, constants, sums. Conditions
 are left alone, and so are branches, which may not run, and loops, which may not end.
 
 example: test/passes/stablehlo/hoist_invariants.mlir
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import COSTLY, TERMINATORS, is_pure, size_of
+from lamina.passes.stablehlo.facts import CONSTANT, COSTLY, TERMINATORS, is_pure, size_of
 from lamina.passes.stablehlo.fuse_ops import captured
 
 _WORTH = COSTLY | frozenset(
@@ -25,6 +26,9 @@ _WORTH = COSTLY | frozenset(
     "triangular_solve concatenate pad reduce_window fft".split()
 )
 _MOST_BYTES = 1 << 24  # of one result: more would be a burden on memory
+_SCATTER = "stablehlo.scatter"
+_LEAST_STORED = 64  # elements
+_FREE = frozenset((CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota"))
 _CALLS = frozenset(("stablehlo.custom_call", "func.call"))
 
 
@@ -56,6 +60,9 @@ def _hoist(loop: ir.Operation) -> int:
         op = view.operation
         if _depends(op, varying):
             varying.update(op.results)
+            if op.name == _SCATTER:
+                stored = (maker for value in op.operands if (maker := makers.get(value)) is not None)
+                wanted += (maker for maker in stored if _is_worth_storing(maker))
             continue
         makers.update(dict.fromkeys(op.results, op))
         if op.name in _WORTH and all(_is_kept(result) for result in op.results):
@@ -71,6 +78,12 @@ def _depends(op: ir.Operation, varying: set[ir.Value]) -> bool:
         return True
     read = [*op.operands, *(captured(op) if len(op.regions) else ())]
     return any(value in varying for value in read)
+
+
+def _is_worth_storing(op: ir.Operation) -> bool:
+    return op.name not in _FREE and all(
+        _is_kept(result) and size_of(result.type) >= _LEAST_STORED for result in op.results
+    )
 
 
 def _is_kept(value: ir.Value) -> bool:

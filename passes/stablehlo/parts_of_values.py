@@ -29,11 +29,15 @@ class Parts:
         """All of a value."""
         return value
 
+    def is_made_again(self, value: ir.Value) -> bool:
+        """Whether all of a value is made as parts of it are, instead of being taken as it is."""
+        return False
+
     def part(self, value: ir.Value, box: Box) -> ir.Value:
         """A box of a value, cut out of it where there is no better way."""
         known = self._made.get((value, box))
         if known is None:
-            if sizes_of(box) == list(value.type.shape):
+            if sizes_of(box) == list(value.type.shape) and not self.is_made_again(value):
                 known = self.whole(value)
             else:
                 known = self._of_op(value, box)

@@ -41,6 +41,11 @@ def dropped_dimensions(value: ir.Value, shape: Sequence[int]) -> list[int] | Non
     sizes = value.type.shape
     if not 0 < len(shape) < len(sizes) or 0 in shape:
         return None
+    return dimensions_left_out(sizes, shape)
+
+
+def dimensions_left_out(sizes: Sequence[int], shape: Sequence[int]) -> list[int] | None:
+    """The dimensions of one without which `sizes` are `shape`; None if there is more between them."""
     dropped, kept = [], 0
     for d, size in enumerate(sizes):
         if kept < len(shape) and size == shape[kept]:

@@ -1,4 +1,4 @@
-"""The rules of `stablehlo-simplify` on positions, and on gathers and scatters by them.
+"""The rules of `stablehlo-simplify` on gathers and scatters by positions that count.
 
 `x[arange(n), labels]` takes one element of each row, by indices that are pairs. Here the first of
 each pair goes: rows that are numbered in order are a batch dimension, as `take_along_axis` has it.
@@ -14,32 +14,11 @@ from lamina.dialects.constants import array_of
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.copies import remade
-from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
+from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by
 from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
 
 _MOST_COUNTED = 1 << 20  # elements of a constant that are looked at
-_DIRECTIONS = {
-    "EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
-    "GE": np.greater_equal,
-}  # fmt: skip
-
-
-@needs_operand_of("iota")
-def _compare_of_positions(op: ir.Operation) -> ir.Value | None:
-    """`iota < 0`, and all else that is the same for all positions."""
-    lhs, rhs = op.operands
-    iota, splat = made_by(lhs, "stablehlo.iota"), splat_of(rhs)
-    if iota is None or splat is None or dtype_of(lhs.type).kind not in "iu":
-        return None
-    shape = shape_of(lhs.type)
-    length = shape[ir.IntegerAttr(iota.attributes["iota_dimension"]).value]
-    if not 0 < length <= np.iinfo(dtype_of(lhs.type)).max:
-        return None
-    name = stablehlo_ext.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
-    first, last = (bool(_DIRECTIONS[name](at, int(splat))) for at in (0, length - 1))
-    is_between = name in ("EQ", "NE") and 0 <= int(splat) < length
-    return None if first != last or is_between else hlo.full(first, shape, np.bool_)
 
 
 @needs_operand_of("concatenate")
@@ -136,7 +115,6 @@ def _gather_by_reshaped(op: ir.Operation) -> ir.Value | None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "stablehlo.compare": (_compare_of_positions,),
     GATHER: (_numbered_rows, _gather_by_reshaped),
     SCATTER: (_numbered_rows,),
 }

@@ -16,10 +16,18 @@ example: test/passes/stablehlo/slice_first.mlir
 
 from __future__ import annotations
 
+from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
-from lamina.passes.stablehlo.facts import CHEAP, computes_elements, defining, is_unused, splat_of
+from lamina.passes.stablehlo.facts import (
+    CHEAP,
+    computes_elements,
+    defining,
+    in_order,
+    is_unused,
+    splat_of,
+)
 from lamina.passes.stablehlo.keys import attributes_key
 from lamina.passes.stablehlo.raise_views import sliced
 
@@ -33,6 +41,9 @@ class SliceFirst(Pass):
 
     most_ops: int = 12
     """That are computed for all slices of an array together."""
+    most_ops_of_large: int = 48
+    """The same for an array that a core's cache would not hold: reading it again takes as long as many ops."""
+    large_bytes: int = 1 << 19
 
     only_with = frozenset(("stablehlo.slice",))
 
@@ -56,9 +67,11 @@ class SliceFirst(Pass):
         slices = [use.owner.operation for use in op.results[0].uses]
         if any(user.name != _SLICE or user.block != op.block for user in slices):
             return
-        tree = _tree(op, self.most_ops // 2)
+        is_large = byte_size(op.results[0].type) >= self.large_bytes
+        most = self.most_ops_of_large if is_large else self.most_ops
+        tree = _tree(op, most // 2)
         distinct = {attributes_key(user) for user in slices}
-        if tree is None or len(distinct) * len(tree) > self.most_ops:
+        if tree is None or len(distinct) * len(tree) > most:
             return
         for view in slices:
             now: dict[ir.Value, ir.Value] = {}
@@ -83,8 +96,9 @@ def _of_slice(op: ir.Operation, view: ir.Operation, now: dict[ir.Value, ir.Value
 def _tree(root: ir.Operation, most: int) -> list[ir.Operation] | None:
     """The cheap ops that only an op needs, and the op, operands first; None if what they read is
     computed by others, or they are too many."""
-    found = [root]
-    for op in found:  # which grows
+    found = {root: None}
+    work = [root]
+    for op in work:  # which grows
         for value in op.operands:
             producer = defining(value)
             if producer is None or not value.type.shape or splat_of(value) is not None:
@@ -92,9 +106,22 @@ def _tree(root: ir.Operation, most: int) -> list[ir.Operation] | None:
             if producer.block != root.block:
                 return None
             if producer.name in CHEAP and computes_elements(producer):
-                if sum(1 for _ in value.uses) > 1 or len(found) == most:
+                if len(found) > most:
                     return None
-                found.append(producer)
+                if producer not in found and all(use.owner.operation in found for use in value.uses):
+                    found[producer] = None
+                    work.append(producer)
             elif producer.name not in _READ:
                 return None
-    return found[::-1]
+    made = [value for op in found for value in op.operands if _is_computed(value)]
+    if any(defining(value) not in found for value in made):
+        return None
+    return in_order(found)
+
+
+def _is_computed(value: ir.Value) -> bool:
+    """Whether cheap ops make an array of more than one value."""
+    op = defining(value)
+    if op is None or not value.type.shape or splat_of(value) is not None:
+        return False
+    return op.name in CHEAP and computes_elements(op)

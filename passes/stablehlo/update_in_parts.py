@@ -10,6 +10,11 @@ makes itself and reads no more, which are updated in place, parts smaller than h
 whole rows, and parts in the middle of more than two dimensions (of what the program made: one), around which
 there are too many others.
 
+In a step of a loop, or in a branch, an update that replaces most of an array by what ops on elements make
+for it alone is put together, too. If these read the array at the places that they replace, if at all, it is
+overwritten as an update would do; if at others, too, the step writes an array beside it, and the loop lets
+both change places.
+
 example: test/passes/stablehlo/update_in_parts.mlir
 """
 
@@ -22,7 +27,9 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.facts import constant_starts, made_by
+from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.facts import CONTROL, constant_starts, made_by
+from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.rewriting import replace
 
 _UPDATE = "stablehlo.dynamic_update_slice"
@@ -53,6 +60,13 @@ class UpdateInParts(Pass):
                     self._look_at(op, _MOST_PARTS)
                 elif op.name == _UPDATE and _is_read_later(op):
                     self._look_at(op, _FEW_PARTS)
+                elif op.name in CONTROL:
+                    self._look_into(op)
+
+    def _look_into(self, control: ir.Operation) -> None:
+        for update in find_ops(control, _UPDATE):
+            if update.block.region.owner.name in CONTROL and _is_most_of_it(update):
+                self._look_at(update, _MOST_PARTS)
 
     def _look_at(self, op: ir.Operation, most: int) -> None:
         operand, update, *starts = op.operands
@@ -72,6 +86,15 @@ class UpdateInParts(Pass):
             put_together = _put_together(operand, update, lows)
         replace(op, [put_together])
         self.count("updates")
+
+
+def _is_most_of_it(update: ir.Operation) -> bool:
+    """Whether an update replaces most of an array by what only it uses, and a loop computes."""
+    new = update.operands[1]
+    if isinstance(new.owner, ir.Block) or not is_elementwise(new.owner.operation):
+        return False
+    whole, part = (prod(shape_of(value.type)) for value in update.operands[:2])
+    return 3 * part >= 2 * whole and len(list(new.uses)) == 1
 
 
 def _reshaped(value: ir.Value) -> ir.Value:

@@ -389,7 +389,9 @@ bool check_alive(const ArrayObject* array) {
 bool wait_for_array(const ArrayObject* array, bool* interrupted) {
   if (!check_alive(array)) return false;
   const auto buffer = Ref<Buffer>::share(array->buffer);
-  return buffer->pending() == nullptr || wait_for(buffer->pending(), interrupted);
+  if (buffer->pending() != nullptr && !wait_for(buffer->pending(), interrupted)) return false;
+  drop_retired(buffer.get());
+  return true;
 }
 
 PyObject* numpy_view(ArrayObject* array) {

@@ -75,6 +75,16 @@ Ref<Buffer> on_host(Buffer* buffer) {
   return host;
 }
 
+bool check_not_failed(const Buffer* buffer) {
+  Completion* pending = buffer->pending();
+  if (pending == nullptr || !pending->done() || !pending->failed()) return true;
+  return wait_for(pending);
+}
+
+void drop_retired(const Buffer* buffer) {
+  if (const cuda::Memory* memory = cuda::memory_of(buffer)) memory->device->drop_retired();
+}
+
 bool begin_host_copy(Buffer* buffer) {
   return cuda::memory_of(buffer) == nullptr || static_cast<bool>(download(buffer));
 }

@@ -17,6 +17,13 @@ int device_number(const Buffer* buffer);
 // with a Python error set.
 Ref<Buffer> on_host(Buffer* buffer);
 
+// Whether nothing is known to have gone wrong with what computes the content. False with a Python
+// error set.
+bool check_not_failed(const Buffer* buffer);
+
+// Gives memory of other libraries back that the buffer's GPU no longer uses.
+void drop_retired(const Buffer* buffer);
+
 // Begins the copy that on_host would make. False with a Python error set.
 bool begin_host_copy(Buffer* buffer);
 

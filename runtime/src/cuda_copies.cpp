@@ -83,17 +83,17 @@ void Device::wait_for_oldest_staging() {
 }
 
 Ref<Buffer> Device::upload(const void* data, size_t bytes) {
-  enter();
+  const InContext current = enter();
   const Driver& cuda = driver();
   const auto context = [bytes] { return "for " + std::to_string(bytes) + " bytes"; };
-  const Handle stream = bytes <= kDirectBytes ? compute_ : up_;
-  Ref<Buffer> buffer = allocate_on(stream, bytes);
+  const Stream stream = bytes <= kDirectBytes ? this->stream() : up_;
+  Ref<Buffer> buffer = allocate(stream, bytes);
   const Address target = memory_of(buffer.get())->address;
   Buffer* const buffers[] = {buffer.get()};
   if (bytes <= kDirectBytes) {
     if (bytes == 0) return buffer;
-    check(cuda.copy_to_device(target, data, bytes, compute_), "cuMemcpyHtoDAsync", context);
-    finish_with(compute_, buffers, 1, "a copy to cuda:" + std::to_string(number_));
+    check(cuda.copy_to_device(target, data, bytes, stream.handle), "cuMemcpyHtoDAsync", context);
+    finish_with(stream, buffers, 1, "a copy to cuda:" + std::to_string(number_));
     return buffer;
   }
   const std::lock_guard guard(staging_mutex_);
@@ -103,14 +103,14 @@ Ref<Buffer> Device::upload(const void* data, size_t bytes) {
     if (staging_.size() >= kMostStaging) wait_for_oldest_staging();
     void* block = take_pinned(kChunkBytes);
     std::memcpy(block, source + done, size);
-    Result code = cuda.copy_to_device(target + done, block, size, up_);
+    Result code = cuda.copy_to_device(target + done, block, size, up_.handle);
     Handle event = nullptr;
     if (code == kSuccess) {
       event = take_event();
-      code = cuda.event_record(event, up_);
+      code = cuda.event_record(event, up_.handle);
     }
     if (code != kSuccess) {
-      cuda.stream_synchronize(up_);
+      cuda.stream_synchronize(up_.handle);
       if (event != nullptr) give_event(event);
       give_pinned(block, kChunkBytes);
       check(code, "cuMemcpyHtoDAsync", context);
@@ -127,12 +127,13 @@ Ref<Buffer> Device::download(Buffer* buffer) {
     const std::lock_guard guard(memory->lock);
     if (memory->host) return memory->host;
   }
-  enter();
+  const InContext current = enter();
   const Driver& cuda = driver();
   const size_t bytes = buffer->bytes();
   const auto context = [bytes] { return "for " + std::to_string(bytes) + " bytes"; };
   const std::string what = "a copy from cuda:" + std::to_string(number_);
   Ref<Buffer> host;
+  memory->used = true;
   order_after(*memory, down_);
   if (bytes <= kMostPinned) {
     auto* pinned = new Pinned{this, nullptr, bytes, {}};
@@ -149,8 +150,8 @@ Ref<Buffer> Device::download(Buffer* buffer) {
     pinned->block = take_pinned(bytes);
     host->data_ = pinned->block;
     if (bytes > 0) {
-      check(cuda.copy_to_host(pinned->block, memory->address, bytes, down_), "cuMemcpyDtoHAsync",
-            context);
+      check(cuda.copy_to_host(pinned->block, memory->address, bytes, down_.handle),
+            "cuMemcpyDtoHAsync", context);
       Buffer* const buffers[] = {host.get()};
       finish_with(down_, buffers, 1, what);
       pinned->filled = Ref<Completion>::share(host->pending());
@@ -161,8 +162,8 @@ Ref<Buffer> Device::download(Buffer* buffer) {
     void* block = take_pinned(kChunkBytes);
     for (size_t done = 0; done < bytes; done += kChunkBytes) {
       const size_t size = std::min(kChunkBytes, bytes - done);
-      Result code = cuda.copy_to_host(block, memory->address + done, size, down_);
-      if (code == kSuccess) code = cuda.stream_synchronize(down_);
+      Result code = cuda.copy_to_host(block, memory->address + done, size, down_.handle);
+      if (code == kSuccess) code = cuda.stream_synchronize(down_.handle);
       if (code != kSuccess) give_pinned(block, kChunkBytes);
       check(code, "cuMemcpyDtoHAsync", context);
       std::memcpy(target + done, block, size);
@@ -175,16 +176,18 @@ Ref<Buffer> Device::download(Buffer* buffer) {
 }
 
 Ref<Buffer> Device::copy(Buffer* buffer) {
-  enter();
-  Ref<Buffer> made = allocate(buffer->bytes());
+  const Stream stream = this->stream();
+  Ref<Buffer> made = allocate(stream, buffer->bytes());
   if (buffer->bytes() == 0) return made;
   Memory* source = memory_of(buffer);
-  order_after(*source, compute_);
+  source->used = true;
+  const Turn turn(*this, stream);
+  order_after(*source, stream);
   check(driver().copy_on_device(memory_of(made.get())->address, source->address, buffer->bytes(),
-                                compute_),
+                                stream.handle),
         "cuMemcpyDtoDAsync");
   Buffer* const buffers[] = {made.get()};
-  finish_with(compute_, buffers, 1, "a copy on cuda:" + std::to_string(number_));
+  finish_with(stream, buffers, 1, "a copy on cuda:" + std::to_string(number_));
   return made;
 }
 

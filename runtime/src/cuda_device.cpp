@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace lamina::cuda {
 namespace {
@@ -20,7 +21,7 @@ class Event : public Completable {
   bool over(Error* error) override {
     if (!device_->usable()) return true;
     try {
-      device_->enter();
+      const InContext current = device_->enter();
       const Result code = driver().event_query(event_);
       if (code == kNotReady) return false;
       check(code, "the GPU's work", "");
@@ -35,6 +36,10 @@ class Event : public Completable {
   Handle event_;
   std::string what_;
 };
+
+constexpr const char* kForked =
+    "CUDA can't be used in a process forked from one that used it: start processes by "
+    "multiprocessing's 'spawn' or 'forkserver'";
 
 }  // namespace
 
@@ -52,6 +57,16 @@ struct Devices {
     int found = 0;
     check(driver().device_count(&found), "cuDeviceGetCount");
     return found;
+  }
+
+  void check_driver() {
+    const std::lock_guard guard(mutex);
+    driver();
+    for (const auto& device : all) {
+      if (device && generation == driver_generation() && device->process_ != getpid()) {
+        throw Unavailable(kForked);
+      }
+    }
   }
 
   Device& get(int number) {
@@ -75,7 +90,7 @@ struct Devices {
 
 Device& Device::get(int number) { return Devices::instance().get(number); }
 
-int Device::count() { return Devices::instance().count(); }
+void Device::check_driver() { Devices::instance().check_driver(); }
 
 void Device::shut_down() {
   Devices& devices = Devices::instance();
@@ -83,9 +98,9 @@ void Device::shut_down() {
   for (const auto& device : devices.all) {
     if (devices.generation != driver_generation()) break;
     if (!device || device->process_ != getpid()) continue;
-    driver().context_set(device->context_);
-    for (const Handle stream : {device->up_, device->compute_, device->down_}) {
-      driver().stream_synchronize(stream);
+    if (driver().context_push(device->context_) != kSuccess) continue;
+    for (const Stream& stream : {device->up_, device->own_, device->down_}) {
+      driver().stream_synchronize(stream.handle);
     }
   }
   closed_ = true;
@@ -95,17 +110,14 @@ Device::Device(int number) : generation_(driver_generation()), number_(number), 
   const Driver& cuda = driver();
   const auto context = [number] { return "for device cuda:" + std::to_string(number); };
   DeviceId id = 0;
-  char name[256] = "";
   check(cuda.device_get(&id, number), "cuDeviceGet", context);
-  check(cuda.device_name(name, sizeof name, id), "cuDeviceGetName", context);
-  name_ = name;
-  check(cuda.device_attribute(&major_, kMajor, id), "cuDeviceGetAttribute", context);
-  check(cuda.device_attribute(&minor_, kMinor, id), "cuDeviceGetAttribute", context);
   check(cuda.context_retain(&context_, id), "cuDevicePrimaryCtxRetain", context);
-  check(cuda.context_set(context_), "cuCtxSetCurrent", context);
-  for (Handle* stream : {&compute_, &up_, &down_}) {
-    check(cuda.stream_create(stream, kStreamNonBlocking), "cuStreamCreate", context);
+  const InContext current(context_);
+  for (Stream* stream : {&own_, &up_, &down_}) {
+    check(cuda.stream_create(&stream->handle, kStreamNonBlocking), "cuStreamCreate", context);
+    stream->id = next_stream_id();
   }
+  default_ = latest_ = own_;
   check(cuda.pool_default(&pool_, id), "cuDeviceGetDefaultMemPool", context);
   uint64_t keep_all = UINT64_MAX;
   check(cuda.pool_set(pool_, kReleaseThreshold, &keep_all), "cuMemPoolSetAttribute", context);
@@ -115,30 +127,26 @@ bool Device::usable() const {
   return !closed_ && process_ == getpid() && generation_ == driver_generation();
 }
 
-void Device::enter() {
-  if (process_ != getpid()) {
-    throw Unavailable(
-        "CUDA can't be used in a process forked from one that used it: start processes by "
-        "multiprocessing's 'spawn' or 'forkserver'");
-  }
-  check(driver().context_set(context_), "cuCtxSetCurrent");
-}
-
-void Device::memory_info(size_t* free, size_t* total) {
-  enter();
-  check(driver().memory_info(free, total), "cuMemGetInfo");
+InContext Device::enter() const {
+  if (process_ != getpid()) throw Unavailable(kForked);
+  return InContext(context_);
 }
 
 // --- Allocation ----------------------------------------------------------------------------------
 
-Address Device::raw_allocate(size_t bytes, Handle stream) {
+Address Device::raw_allocate(size_t bytes, const Stream& stream) {
   const Driver& cuda = driver();
   Address address = 0;
-  Result code = cuda.allocate(&address, std::max<size_t>(bytes, 1), stream);
+  Result code = cuda.allocate(&address, std::max<size_t>(bytes, 1), stream.handle);
   if (code == kOutOfMemory) {  // what is to be freed by work under way is free after it
-    check(cuda.stream_synchronize(compute_), "cuStreamSynchronize");
+    Handle latest = nullptr;
+    {
+      const std::lock_guard guard(lock_);
+      latest = latest_.handle;
+    }
+    check(cuda.stream_synchronize(latest), "cuStreamSynchronize");
     cuda.pool_trim(pool_, 0);
-    code = cuda.allocate(&address, std::max<size_t>(bytes, 1), stream);
+    code = cuda.allocate(&address, std::max<size_t>(bytes, 1), stream.handle);
   }
   if (code == kOutOfMemory) throw OutOfMemory(bytes);
   check(code, "cuMemAllocAsync", [&] { return "for " + std::to_string(bytes) + " bytes"; });
@@ -149,7 +157,7 @@ bool Device::give_arena_back() {
   if (!issue_mutex_.try_lock()) return false;
   const std::lock_guard guard(issue_mutex_, std::adopt_lock);
   if (arena_ == 0) return false;
-  driver().release(std::exchange(arena_, 0), compute_);
+  driver().release(std::exchange(arena_, 0), latest_.handle);
   arena_bytes_ = 0;
   return true;
 }
@@ -167,37 +175,114 @@ Ref<Buffer> Device::wrap(Address address, size_t bytes, void (*drop)(void*), voi
   return Ref<Buffer>::steal(buffer);
 }
 
-Ref<Buffer> Device::allocate(size_t bytes) {
-  enter();
-  return allocate_on(compute_, bytes);
-}
-
-Ref<Buffer> Device::allocate_on(Handle stream, size_t bytes) {
+Ref<Buffer> Device::allocate(const Stream& stream, size_t bytes) {
+  const InContext current = enter();
+  Address address = 0;
   try {
-    return wrap(raw_allocate(bytes, stream), bytes, nullptr, nullptr);
+    address = raw_allocate(bytes, stream);
   } catch (const OutOfMemory&) {
     if (!give_arena_back()) throw;
-    return wrap(raw_allocate(bytes, stream), bytes, nullptr, nullptr);
+    address = raw_allocate(bytes, stream);
   }
+  Ref<Buffer> buffer = wrap(address, bytes, nullptr, nullptr);
+  memory_of(buffer.get())->written_on = stream;
+  return buffer;
 }
 
-// Frees after all that is issued: programs by their order on the stream, copies by their events.
+// Memory is freed after all that is issued: programs by the order of turns, copies by their events.
 void Device::drop_memory(void* context) {
-  const std::unique_ptr<Memory> memory(static_cast<Memory*>(context));
-  if (!memory->owned) {
+  std::unique_ptr<Memory> memory(static_cast<Memory*>(context));
+  Device* device = memory->device;
+  if (!memory->owned && (!memory->used || !device->usable())) {
     memory->drop(memory->context);
     return;
   }
-  Device* device = memory->device;
   if (!device->usable()) return;
+  {
+    const std::lock_guard guard(device->lock_);
+    device->dead_.push_back(memory.release());
+  }
+  device->free_dead();
+}
+
+// Whoever has the turn frees what others drop meanwhile.
+void Device::free_dead() {
+  for (;;) {
+    {
+      const std::lock_guard guard(lock_);
+      if (dead_.empty()) return;
+    }
+    if (!issue_mutex_.try_lock()) return;
+    const std::lock_guard guard(issue_mutex_, std::adopt_lock);
+    std::vector<Memory*> dead;
+    {
+      const std::lock_guard inner(lock_);
+      dead.swap(dead_);
+    }
+    for (Memory* memory : dead) free_in_turn(std::unique_ptr<Memory>(memory));
+  }
+}
+
+void Device::free_in_turn(std::unique_ptr<Memory> memory) {
+  Handle event = nullptr;
   try {
-    device->enter();
-    device->order_after(*memory, device->compute_);
-    device->order_overwriting(memory.get());
-    driver().release(memory->address, device->compute_);
+    const InContext current = enter();
+    if (memory->written) {
+      order_after(*memory, latest_);
+    } else if (memory->owned) {  // never filled
+      after_allocation(memory->written_on);
+    }
+    order_overwriting(memory.get());
+    if (memory->owned) {
+      driver().release(memory->address, latest_.handle);
+      return;
+    }
+    event = take_event();
+    check(driver().event_record(event, latest_.handle), "cuEventRecord");
   } catch (const std::exception&) {
     // A context that is lost frees nothing and needs to free nothing.
+    if (memory->owned) return;
   }
+  const std::lock_guard guard(lock_);
+  retired_.emplace_back(event, std::move(memory));
+  retired_count_ = retired_.size();
+}
+
+// A stream that a user left has been waited for by those of later turns.
+void Device::after_allocation(const Stream& stream) {
+  if (stream.id == latest_.id) return;
+  bool there = stream.id == own_.id || stream.id == up_.id;
+  if (!there) {
+    const std::lock_guard guard(lock_);
+    there = std::ranges::count(chosen_, stream.id) > 0;
+  }
+  if (there) wait_for_work_on(stream.handle, latest_.handle);
+}
+
+void Device::drop_retired() {
+  if (retired_count_ == 0 || !usable()) return;
+  std::vector<std::pair<Handle, std::unique_ptr<Memory>>> here, kept;
+  {
+    const std::lock_guard guard(lock_);
+    here.swap(retired_);
+  }
+  for (auto& [event, memory] : here) {
+    if (event != nullptr) {
+      try {
+        const InContext current = enter();
+        if (driver().event_query(event) == kNotReady) {
+          kept.emplace_back(event, std::move(memory));
+          continue;
+        }
+      } catch (const CudaError&) {  // the context is lost: nothing runs any more
+      }
+      give_event(event);
+    }
+    memory->drop(memory->context);
+  }
+  const std::lock_guard guard(lock_);
+  for (auto& each : kept) retired_.push_back(std::move(each));
+  retired_count_ = retired_.size();
 }
 
 Handle Device::capturing() {
@@ -209,9 +294,11 @@ Handle Device::capturing() {
 
 Address Device::arena(size_t bytes) {
   if (bytes <= arena_bytes_) return arena_;
-  if (arena_ != 0) check(driver().release(std::exchange(arena_, 0), compute_), "cuMemFreeAsync");
+  if (arena_ != 0) {
+    check(driver().release(std::exchange(arena_, 0), latest_.handle), "cuMemFreeAsync");
+  }
   arena_bytes_ = 0;
-  arena_ = raw_allocate(bytes, compute_);
+  arena_ = raw_allocate(bytes, latest_);
   arena_bytes_ = bytes;
   return arena_;
 }
@@ -248,8 +335,13 @@ void wait_on_stream(Handle stream, const Completion* completion) {
 
 }  // namespace
 
-void Device::order_after(const Memory& memory, Handle stream) {
-  if (memory.written_on != stream) wait_on_stream(stream, memory.written.get());
+void Device::order_after(const Memory& memory, const Stream& stream) {
+  if (memory.written_on.id != stream.id) wait_on_stream(stream.handle, memory.written.get());
+}
+
+void Device::order_consumer(const Memory& memory, Handle stream) {
+  const InContext current = enter();
+  wait_on_stream(stream, memory.written.get());
 }
 
 void Device::order_overwriting(Memory* memory) {
@@ -259,14 +351,14 @@ void Device::order_overwriting(Memory* memory) {
     host = std::move(memory->host);
     memory->host = {};
   }
-  if (host) wait_on_stream(compute_, host->pending());
+  if (host) wait_on_stream(latest_.handle, host->pending());
 }
 
-void Device::finish_with(Handle stream, Buffer* const* buffers, size_t count,
+void Device::finish_with(const Stream& stream, Buffer* const* buffers, size_t count,
                          const std::string& what) {
   if (count == 0) return;
   const Handle event = take_event();
-  const Result code = driver().event_record(event, stream);
+  const Result code = driver().event_record(event, stream.handle);
   if (code != kSuccess) {
     give_event(event);
     check(code, "cuEventRecord");

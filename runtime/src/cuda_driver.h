@@ -21,9 +21,8 @@ inline constexpr Result kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNoBina
 inline constexpr unsigned kEventWithoutTiming = 2, kStreamNonBlocking = 1, kHostPortable = 1;
 inline constexpr unsigned kEventWithTiming = 0;
 inline constexpr int kCaptureThisThread = 1;
-inline constexpr int kMajor = 75, kMinor = 76;  // attributes of a device
-inline constexpr int kDynamicShared = 8;        // attribute of a function
-inline constexpr int kReleaseThreshold = 4;     // attribute of a memory pool
+inline constexpr int kDynamicShared = 8;     // attribute of a function
+inline constexpr int kReleaseThreshold = 4;  // attribute of a memory pool
 
 struct KernelNode {
   Handle function;
@@ -91,12 +90,9 @@ inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZ
   X(error_text, "cuGetErrorString", Result, const char**)                                         \
   X(device_count, "cuDeviceGetCount", int*)                                                       \
   X(device_get, "cuDeviceGet", DeviceId*, int)                                                    \
-  X(device_name, "cuDeviceGetName", char*, int, DeviceId)                                         \
-  X(device_attribute, "cuDeviceGetAttribute", int*, int, DeviceId)                                \
-  X(device_memory, "cuDeviceTotalMem_v2", size_t*, DeviceId)                                      \
   X(context_retain, "cuDevicePrimaryCtxRetain", Handle*, DeviceId)                                \
-  X(context_set, "cuCtxSetCurrent", Handle)                                                       \
-  X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                             \
+  X(context_push, "cuCtxPushCurrent_v2", Handle)                                                  \
+  X(context_pop, "cuCtxPopCurrent_v2", Handle*)                                                   \
   X(stream_create, "cuStreamCreate", Handle*, unsigned)                                           \
   X(stream_synchronize, "cuStreamSynchronize", Handle)                                            \
   X(stream_wait, "cuStreamWaitEvent", Handle, Handle, unsigned)                                   \

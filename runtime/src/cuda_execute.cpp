@@ -20,6 +20,7 @@ class DeviceRun {
         program_(*executable->program),
         cuda_(*executable->device_program),
         device_(*cuda_.device),
+        stream_(device_.stream()),
         leaves_(leaves),
         count_(count),
         results_(*results) {
@@ -62,12 +63,6 @@ class DeviceRun {
     return true;
   }
 
-  static bool check_not_failed(const Buffer* buffer) {
-    Completion* pending = buffer->pending();
-    if (pending == nullptr || !pending->done() || !pending->failed()) return true;
-    return wait_for(pending);
-  }
-
   // The Array gives its memory up for a result where nobody else can see it.
   bool can_take_over(size_t i) const {
     const Memory* memory = memory_of(buffers_[i].get());
@@ -83,7 +78,7 @@ class DeviceRun {
       }
       const ArraySpec& spec = program_.outputs[r];
       try {
-        results_[r] = device_.allocate(spec.bytes);
+        results_[r] = device_.allocate(stream_, spec.bytes);
       } catch (const OutOfMemory& error) {
         throw OutOfMemoryFor{error.bytes, describe(spec.dtype, spec.dims.data(),
                                                    static_cast<int>(spec.dims.size()))};
@@ -100,26 +95,27 @@ class DeviceRun {
   }
 
   void issue() {
-    device_.enter();
     cuda::Addresses addresses;
     Ref<Buffer> own_arena;  // of a program in the midst of which others run
     try {
-      if (cuda_.calls_host) own_arena = device_.allocate(cuda_.arena_bytes);
+      if (cuda_.calls_host) own_arena = device_.allocate(stream_, cuda_.arena_bytes);
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
     }
     if (own_arena) addresses.arena = memory_of(own_arena.get())->address;
-    std::unique_lock guard(device_.issue_mutex());
+    cuda::Turn turn(device_, stream_);
     addresses.constants = cuda_.constants ? memory_of(cuda_.constants.get())->address : 0;
-    if (cuda_.constants) device_.order_after(*memory_of(cuda_.constants.get()), device_.compute());
+    if (cuda_.constants) device_.order_after(*memory_of(cuda_.constants.get()), stream_);
     try {
       if (cuda_.arena_bytes > 0 && !own_arena) addresses.arena = device_.arena(cuda_.arena_bytes);
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryFor{error.bytes, kTemporaries + program_.name};
     }
     for (const auto& buffer : buffers_) {
-      device_.order_after(*memory_of(buffer.get()), device_.compute());
-      addresses.arguments.push_back(memory_of(buffer.get())->address);
+      Memory* memory = memory_of(buffer.get());
+      memory->used = true;
+      device_.order_after(*memory, stream_);
+      addresses.arguments.push_back(memory->address);
     }
     for (const auto& result : results_) {
       Memory* memory = memory_of(result.get());
@@ -129,20 +125,19 @@ class DeviceRun {
     for (const auto& [argument, result] : copies_) {
       cuda::check(cuda::driver().copy_on_device(
                       addresses.results[result], addresses.arguments[argument],
-                      program_.outputs[static_cast<size_t>(result)].bytes, device_.compute()),
+                      program_.outputs[static_cast<size_t>(result)].bytes, stream_.handle),
                   "cuMemcpyDtoDAsync");
       addresses.arguments[argument] = addresses.results[result];
     }
     cuda_.issue(addresses, [&](const cuda::Step& step, void** inputs, void** outputs) {
-      guard.unlock();  // the function may run programs, here or in another thread
+      turn.pause();  // the function may run programs, here or in another thread
       const Error error = call_python(program_, step.kernel, inputs, outputs);
-      guard.lock();
-      device_.enter();
+      turn.resume();
       if (!error.empty()) throw CallbackFailed{error};
     });
     std::vector<Buffer*> filled;
     for (const auto& result : results_) filled.push_back(result.get());
-    device_.finish_with(device_.compute(), filled.data(), filled.size(), program_.name);
+    device_.finish_with(stream_, filled.data(), filled.size(), program_.name);
   }
 
   struct CallbackFailed {
@@ -196,6 +191,7 @@ class DeviceRun {
   const Program& program_;
   cuda::Program& cuda_;
   cuda::Device& device_;
+  const cuda::Stream stream_;
   const Leaf* leaves_;
   size_t count_;
   std::vector<Ref<Buffer>>& results_;
@@ -211,6 +207,7 @@ bool execute_on_device(ExecutableObject* executable, const Leaf* leaves, size_t 
     PyErr_SetString(PyExc_RuntimeError, "the program was loaded for another driver");
     return false;
   }
+  executable->device_program->device->drop_retired();
   return DeviceRun(executable, leaves, count, results).execute();
 }
 

@@ -41,7 +41,6 @@ float milliseconds(Handle stream, const Work& work) {
 
 Timings time_both(Device& device, const Kernel& kernel, LibraryCall& library,
                   const LibraryProduct& product, size_t scratch_bytes) {
-  const std::lock_guard guard(device.issue_mutex());
   size_t total = 0;
   const auto part = [&total](size_t bytes) {
     const size_t begin = total;
@@ -57,9 +56,11 @@ Timings time_both(Device& device, const Kernel& kernel, LibraryCall& library,
   place(product.d);
   if (product.bias >= 0) begins[static_cast<size_t>(product.bias)] = part(product.d.bytes);
   const size_t scratch = part(scratch_bytes), workspace = part(LibraryCall::kWorkspaceBytes);
-  const Ref<Buffer> memory = device.allocate(total);
+  const Stream taken = device.stream();
+  const Ref<Buffer> memory = device.allocate(taken, total);
   const Address base = memory_of(memory.get())->address;
-  const Handle stream = device.compute();
+  const Turn turn(device, taken);
+  const Handle stream = taken.handle;
   check(driver().set_8(base, kFilling, workspace, stream), "cuMemsetD8Async");
 
   Step step;

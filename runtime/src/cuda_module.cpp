@@ -53,24 +53,19 @@ void raise_if(bool failed) {
 
 // --- Devices -------------------------------------------------------------------------------------
 
-nb::dict describe_device(int number) {
-  return translated([number] {
-    size_t free = 0, total = 0;
-    Device& device = unlocked([&]() -> Device& {
-      Device& found = Device::get(number);
-      found.memory_info(&free, &total);
-      return found;
-    });
-    nb::dict found;
-    found["name"] = device.name();
-    found["capability"] = nb::make_tuple(device.major(), device.minor());
-    found["free_bytes"] = free;
-    found["total_bytes"] = total;
-    found["driver"] = cuda::driver().version;
-    found["graphs"] = cuda::driver().has_graphs;
-    found["conditional_nodes"] = cuda::driver().has_conditionals;
-    return found;
-  });
+// What work does on a GPU, without the GIL.
+template <typename Work>
+auto on_device(int number, const Work& work) {
+  return translated([&] { return unlocked([&] { return work(Device::get(number)); }); });
+}
+
+uintptr_t as_number(cuda::Handle handle) { return reinterpret_cast<uintptr_t>(handle); }
+cuda::Handle as_handle(uintptr_t number) { return reinterpret_cast<cuda::Handle>(number); }
+
+cuda::Memory& memory_on_device(nb::handle object) {
+  cuda::Memory* memory = cuda::memory_of(as_live_array(object)->buffer);
+  if (memory == nullptr) throw nb::value_error("the array is in the memory of the host");
+  return *memory;
 }
 
 void replace_driver(nb::object functions) {
@@ -304,7 +299,7 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
     auto program = std::make_unique<cuda::Program>();
     program->generation = cuda::driver_generation();
     program->device = unlocked([number] { return &Device::get(number); });
-    program->device->enter();
+    const cuda::InContext current = program->device->enter();
     program->name = name;
     program->arena_bytes = arena_bytes;
     program->scratch = scratch;
@@ -343,18 +338,42 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
 
 void define_cuda(nb::module_& m) {
   m.def(
-      "cuda_device_count", [] { return translated([] { return unlocked(Device::count); }); },
-      "How many GPUs there are. RuntimeError says what is missing where there can be none.");
-  m.def("cuda_device", describe_device, nb::arg("number"), "What a GPU is, and its memory.");
+      "open_cuda_driver", [] { translated([] { unlocked(Device::check_driver); }); },
+      "Opens NVIDIA's driver. RuntimeError says what is missing where programs can't use it.");
   m.def(
       "cuda_stream",
       [](int number) {
-        return translated([number] {
-          return unlocked(
-              [number] { return reinterpret_cast<uintptr_t>(Device::get(number).compute()); });
-        });
+        return on_device(number, [](Device& device) { return as_number(device.stream().handle); });
       },
-      nb::arg("number"), "The stream that a GPU's programs run on.");
+      nb::arg("number"), "The stream that this thread's programs run on, on a GPU.");
+  m.def(
+      "cuda_enter_stream",
+      [](int number, uintptr_t handle) {
+        on_device(number, [handle](Device& device) { device.enter_stream(as_handle(handle)); });
+      },
+      nb::arg("number"), nb::arg("handle"), "Lets this thread's programs run on another stream.");
+  m.def(
+      "cuda_leave_stream",
+      [](int number) { on_device(number, [](Device& device) { device.leave_stream(); }); },
+      nb::arg("number"), "Undoes the last cuda_enter_stream of this thread.");
+  m.def(
+      "cuda_set_stream",
+      [](int number, uintptr_t handle) {
+        on_device(number, [handle](Device& device) { device.set_stream(as_handle(handle)); });
+      },
+      nb::arg("number"), nb::arg("handle"),
+      "The stream of threads that have entered none; 0 for the runtime's own.");
+  m.def(
+      "cuda_order_consumer",
+      [](nb::handle array, uintptr_t stream) {
+        cuda::Memory& memory = memory_on_device(array);
+        const auto held = Ref<Buffer>::share(as_array(array)->buffer);
+        raise_if(!check_not_failed(held.get()));
+        translated(
+            [&] { unlocked([&] { memory.device->order_consumer(memory, as_handle(stream)); }); });
+      },
+      nb::arg("array"), nb::arg("stream"),
+      "Lets what is issued on a stream from now on see the content of an array on a GPU.");
   m.def("cuda_shut_down", Device::shut_down, nb::call_guard<WithoutGil>(),
         "Waits for all GPUs and uses none from then on.");
   m.def("replace_cuda_driver", replace_driver, nb::arg("functions").none(),

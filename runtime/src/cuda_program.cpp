@@ -187,7 +187,7 @@ void** Parameters::of(const Launch& launch) {
 Program::~Program() {
   if (!device->usable()) return;
   try {
-    device->enter();
+    const InContext current = device->enter();
     graphs.clear();
     // Unloading waits for what runs.
     for (const Handle module : modules) driver().module_unload(module);

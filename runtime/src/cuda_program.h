@@ -130,8 +130,7 @@ struct Program {
 
   // Issues a kernel that is a library call.
   void issue_library(const Step& step, const Addresses& addresses, Handle stream);
-  // Issues one run on the device's stream. Call with its issue_mutex held, after enter(). Throws
-  // CudaError, OutOfMemory, and what `host` does.
+  // Issues one run. Call with a Turn. Throws CudaError, OutOfMemory, and what `host` does.
   void issue(const Addresses& addresses, const HostCall& host);
 };
 

@@ -15,7 +15,7 @@ struct DLDevice {
   int32_t type;
   int32_t id;
 };
-constexpr int32_t kCpu = 1, kCuda = 2;
+constexpr int32_t kCpu = 1, kCuda = 2, kCudaManaged = 13;
 
 struct DLDataType {
   uint8_t code;
@@ -199,12 +199,33 @@ void drop_imported(void* context) {
   PyGILState_Release(state);
 }
 
+// Memory of a producer that has let the calling thread's stream wait for its content. Where this
+// throws, it is still the producer's.
+Ref<Buffer> wrap_on_device(int number, void* data, size_t bytes, void (*drop)(void*),
+                           void* context) {
+  cuda::Device& device =
+      unlocked([number]() -> cuda::Device& { return cuda::Device::get(number); });
+  device.drop_retired();
+  return unlocked([&] {
+    const cuda::InContext current = device.enter();
+    Ref<Buffer> buffer =
+        device.wrap(reinterpret_cast<uintptr_t>(data), bytes, [](void*) {}, nullptr);
+    Buffer* const filled[] = {buffer.get()};
+    device.finish_with(device.stream(), filled, 1, "what another library computes");
+    cuda::Memory* memory = cuda::memory_of(buffer.get());
+    memory->drop = drop;
+    memory->context = context;
+    return buffer;
+  });
+}
+
 template <typename Managed>
 PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_name) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (managed == nullptr) return nullptr;
   const DLTensor& tensor = managed->tensor;
-  if (tensor.device.type != kCpu && tensor.device.type != kCuda) {
+  const bool on_gpu = tensor.device.type == kCuda || tensor.device.type == kCudaManaged;
+  if (tensor.device.type != kCpu && !on_gpu) {
     PyErr_Format(PyExc_BufferError,
                  "[from_dlpack] the tensor is on device type %d, neither on the CPU nor on a GPU",
                  tensor.device.type);
@@ -220,7 +241,7 @@ PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_na
   void* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   Ref<Buffer> buffer;
   const int64_t bytes = checked_bytes(dtype, tensor.shape, tensor.ndim);
-  if (tensor.device.type == kCuda) {
+  if (on_gpu) {
     if (!is_dense(tensor)) {
       PyErr_SetString(PyExc_BufferError,
                       "[from_dlpack] a tensor on a GPU must be dense and row-major: make it "
@@ -228,9 +249,8 @@ PyObject* import_tensor(PyObject* capsule, const char* name, const char* used_na
       return nullptr;
     }
     try {
-      buffer = unlocked([&]() -> cuda::Device& { return cuda::Device::get(tensor.device.id); })
-                   .wrap(reinterpret_cast<uintptr_t>(data), static_cast<size_t>(bytes),
-                         drop_imported<Managed>, managed);
+      buffer = wrap_on_device(tensor.device.id, data, static_cast<size_t>(bytes),
+                              drop_imported<Managed>, managed);
     } catch (...) {
       set_device_error();
       return nullptr;
@@ -256,7 +276,7 @@ PyObject* to_dlpack(ArrayObject* array, bool versioned) {
     PyErr_Format(PyExc_BufferError, "DLPack has no type for %s", name_of(array->dtype));
     return nullptr;
   }
-  if (!wait_for_array(array)) return nullptr;
+  if (device_number(array->buffer) < 0 && !wait_for_array(array)) return nullptr;
   if (!versioned) return export_tensor<DLManagedTensor>(array, type, "dltensor");
   PyObject* capsule = export_tensor<DLManagedTensorVersioned>(array, type, "dltensor_versioned");
   if (capsule != nullptr) {

@@ -96,3 +96,30 @@ def test_tracebacks_show_the_users_frames():
         lamina.jit(lambda x: _user(x))(1.0)
     files = {f.filename for f in traceback.extract_tb(caught.value.__traceback__)}
     assert len(files) > 1
+
+
+def test_log_is_a_record_of_pythons_log(caplog):
+    with caplog.at_level("INFO", logger="lamina.debug"):
+        lamina.jit(lambda x: lamina.debug.log("x is {x}", x=x, ordered=True))(jnp.arange(2))
+        lamina.debug.log(ordered=True)("{}", 3)
+        lamina.effects_barrier()
+    assert [r.getMessage() for r in caplog.records] == ["x is [0 1]", "3"]
+    with pytest.raises(ValueError, match="Unused keyword"):
+        lamina.debug.log("x", y=1)
+
+
+def test_effects_of_callbacks_have_classes():
+    jaxpr = lamina.make_jaxpr(lambda: lamina.debug.print("a", ordered=True))()
+    assert [type(e) for e in jaxpr.effects] == [lamina.debug.OrderedDebugEffect]
+    jaxpr = lamina.make_jaxpr(lambda: lamina.debug.print("a"))()
+    assert [type(e) for e in jaxpr.effects] == [lamina.debug.DebugEffect]
+
+
+def test_pictures_of_shardings(capsys):
+    lamina.debug.visualize_array_sharding(jnp.ones((4, 4)))
+    assert capsys.readouterr().out == "┌─────────┐\n│  CPU 0  │\n└─────────┘\n"
+    found = []
+    lamina.jit(lambda x: lamina.debug.inspect_array_sharding({"a": x}, callback=found.append))(jnp.ones(3))
+    assert [s.num_devices for s in found] == [1]
+    with pytest.raises(ValueError, match="1 and 2 dimensions"):
+        lamina.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))

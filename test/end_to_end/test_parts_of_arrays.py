@@ -87,3 +87,22 @@ def test_padded_in_many_dimensions(shape):
     padded, twice = run(x)
     np.testing.assert_allclose(padded, np.sin(np.pad(x + 1, 1)), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(twice, np.pad(x[1:], 1, constant_values=2) * 2)
+
+
+def test_a_stencil_of_limited_differences_of_a_large_array():
+    """Laplacians, differences of them without those against the gradient, their divergence: one kernel."""
+
+    def diffuse(np_, a, c):
+        lap = 4 * a[1:-1, 1:-1] - (a[2:, 1:-1] + a[:-2, 1:-1] + a[1:-1, 2:] + a[1:-1, :-2])
+        x, y = lap[1:, 1:-1] - lap[:-1, 1:-1], lap[1:-1, 1:] - lap[1:-1, :-1]
+        x = np_.where(x * (a[2:-1, 2:-2] - a[1:-2, 2:-2]) > 0, 0, x)
+        y = np_.where(y * (a[2:-2, 2:-1] - a[2:-2, 1:-2]) > 0, 0, y)
+        return a[2:-2, 2:-2] - c * (x[1:] - x[:-1] + y[:, 1:] - y[:, :-1])
+
+    rng = np.random.default_rng(0)
+    a, c = rng.random((304, 260)), rng.random((300, 256))
+    with lamina.enable_x64(True):
+        compiled = lamina.jit(lambda a, c: diffuse(jnp, a, c)).lower(a, c).compile()
+        np.testing.assert_allclose(compiled(a, c), diffuse(np, a, c), rtol=1e-13, atol=1e-13)
+    main = compiled.as_text("fused").split("func.func private")[0]
+    assert main.count("call @") == 1

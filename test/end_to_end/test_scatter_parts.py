@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import lamina
+import lamina.numpy as jnp
 
 RNG = np.random.default_rng(3)
 INDICES = RNG.integers(-1_300_007, 1_300_007, 70_000).astype(np.int32)  # some outside
@@ -52,3 +53,27 @@ def test_in_the_order_of_updates(dtype, width):
         ("put", "added", "summed", "rows"), ours, (put, added, summed, rows.T), strict=True
     ):
         np.testing.assert_array_equal(np.asarray(got), expected, name)
+
+
+def test_products_with_a_sparse_matrix_in_a_loop():
+    """Rows counted from the end, too; what a scatter reads does not change from step to step."""
+    rng = np.random.default_rng(3)
+    n, entries = 700, 9_000
+    rows, columns = rng.integers(-n, n, (2, entries))
+    values, x = rng.random(entries), rng.random(n)
+
+    def iterate(values, rows, columns, x):
+        def step(_, x):
+            y = jnp.zeros(n).at[rows].add(values * x[columns])
+            return y / jnp.max(y)
+
+        return lamina.lax.fori_loop(0, 4, step, x)
+
+    with lamina.enable_x64(True):
+        compiled = lamina.jit(iterate).lower(values, rows, columns, x).compile()
+        got = compiled(values, rows, columns, x)
+    for _ in range(4):
+        y = np.zeros(n)
+        np.add.at(y, rows, values * x[columns])
+        x = y / y.max()
+    np.testing.assert_allclose(got, x, rtol=1e-12)

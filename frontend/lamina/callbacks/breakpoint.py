@@ -16,6 +16,14 @@ def breakpoint(*, ordered: bool = False, **_: Any) -> None:
     there by name, as NumPy arrays. Ctrl-D goes on.
 
     ordered  prompts come in program order.
+
+    >>> @lamina.jit
+    ... def f(x, stop=False):
+    ...     if stop:
+    ...         lamina.debug.breakpoint()
+    ...     return x + 1
+    >>> print(f.lower(1.0).as_text().count("custom_call"))
+    0
     """
     frame = sys._getframe(1)
     while is_internal(frame.f_code) and frame.f_back is not None:

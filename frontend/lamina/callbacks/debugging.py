@@ -5,6 +5,9 @@ Transformations leave them out of the mathematics: under grad they see the prima
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import logging
 import string
 import sys
 from collections.abc import Callable, Sequence
@@ -19,8 +22,26 @@ from lamina.core.primitive import Primitive
 from lamina.core.trace import is_array_like
 from lamina.interpreters.batching import batched_size
 
-DEBUG = Effect("Debug")
-ORDERED_DEBUG = Effect("OrderedDebug", ordered=True)
+_log = logging.getLogger("lamina.debug")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class DebugEffect(Effect):
+    """Of callbacks that may run in any order."""
+
+    name: str = "Debug"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class OrderedDebugEffect(Effect):
+    """Of callbacks that run in the order of the program."""
+
+    name: str = "OrderedDebug"
+    ordered: bool = True
+
+
+DEBUG = DebugEffect()
+ORDERED_DEBUG = OrderedDebugEffect()
 
 
 def callback(
@@ -30,13 +51,25 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there.
+    """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there. What it
+    gives is ignored.
 
-    ordered      it happens in program order.
-    partitioned  accepted; there is one device.
-    Arguments that are no arrays (strings, functions) are passed on as they are. What callback gives
-    is ignored. Without a callback: a decorator that takes the other arguments.
+    callback      a function; None: callback is a decorator that takes the other arguments.
+    args, kwargs  pytrees; what is no array in them (strings, functions) is passed on as it is.
+    ordered       it happens in program order.
+    partitioned   without effect.
+
     Calls of the program raise JaxRuntimeError, with the callback's exception as its cause.
+
+    >>> seen = []
+    >>> @lamina.jit
+    ... def f(x):
+    ...     lamina.debug.callback(seen.append, x)
+    ...     return x + 1
+    >>> y = f(1.0)
+    >>> lamina.effects_barrier()
+    >>> print(seen)
+    [array(1., dtype=float32)]
     """
     if callback is None:
         return lambda fun: _decorated(fun, ordered, partitioned)
@@ -100,9 +133,20 @@ def print(
 ) -> None:
     """Prints fmt.format(*args, **kwargs) with the values that arrays have while the program runs.
 
+    fmt                a format string with {} or {name} for each argument.
+    args, kwargs       pytrees.
     ordered            prints come in program order.
-    skip_format_check  take a format string that does not name every argument.
+    partitioned        without effect.
+    skip_format_check  takes a format string that does not name every argument.
+
     Raises ValueError for arguments that fmt does not use, IndexError or KeyError for missing ones.
+
+    >>> @lamina.jit
+    ... def f(x):
+    ...     lamina.debug.print("x is {}", x)
+    ...     return x + 1
+    >>> y = f(1.0)
+    x is 1.0
     """
     if not skip_format_check:
         _FormatCheck().format(fmt, *args, **kwargs)
@@ -111,6 +155,39 @@ def print(
         sys.stdout.write(fmt.format(*values, **named) + "\n")
 
     callback(print_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """print, into Python's log: a record of level INFO of the logger "lamina.debug".
+
+    fmt                a format string; None: the function that takes one is given, with the other
+                       arguments as they are.
+    args, kwargs       pytrees of arrays, which it formats.
+    ordered            records come in program order.
+    partitioned        without effect.
+    skip_format_check  takes a format string that does not name every argument.
+
+    >>> lamina.debug.log("x is {}", jnp.ones(2))
+    """
+    if fmt is None:
+        return functools.partial(  # type: ignore[return-value]
+            log, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check
+        )
+    if not skip_format_check:
+        _FormatCheck().format(fmt, *args, **kwargs)
+
+    def log_values(*values: Any, **named: Any) -> None:
+        _log.info("%s", fmt.format(*values, **named))
+
+    callback(log_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    return None
 
 
 def _nothing(callback: HostFunction) -> Callable[..., tuple[()]]:

@@ -26,10 +26,20 @@ def io_callback(
 
     callback             may have side effects; it is called though nobody reads its results.
     result_shape_dtypes  a pytree of ShapeDtypeStruct or the like, or None: what callback gives.
-    sharding             accepted; there is one host.
+    args, kwargs         pytrees of arrays.
+    sharding             without effect.
     ordered              it happens in program order; it cannot be batched then.
+
     Calls of the program raise JaxRuntimeError, with the callback's exception as its cause. Not
     differentiable.
+
+    >>> numbers = iter([10, 20])
+    >>> @lamina.jit
+    ... def f(x):
+    ...     read = lambda: np.int32(next(numbers))
+    ...     return x + lamina.experimental.io_callback(read, lamina.ShapeDtypeStruct((), "int32"))
+    >>> print(f(1), f(2))
+    11 22
     """
     return bind_callback(
         io_callback_p, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered)

@@ -9,7 +9,7 @@ from lamina.callbacks.batched import lane_by_lane, unrolled, whole_batch
 from lamina.callbacks.returning import bind_callback, returning
 from lamina.interpreters.batching import batched_size
 
-_METHODS = (
+METHODS = (
     "sequential",
     "sequential_unrolled",
     "expand_dims",
@@ -17,7 +17,7 @@ _METHODS = (
     "legacy_vectorized",
     None,
 )
-_UNBATCHED = {
+UNBATCHED = {
     "expand_dims": "expand",
     "broadcast_all": "broadcast",
     "legacy_vectorized": "keep",
@@ -49,9 +49,9 @@ def pure_callback(
     >>> f(jnp.array([1.0, 2.0])).tolist()
     [2.0, 1.0]
     """
-    if vmap_method not in _METHODS:
+    if vmap_method not in METHODS:
         raise ValueError(
-            f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: {vmap_method}"
+            f"vmap_method must be on of the allowed methods {list(METHODS)}, but got: {vmap_method}"
         )
     return bind_callback(
         pure_callback_p, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
@@ -66,9 +66,9 @@ def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
             "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
             "'legacy_vectorized'. Got vmap_method=None."
         )
-    if method in _UNBATCHED:
+    if method in UNBATCHED:
         batched = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
-        operands = whole_batch(args, dims, size, _UNBATCHED[method])
+        operands = whole_batch(args, dims, size, UNBATCHED[method])
         outs = pure_callback_p.bind(*operands, **{**params, "result_avals": batched})
         return outs, [0] * len(outs)
     each = lane_by_lane if method == "sequential" else unrolled

@@ -50,9 +50,21 @@ equal operands share by the order that they were combined in, in JAX as in the t
 def associative_scan(
     fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
 ) -> T:
-    """All prefixes of elems (a tree of arrays) along an axis, combined by the associative function
-    fn of two such trees, which holds for any number of elements along the axis; from the end on, if
-    reverse."""
+    """All prefixes of elems along an axis, combined by an associative function, in a number of
+    steps that grows with the logarithm of the size.
+
+    fn       a function of two trees like elems that combines them elementwise along the axis: it is
+             given many elements at a time.
+    elems    a tree of arrays with one size along the axis.
+    reverse  combines from the end on.
+    axis     counted from the end where negative.
+
+    Raises TypeError where fn is not callable or gives other shapes or dtypes; ValueError where
+    sizes along the axis differ.
+
+    >>> print(lax.associative_scan(lax.max, jnp.array([1, 3, 2, 5, 4])))
+    [1 3 3 5 5]
+    """
     from lamina import lax
     from lamina.lax.checks import canonical_axis
 

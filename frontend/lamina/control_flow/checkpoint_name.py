@@ -9,7 +9,18 @@ from lamina.core.primitive import Primitive
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """x (a tree of arrays), each leaf known to checkpoint's policies as `name`."""
+    """x, each leaf known to checkpoint's policies under a name.
+
+    x     a tree of arrays.
+    name  what lamina.checkpoint_policies.save_only_these_names and its like ask for.
+
+    >>> def f(x):
+    ...     y = lamina.ad_checkpoint.checkpoint_name(jnp.sin(x), "sine")
+    ...     return jnp.cos(y)
+    >>> policy = lamina.checkpoint_policies.save_only_these_names("sine")
+    >>> print(lamina.grad(lamina.checkpoint(f, policy=policy))(1.0).round(3))
+    -0.403
+    """
     return tree.map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 

@@ -13,8 +13,17 @@ from lamina.core.wrapping import wraps
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """`decomposition` as a function of its own in the program, called `name`. Its keyword arguments
-    are attributes: values known now."""
+    """`decomposition` as a function of its own in the program: a StableHLO composite, which a later
+    stage may replace by its own implementation of what the name says.
+
+    decomposition  a function of arrays; its keyword arguments are attributes: values known now.
+    name           of the composite, such as "my.gelu".
+    version        of what the name means, an int.
+
+    >>> scale = lax.composite(lambda x, *, by: x * by, "my.scale", version=1)
+    >>> print(scale(jnp.array([1.0, 2.0]), by=3.0))
+    [3. 6.]
+    """
 
     @wraps(decomposition)
     def call(*args: Any, **attributes: Any) -> Any:
@@ -40,8 +49,18 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
                        **per_platform: Callable[..., Any]) -> Any:  # fmt: skip
-    """The function given for the platform that the program is compiled for, applied to args; the
-    default where there is none."""
+    """The function given for the platform that the program is traced for, applied to args.
+
+    args          pytrees of arrays.
+    default       the function for platforms that have none of their own.
+    per_platform  functions by platform: cpu=, cuda=.
+
+    Raises NotImplementedError where there is none for this platform; TypeError for what is not
+    callable; ValueError for gpu=, which is no platform's name.
+
+    >>> lax.platform_dependent(3.0, cpu=lambda x: 2 * x, default=lambda x: -x)
+    6.0
+    """
     for platform, branch in per_platform.items():
         if not callable(branch):
             raise TypeError(f"lax.platform_dependent: the '{platform}' branch must be a callable.")

@@ -53,12 +53,19 @@ def switch(  # type: ignore[misc]
     *operands: Any,
     operand: Any = _NO_OPERAND,
 ) -> Any:
-    """branches[index](*operands), with index clamped to the range of branches.
+    """branches[index](*operands), with index clamped to the range of branches. Only that branch
+    runs; under vmap with a batched index all do, and results are selected.
 
     index     an integer scalar.
     branches  functions of the operands whose results have the same structure and types.
+    operands  pytrees of arrays.
+    operand   the only operand, by its name.
+
     Raises TypeError where index is not an integer scalar or where the branches' results differ;
     ValueError where there are no branches.
+
+    >>> lax.switch(1, [lambda x: x + 1, lambda x: x * 2, lambda x: -x], 10)
+    Array(20, dtype=int32, weak_type=True)
     """
     if not all(callable(f) for f in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
@@ -102,15 +109,23 @@ def cond(  # type: ignore[misc]
     *operands: Any,
     operand: Any = _NO_OPERAND,
 ) -> Any:
-    """true_fun(*operands) if pred else false_fun(*operands). Only that branch runs.
+    """true_fun(*operands) if pred else false_fun(*operands). Only that branch runs; under vmap with
+    a batched pred both do, and results are selected.
 
-    pred  a scalar: boolean, or a number that counts as true where it is not zero.
+    pred       a scalar: boolean, or a number that counts as true where it is not zero.
+    true_fun   a function of the operands.
+    false_fun  another, whose result has the same structure and types.
+    operands   pytrees of arrays.
+    operand    the only operand, by its name.
 
-    An older form, cond(pred, true_operand, true_fun, false_operand, false_fun), gives each branch an
-    operand of its own; five arguments are read so where the third and the fifth are callable.
+    An older form, cond(pred, true_operand, true_fun, false_operand, false_fun), gives each branch
+    an operand of its own; five arguments are read so where the third and the fifth are callable.
 
     Raises TypeError where pred is not a scalar or where the branches' results differ in structure
     or types.
+
+    >>> lax.cond(jnp.float32(3) > 2, lambda x: x + 1, lambda x: x - 1, 10)
+    Array(11, dtype=int32, weak_type=True)
     """
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         if_true, if_false = false_fun, operands[1]

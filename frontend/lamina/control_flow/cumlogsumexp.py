@@ -28,8 +28,18 @@ _LEAST = 16  # elements of an axis that are not combined by a tree
 
 # ---- user function -----------------------------------------------------------------------------
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The logarithm of the sum of the exponentials of the elements up to each (from each on, if
-    reverse) along an axis, without overflow; of complex numbers with an angle from -pi to pi."""
+    """The logarithm of the sum of the exponentials of the elements up to each along an axis,
+    without overflow.
+
+    operand  an array of floats or complex numbers; of the latter the angle is from -pi to pi.
+    axis     counted from the end where negative.
+    reverse  takes the elements from each on to the end instead.
+
+    Raises ValueError where there is no such axis; TypeError for integers and booleans.
+
+    >>> print(lax.cumlogsumexp(jnp.array([1000.0, 1000.0, 1000.0])))
+    [1000.      1000.6932  1001.09863]
+    """
     from lamina import lax
     from lamina.lax.checks import INEXACT, canonical_axis, check_accepted
 

@@ -41,15 +41,22 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """x = solve(matvec, b), which is to be the x with matvec(x) = b.
+    """x = solve(matvec, b), which is to be the x with matvec(x) = b. Derivatives are solutions of
+    the same system, so that solve need not have any.
 
     matvec           a linear function from b's type to b's type.
-    solve            solve(matvec, b); may do what has no derivative.
+    b                a pytree of arrays, the right-hand side.
+    solve            solve(matvec, b) gives x.
     transpose_solve  the same for the transposed function; needed for reverse mode.
     symmetric        matvec is its own transpose, so that solve does for both.
     has_aux          solvers give (x, aux), and so does this; aux is not differentiated.
-    Derivatives are solutions of the same system. Raises TypeError where x or matvec(x) has not b's
-    structure and types.
+
+    Raises TypeError where x or matvec(x) has not b's structure and types.
+
+    >>> halve = lambda matvec, b: b / 2
+    >>> solve = lambda b: lax.custom_linear_solve(lambda x: 2 * x, b, halve, symmetric=True)
+    >>> print(solve(jnp.array([1.0, 3.0])), lamina.grad(lambda b: solve(b).sum())(jnp.ones(2)))
+    [0.5 1.5] [0.5 0.5]
     """
     if transpose_solve is None and symmetric:
         transpose_solve = solve

@@ -24,13 +24,26 @@ def custom_root(
     tangent_solve: Solver,
     has_aux: bool = False,
 ) -> Any:
-    """x = solve(f, initial_guess), which is to be an x with f(x) = 0.
+    """x = solve(f, initial_guess), which is to be an x with f(x) = 0. Its derivatives with respect
+    to what f closes over are those of the implicit function theorem, so that solve need not have
+    any.
 
+    f              a function from the guess's type to itself.
+    initial_guess  a pytree of arrays.
+    solve          solve(f, initial_guess) gives x.
     tangent_solve  tangent_solve(g, y) gives the x with g(x) = y for the linear function g that f is
                    near the root, and is linear in y.
     has_aux        solve gives (x, aux), and so does this; aux is not differentiated.
-    Derivatives are those of x with respect to what f closes over. Raises TypeError where x or f(x)
-    has not initial_guess's structure.
+
+    Raises TypeError where x or f(x) has not initial_guess's structure.
+
+    >>> def newton(f, x):
+    ...     slope = lamina.grad(f)
+    ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / slope(x), x)
+    >>> def square_root(a):
+    ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> square_root(4.0), lamina.grad(square_root)(4.0)
+    (Array(2., dtype=float32, weak_type=True), Array(0.25, dtype=float32, weak_type=True))
     """
     leaves, guess_tree = tree.flatten(initial_guess)
     in_tree = tree.structure((initial_guess,))

@@ -43,12 +43,31 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """A tree of CustomVJPPrimal as the tree of their values."""
+    """What the forward rule of a custom_vjp with symbolic_zeros=True is given, without the marks
+    that say what is perturbed.
+
+    tree  a tree of CustomVJPPrimal.
+
+    >>> f = lamina.custom_vjp(lambda x: x * x)
+    >>> def forward(x):
+    ...     value = lamina.custom_derivatives.custom_vjp_primal_tree_values(x)
+    ...     return value * value, value
+    >>> f.defvjp(forward, lambda value, cotangent: (2 * value * cotangent,), symbolic_zeros=True)
+    >>> print(lamina.grad(f)(3.0))
+    6.0
+    """
     return pytrees.map(lambda leaf: leaf.value, tree)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents of a tree of arrays: SymbolicZero, or arrays."""
+    """The zero tangents of a tree of arrays.
+
+    val             a tree of arrays.
+    symbolic_zeros  gives SymbolicZero leaves; otherwise arrays, float0 ones for integers.
+
+    >>> print(lamina.custom_derivatives.zero_from_primal(jnp.ones(2)))
+    [0. 0.]
+    """
 
     def zero(x: Any) -> Any:
         aval = get_aval(x).to_tangent_aval()

@@ -106,7 +106,15 @@ def _flat_result(custom: custom_vmap, result: Any, out_tree: Any) -> tuple[list[
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """f; mapped by vmap, it runs on one example after the other (lax.map)."""
+    """f, which vmap runs on one example after the other, by lax.map: for what is not to be
+    vectorised.
+
+    f  a function of pytrees of arrays.
+
+    >>> square = lamina.custom_batching.sequential_vmap(lambda x: x * x)
+    >>> print(lamina.vmap(square)(jnp.arange(3)))
+    [0 1 4]
+    """
     from lamina.control_flow.loops import map as lax_map
 
     wrapped = custom_vmap(f)

@@ -20,11 +20,21 @@ from lamina.interpreters.tangents import instantiate_zero
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """fun(residual_args, linear_args), linear in the second, with the transpose
-    fun_transpose(residual_args, cotangent) -> cotangent of linear_args.
+    """fun(residual_args, linear_args), which is linear in the second, with a transpose of its own.
 
-    Differentiable by linear_args alone. Raises TypeError where the transpose gives another structure
-    or other types than linear_args have.
+    fun            a function of two pytrees.
+    fun_transpose  (residual_args, cotangent) -> the cotangent of linear_args.
+    residual_args  what is not differentiated,
+    linear_args    and what is.
+
+    Raises TypeError where the transpose gives another structure or other types than linear_args
+    have.
+
+    >>> def scale(factor, x):
+    ...     multiply = lambda factor, x: factor * x
+    ...     return lamina.custom_derivatives.linear_call(multiply, multiply, factor, x)
+    >>> print(lamina.linear_transpose(lambda x: scale(3.0, x), 1.0)(2.0))
+    (Array(6., dtype=float32, weak_type=True),)
     """
     res, res_tree = tree.flatten(residual_args)
     lin, lin_tree = tree.flatten(linear_args)

@@ -52,8 +52,19 @@ def fori_loop(
 ) -> Any:
     """val = init_val; for i in range(lower, upper): val = body_fun(i, val); gives val.
 
-    With bounds known at trace time it is a scan and can be differentiated in reverse; otherwise a
-    while_loop. Raises TypeError where the bounds are not integer scalars of one type.
+    lower, upper  integer scalars of one type. Known at trace time they make a scan, which can be
+                  differentiated in reverse; traced ones a while_loop.
+    body_fun      a function of the index and the value that gives the next value, of the same
+                  structure and types.
+    init_val      a pytree of arrays.
+    unroll        how many steps are written out in one iteration; True: all; None: one. Only for
+                  bounds known at trace time.
+
+    Raises TypeError where the bounds are not integer scalars of one type or the body changes the
+    type.
+
+    >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
+    Array(10, dtype=int32, weak_type=True)
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -129,9 +140,17 @@ def map(f: Callable[[Array], R], xs: ArrayLike, *, batch_size: int | None = None
 @overload
 def map(f: Callable[[T], R], xs: T, *, batch_size: int | None = None) -> R: ...
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """f on each leading slice of xs, one after the other, results stacked.
+    """f on each leading slice of xs, one after the other, results stacked. vmap does all at once,
+    which takes more memory and less time.
 
+    f           a function of a pytree of slices.
+    xs          a pytree of arrays with one leading size.
     batch_size  runs that many slices at a time, vectorised.
+
+    Raises ValueError where the leading sizes differ.
+
+    >>> print(lax.map(lambda x: x.sum(), jnp.array([[1, 2], [3, 4]])))
+    [3 7]
     """
     if batch_size is None:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]

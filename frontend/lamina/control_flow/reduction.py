@@ -30,8 +30,20 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """The elements of operands (a tree of arrays of one shape) over `dimensions` and init_values (a
-    like tree of scalars) combined by an associative computation(x, y)."""
+    """The elements of operands over some axes combined by a function: StableHLO's reduce.
+
+    operands      an array, or a tree of arrays of one shape.
+    init_values   scalars, a tree like operands, with which combining starts.
+    computation   a function of two trees of scalars that is associative: the order is not told.
+    dimensions    the axes, which the results lack.
+    out_sharding  how the results lie on devices, a sharding or None.
+
+    Raises ValueError where init_values are no scalars or there is no such axis; TypeError where the
+    computation gives other types.
+
+    >>> print(lax.reduce(jnp.array([[1, 2], [3, 4]]), 1, lambda x, y: x * y, (1,)))
+    [ 2 12]
+    """
     from lamina import lax
     from lamina.lax.checks import canonical_axes
     from lamina.lax.windows import reduce_by
@@ -63,9 +75,24 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """For each window of operand (a tree of arrays of one shape), init_value combined with its
-    elements by an associative computation(x, y). padding, whose elements are init_value, is "SAME",
-    "VALID" or a (low, high) pair for each axis."""
+    """The elements of each window of operand combined by a function: pooling.
+
+    operand            an array, or a tree of arrays of one shape.
+    init_value         scalars, a tree like operand, with which combining starts and which padding
+                       consists of.
+    computation        an associative function of two trees of scalars; lax.add, max, min and mul
+                       become programs that can be differentiated.
+    window_dimensions  the sizes of a window, one for each axis.
+    window_strides     how far it moves along each axis; None: ones.
+    padding            "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis.
+    base_dilation      spreads the operand by putting init_value between its elements; None: ones.
+    window_dilation    spreads the window likewise; None: ones.
+
+    Raises ValueError where there is not one number for each axis.
+
+    >>> print(lax.reduce_window(jnp.array([1.0, 3, 2, 5]), -jnp.inf, lax.max, (2,), (2,), "VALID"))
+    [3. 5.]
+    """
     from lamina.lax.windows import reduce_window_by, window_parameters
 
     flat, inits, in_tree, operand_tree = _flattened("reduce_window", operand, init_value)

@@ -73,14 +73,22 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """carry = init; for x in xs: carry, y = f(carry, x); gives (carry, stacked ys).
+    """carry = init; for x in xs: carry, y = f(carry, x); gives (carry, stacked ys). One step of the
+    program is compiled, whatever the number of steps.
 
+    f        a function of the carry and a slice of xs, which gives the next carry and a y.
     init     a pytree of arrays; f gives a carry of the same structure and types.
     xs       a pytree of arrays with one leading size, or None with `length` given.
+    length   the number of steps, a Python int.
     reverse  runs from the last slice to the first; ys keep their places.
     unroll   how many steps are written out in one iteration of the loop; True: all of them.
+
     Raises TypeError where f does not give a pair or changes the carry's type; ValueError where the
     leading sizes differ from each other or from `length`.
+
+    >>> total, sums = lax.scan(lambda total, x: (total + x, total + x), 0, jnp.array([1, 2, 3]))
+    >>> print(total, sums)
+    6 [1 3 6]
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")

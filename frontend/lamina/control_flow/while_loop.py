@@ -36,10 +36,17 @@ def while_loop(
 ) -> Any:
     """val = init_val; while cond_fun(val): val = body_fun(val); gives val.
 
-    init_val  a pytree of arrays; body_fun gives the same structure and types. A weakly typed entry
-              (a Python number) takes the type that the body gives it.
+    cond_fun  a function of the value that gives a boolean scalar.
+    body_fun  a function of the value that gives the next, of the same structure and types.
+    init_val  a pytree of arrays. A weakly typed entry (a Python number) takes the type that the
+              body gives it.
+
     Raises TypeError where cond_fun does not give a boolean scalar, or body_fun another type.
-    Differentiable forwards; not in reverse, for the number of steps is not known.
+    Differentiable forwards; not in reverse, for the number of steps is not known: that raises
+    ValueError.
+
+    >>> lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1)
+    Array(243, dtype=int32, weak_type=True)
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

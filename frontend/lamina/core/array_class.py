@@ -100,16 +100,115 @@ class Array(metaclass=ArrayMeta):
         )
         addressable_shards = _property("addressable_shards", "The parts, one for each device.")
         global_shards = _property("global_shards", "The parts, one for each device.")
-        addressable_data = _method("addressable_data", "The part on the device of this index.")
-        block_until_ready = _method("block_until_ready", "The array, once it is computed.")
-        copy = _method("copy", "An array with equal content in memory of its own.")
-        copy_to_host_async = _method("copy_to_host_async", "Begins the copy that NumPy waits for.")
-        delete = _method("delete", "Gives the memory back; the array can't be used afterwards.")
-        devices = _method("devices", "The devices that hold a part of the array.")
-        is_deleted = _method("is_deleted", "Whether delete() or a donation took the content.")
-        is_ready = _method("is_ready", "Whether block_until_ready would return at once.")
-        item = _method("item", "One element as a Python scalar: the only one, or that at an index.")
-        on_device_size_in_bytes = _method("on_device_size_in_bytes", "Bytes of the array's memory.")
-        tobytes = _method("tobytes", "The elements as bytes, as numpy.ndarray.tobytes gives them.")
-        tolist = _method("tolist", "Nested lists of Python scalars.")
-        unsafe_buffer_pointer = _method("unsafe_buffer_pointer", "Address of the first element.")
+        addressable_data = _method(
+            "addressable_data",
+            """The part on one of the devices, an array of one device.
+
+            index  which device, from 0.
+
+            >>> print(jnp.arange(3).addressable_data(0))
+            [0 1 2]
+            """,
+        )
+        block_until_ready = _method(
+            "block_until_ready",
+            """The array, once it is computed. Raises what went wrong in computing it.
+
+            >>> print(jnp.arange(3).block_until_ready())
+            [0 1 2]
+            """,
+        )
+        copy = _method(
+            "copy",
+            """An array with equal content in memory of its own.
+
+            >>> print(jnp.arange(3).copy())
+            [0 1 2]
+            """,
+        )
+        copy_to_host_async = _method(
+            "copy_to_host_async",
+            """Begins the copy that numpy.asarray waits for.
+
+            >>> jnp.arange(3).copy_to_host_async()
+            """,
+        )
+        delete = _method(
+            "delete",
+            """Gives the memory back; the array can't be used afterwards.
+
+            >>> x = jnp.arange(3)
+            >>> x.delete()
+            >>> x.is_deleted()
+            True
+            """,
+        )
+        devices = _method(
+            "devices",
+            """The devices that hold a part of the array: a set.
+
+            >>> len(jnp.arange(3).devices())
+            1
+            """,
+        )
+        is_deleted = _method(
+            "is_deleted",
+            """Whether delete() or a donation took the content.
+
+            >>> jnp.arange(3).is_deleted()
+            False
+            """,
+        )
+        is_ready = _method(
+            "is_ready",
+            """Whether block_until_ready would return at once.
+
+            >>> jnp.arange(3).block_until_ready().is_ready()
+            True
+            """,
+        )
+        item = _method(
+            "item",
+            """One element as a Python scalar.
+
+            args  none, for an array of one element; an index, or indices of each axis.
+
+            Raises ValueError where there are more elements and no index.
+
+            >>> jnp.array([5, 6, 7]).item(1)
+            6
+            """,
+        )
+        on_device_size_in_bytes = _method(
+            "on_device_size_in_bytes",
+            """Bytes of the array's memory.
+
+            >>> jnp.ones(3, "float32").on_device_size_in_bytes()
+            12
+            """,
+        )
+        tobytes = _method(
+            "tobytes",
+            """The elements as bytes, as numpy.ndarray.tobytes gives them.
+
+            >>> jnp.array([1, 2], "uint8").tobytes()
+            b'\\x01\\x02'
+            """,
+        )
+        tolist = _method(
+            "tolist",
+            """Nested lists of Python scalars; a scalar for an array of rank 0.
+
+            >>> jnp.array([[1, 2], [3, 4]]).tolist()
+            [[1, 2], [3, 4]]
+            """,
+        )
+        unsafe_buffer_pointer = _method(
+            "unsafe_buffer_pointer",
+            """Address of the first element, which is good as long as the array lives.
+
+            >>> x = jnp.arange(3)
+            >>> x.unsafe_buffer_pointer() == np.asarray(x).ctypes.data
+            True
+            """,
+        )

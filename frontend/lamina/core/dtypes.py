@@ -305,7 +305,16 @@ def _limit(dtype: np.dtype, infinity: float, boolean: bool, attribute: str) -> A
 
 
 def finfo(dtype: Any) -> Any:
-    """Machine limits of a floating dtype (ml_dtypes' types too)."""
+    """The limits of a float dtype, as numpy.finfo gives them, for ml_dtypes' types too: bits, eps,
+    max, min, tiny and others.
+
+    dtype  a float dtype, its name, or an array's value.
+
+    Raises ValueError for other dtypes.
+
+    >>> print(lamina.dtypes.finfo("bfloat16").eps)
+    0.0078125
+    """
     dtype = np.dtype(dtype)
     if dtype in _EXTENDED["floating"]:
         return ml_dtypes.finfo(dtype)
@@ -313,7 +322,16 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """Machine limits of an integer dtype."""
+    """The limits of an integer dtype, as numpy.iinfo gives them, for ml_dtypes' types too: bits,
+    max, min.
+
+    dtype  an integer dtype or its name.
+
+    Raises ValueError for other dtypes.
+
+    >>> lamina.dtypes.iinfo("int8").max
+    127
+    """
     dtype = np.dtype(dtype)
     return np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.iinfo(dtype)
 

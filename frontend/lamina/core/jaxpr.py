@@ -174,7 +174,16 @@ class ClosedJaxpr:
 
 
 def eval_jaxpr(jaxpr: Jaxpr | ClosedJaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    """Applies each equation in turn, in the current trace. Gives the list of results."""
+    """Applies a jaxpr's equations in turn, in the current trace: a list of results.
+
+    jaxpr   a Jaxpr or ClosedJaxpr.
+    consts  the values of its constants,
+    args    and of its inputs.
+
+    >>> closed = lamina.make_jaxpr(lambda x: x * 2)(1.0)
+    >>> lamina.extend.core.eval_jaxpr(closed.jaxpr, closed.consts, 3.0)
+    [Array(6., dtype=float32, weak_type=True)]
+    """
     if isinstance(jaxpr, ClosedJaxpr):
         jaxpr = jaxpr.jaxpr
     env: dict[Var, Any] = {}
@@ -193,7 +202,13 @@ def eval_jaxpr(jaxpr: Jaxpr | ClosedJaxpr, consts: Sequence[Any], *args: Any) ->
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """A Python function of flat arguments that evaluates the jaxpr."""
+    """A Python function of flat arguments that evaluates a jaxpr, and gives a list.
+
+    closed  a ClosedJaxpr.
+
+    >>> lamina.extend.core.jaxpr_as_fun(lamina.make_jaxpr(lambda x: x * 2)(1.0))(3.0)
+    [Array(6., dtype=float32, weak_type=True)]
+    """
     return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 

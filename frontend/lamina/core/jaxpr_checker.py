@@ -10,7 +10,12 @@ from lamina.errors import JaxprTypeError
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
-    """Raises JaxprTypeError, naming the equation, where a jaxpr is not well formed."""
+    """Raises JaxprTypeError, naming the equation, where a jaxpr is not well formed.
+
+    jaxpr  a Jaxpr or ClosedJaxpr.
+
+    >>> lamina.extend.core.check_jaxpr(lamina.make_jaxpr(lambda x: x * 2)(1.0))
+    """
     if isinstance(jaxpr, ClosedJaxpr):
         for var, const in zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True):
             if not same_type(var.aval, get_aval(const)):

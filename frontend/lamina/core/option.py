@@ -22,7 +22,7 @@ class Option(Generic[T]):
     `convert` makes what is kept; `then` is called with each new value of the process.
     `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
     the fast path of calls must know, `of_programs` those that one program can be given in its
-    compiler_options.
+    compiler_options. `other` is a value that its help shows, where that is not to be the default.
     """
 
     def __init__(
@@ -39,11 +39,14 @@ class Option(Generic[T]):
         affects_calls: bool = False,
         of_programs: bool = False,
         values: tuple[str, ...] = (),
+        other: T | None = None,
     ) -> None:
         self.convert, self.then = convert, then
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
         self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
+        self.__doc__ = self._help(default if other is None else other)
+
         class Values(threading.local):
             """A thread's value hides the process's, which is the class's."""
 
@@ -57,6 +60,23 @@ class Option(Generic[T]):
     def variable(self) -> str:
         """The environment variable that sets it."""
         return "LAMINA_" + self.name.upper()
+
+    def _help(self, shown: T) -> str:
+        kinds = ", ".join(map(repr, self.values)) or type(self.default).__name__
+        if self.default is None:
+            kinds = "None or a value of its kind"
+        return f"""{self.doc}
+
+new_val  {kinds}; the default is {self.default!r}.
+
+A call is a context manager that sets it for a block in this thread. For the process it is set by
+`config.update("{self.name}", ...)`, before a start by the environment variable {self.variable}.
+Raises ValueError for a value that the setting does not take.
+
+>>> with lamina.config.{self.name}({shown!r}):
+...     print(lamina.config.{self.name}.value)
+{shown}
+"""
 
     def _in_environment(self, variable: str) -> T:
         text = os.environ[variable]
@@ -128,19 +148,40 @@ def _changed(scope: str) -> None:
 
 
 def on_change(listener: Callable[[str], None]) -> None:
-    """Calls `listener(scope)` whenever a setting that affects calls changes: for the "process",
-    for this "thread", or when this thread goes back to the process's settings ("thread ends")."""
+    """Calls a listener whenever a setting that affects calls changes.
+
+    listener  called with "process" or "thread", where the setting has a new value for it, and with
+              "thread ends" when this thread goes back to the process's settings.
+
+    >>> seen = []
+    >>> lamina.config.on_change(seen.append)
+    >>> with lamina.enable_x64(True):
+    ...     print(seen)
+    ['process', 'thread']
+    """
     _listeners.append(listener)
     listener("process")
 
 
 def trace_key() -> tuple[Any, ...]:
-    """The values of all settings that affect what is traced."""
+    """The values of all settings that affect what is traced: part of jit's keys.
+
+    >>> before = lamina.config.trace_key()
+    >>> with lamina.enable_x64(True):
+    ...     print(lamina.config.trace_key() == before)
+    False
+    """
     return tuple(o.value for o in _options.values() if o.affects_trace)
 
 
 def call_key() -> tuple[Any, ...]:
-    """The values of all settings that a call's fast path has to know."""
+    """The values of all settings that a call's fast path has to know.
+
+    >>> before = lamina.config.call_key()
+    >>> with lamina.enable_x64(True):
+    ...     print(lamina.config.call_key() == before)
+    False
+    """
     return tuple(o.value for o in _options.values() if o.affects_calls)
 
 
@@ -159,26 +200,51 @@ def _option(name: str) -> Option:
 
 
 def update(name: str, value: Any) -> None:
-    """Sets a setting by name; `jax_` and `lamina_` prefixes are accepted.
+    """Sets a setting for the process.
+
+    name   its name; `jax_` and `lamina_` before it are accepted.
+    value  what it is to be.
 
     Raises AttributeError for an unknown name, with suggestions; ValueError for a value that the
     setting does not take.
+
+    >>> lamina.config.update("jax_log_compiles", False)
+    >>> lamina.config.update("enable_x46", True)
+    Traceback (most recent call last):
+        ...
+    AttributeError: ...
     """
     _option(name).set(value)
 
 
 def read(name: str) -> Any:
-    """The value of a setting, by name as in update."""
+    """The value that a setting has here.
+
+    name  its name, as in update.
+
+    Raises AttributeError for an unknown name.
+
+    >>> lamina.config.read("jax_enable_x64")
+    False
+    """
     return _option(name).value
 
 
 def values() -> dict[str, Any]:
-    """The values of all settings by name."""
+    """The values of all settings by name: a dict.
+
+    >>> lamina.config.values()["enable_x64"]
+    False
+    """
     return {name: option.value for name, option in _options.items()}
 
 
 def options() -> dict[str, Option]:
-    """All settings by name."""
+    """All settings by name: a dict of Options, which tell their meaning, default and variable.
+
+    >>> lamina.config.options()["enable_x64"].variable
+    'LAMINA_ENABLE_X64'
+    """
     return dict(_options)
 
 
@@ -212,26 +278,42 @@ def is_boolean(value: Any) -> None:
         raise ValueError(f"expected a boolean, got {value!r}")
 
 
-def flag(name: str, default: bool, doc: str, *, affects_trace: bool = False) -> Option[bool]:
+def flag(
+    name: str,
+    default: bool,
+    doc: str,
+    *,
+    affects_trace: bool = False,
+    affects_calls: bool = False,
+) -> Option[bool]:
     """A setting that is on or off."""
     return Option(
-        name, default, doc, parse=boolean, check=is_boolean, affects_trace=affects_trace
+        name,
+        default,
+        doc,
+        parse=boolean,
+        check=is_boolean,
+        affects_trace=affects_trace,
+        affects_calls=affects_calls,
+        other=not default,
     )
 
 
 def choice(
     name: str,
-    values: tuple[str, ...],
+    values: tuple[Any, ...],
     doc: str,
     *,
     affects_trace: bool = False,
+    affects_calls: bool = False,
     of_programs: bool = False,
-) -> Option[str]:
-    """A setting that is one of these words, by default the first."""
+) -> Option[Any]:
+    """A setting that is one of these words (None among them where nothing may be said), by default
+    the first."""
 
     def check(value: Any) -> None:
         if value not in values:
-            raise ValueError(f"expected one of {', '.join(values)}; got {value!r}")
+            raise ValueError(f"expected one of {', '.join(map(str, values))}; got {value!r}")
 
     def parse(text: str) -> str:
         check(text)
@@ -244,6 +326,8 @@ def choice(
         parse=parse,
         check=check,
         affects_trace=affects_trace,
+        affects_calls=affects_calls,
         of_programs=of_programs,
-        values=values,
+        values=tuple(value for value in values if value is not None),
+        other=next(value for value in values[1:] if value is not None),
     )

@@ -95,7 +95,13 @@ def is_internal(code: CodeType) -> bool:
 
 
 def leave_out_file(file: str) -> None:
-    """Frames of a library's file are left out as lamina's own are."""
+    """Leaves the frames of a library's file out of tracebacks and of equations' places, as lamina's
+    own are.
+
+    file  its path, usually __file__.
+
+    >>> lamina.extend.source_info_util.register_exclusion("/path/of/a/library.py")
+    """
     _left_out.add(file)
     _internal_files.clear()
 

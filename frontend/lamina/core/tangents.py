@@ -48,4 +48,12 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: Any) -> bool:
+    """Whether an argument of a transpose rule is what the program is linear in, of which only the
+    type is known.
+
+    x  the argument.
+
+    >>> lamina.interpreters.ad.is_undefined_primal(jnp.ones(3))
+    False
+    """
     return type(x) is UndefinedPrimal

@@ -179,9 +179,14 @@ def physical(x: Any) -> Any:
 
 
 def get_aval(x: Any) -> ShapedArray:
-    """The type of an array-like value: a tracer, an Array, a NumPy array or scalar, a Python scalar.
+    """The type of an array-like value: shape, dtype and whether that is weak.
+
+    x  a tracer, an array, a NumPy array or scalar, a Python number.
 
     Raises TypeError for anything else.
+
+    >>> lamina.api_util.shaped_abstractify(np.ones((2, 3), "float32"))
+    ShapedArray(float32[2,3])
     """
     if isinstance(x, Tracer):
         return x.aval
@@ -198,7 +203,13 @@ def get_aval(x: Any) -> ShapedArray:
 
 
 def is_array_like(x: Any) -> bool:
-    """Whether get_aval accepts x."""
+    """Whether a value can be an operand: an array, a NumPy array or scalar, a Python number.
+
+    x  any value.
+
+    >>> lamina.extend.core.valid_jaxtype(1.5), lamina.extend.core.valid_jaxtype("a")
+    (True, False)
+    """
     if isinstance(x, Tracer):
         return True
     if type(x) in _types_alone:
@@ -396,5 +407,13 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str = "flax") -> OpaqueTraceState:
-    """What libraries compare to see whether they are still in the transformation that they were in."""
+    """What libraries compare to see whether they are still in the transformation that they were in.
+
+    convention  the library's, without effect.
+
+    >>> state = lamina.extend.core.get_opaque_trace_state
+    >>> here = state()
+    >>> print(state() == here, lamina.jit(lambda x: state() == here)(1.0))
+    True False
+    """
     return OpaqueTraceState(current_trace())

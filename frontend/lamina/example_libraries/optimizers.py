@@ -63,7 +63,15 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
     opt_maker  gives (init, update, get_params) for one array: init(x) -> state,
                update(step, gradient, state) -> state, get_params(state) -> x.
+
     The update raises TypeError where the gradient's structure is not that of the parameters.
+
+    >>> @lamina.example_libraries.optimizers.optimizer
+    ... def descent(step_size):
+    ...     return lambda x: x, lambda i, g, x: x - step_size * g, lambda x: x
+    >>> init, update, get_params = descent(0.5)
+    >>> print(get_params(update(0, {"w": 2.0}, init({"w": 3.0}))))
+    {'w': 2.0}
     """
 
     @functools.wraps(opt_maker)
@@ -108,14 +116,29 @@ def _first(state: Any) -> Any:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Gradient descent: x - step_size * gradient."""
+    """Gradient descent: x - step_size * gradient.
+
+    step_size  a number, or a schedule: a function of the step's number.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.sgd(0.5)
+    >>> print(get_params(update(0, 2.0, init(3.0))))
+    2.0
+    """
     size = make_schedule(step_size)
     return (lambda x: x), (lambda i, g, x: x - size(i) * g), (lambda x: x)
 
 
 @optimizer
 def momentum(step_size: Any, mass: float) -> Any:
-    """Gradient descent along a velocity, of which `mass` is left in each step."""
+    """Gradient descent along a velocity: v = mass * v + gradient, x - step_size * v.
+
+    step_size  a number, or a schedule.
+    mass       the share of the velocity that is left in each step.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.momentum(0.5, mass=0.9)
+    >>> print(get_params(update(1, 2.0, update(0, 2.0, init(3.0)))).round(3))
+    0.1
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -128,7 +151,15 @@ def momentum(step_size: Any, mass: float) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: float) -> Any:
-    """Momentum that looks ahead (Nesterov)."""
+    """Gradient descent with Nesterov's momentum, which looks ahead along the velocity.
+
+    step_size  a number, or a schedule.
+    mass       the share of the velocity that is left in each step.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.nesterov(0.5, mass=0.9)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    1.1
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -149,7 +180,15 @@ def _inverse_root(squares: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
-    """Steps that shrink with the sum of squared gradients (Duchi, Hazan and Singer, 2011)."""
+    """Steps that shrink with the sum of squared gradients (Duchi, Hazan and Singer, 2011).
+
+    step_size  a number, or a schedule.
+    momentum   the share of the velocity that is left in each step.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.adagrad(0.5)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    2.95
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -163,7 +202,16 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    """Gradients divided by the root of their running mean square, of which `gamma` stays."""
+    """Gradients divided by the root of their running mean square.
+
+    step_size  a number, or a schedule.
+    gamma      the share of the mean square that stays in each step.
+    eps        what is added to it.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.rmsprop(0.1)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    2.684
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -178,7 +226,17 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
 def rmsprop_momentum(
     step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
-    """rmsprop whose steps go along a velocity."""
+    """rmsprop whose steps go along a velocity.
+
+    step_size  a number, or a schedule.
+    gamma      the share of the mean square that stays in each step.
+    eps        what is added to it.
+    momentum   the share of the velocity that is left in each step.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.rmsprop_momentum(0.1)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    2.684
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -192,7 +250,17 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Adam: running means of the gradient (b1) and its square (b2), corrected for their start."""
+    """Adam (Kingma & Ba, 2015): running means of the gradient and its square, corrected for their
+    start.
+
+    step_size  a number, or a schedule.
+    b1, b2     the shares of the two means that stay in each step.
+    eps        what is added to the root of the mean square.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.adam(0.1)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    2.9
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -208,7 +276,16 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Adam by the largest gradient of late in place of the mean square."""
+    """Adam by the largest gradient of late in place of the mean square (Kingma & Ba, 2015).
+
+    step_size  a number, or a schedule.
+    b1, b2     the shares of the mean and of the largest gradient that stay in each step.
+    eps        what is added to the latter.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.adamax(0.1)
+    >>> print(get_params(update(0, 2.0, init(3.0))).round(3))
+    2.9
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -223,7 +300,18 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """adagrad that keeps one number for each row of each axis (Anil et al., arXiv:1901.11150)."""
+    """adagrad that keeps one number for each row of each axis, not for each parameter (Anil et al.,
+    2019, arXiv:1901.11150).
+
+    step_size  a number, or a schedule.
+    momentum   the share of the velocity that is left in each step.
+
+    >>> init, update, get_params = lamina.example_libraries.optimizers.sm3(0.5)
+    >>> x = update(0, jnp.ones((2, 2)), init(jnp.zeros((2, 2))))
+    >>> print(get_params(x).round(3))
+    [[-0.05 -0.05]
+     [-0.05 -0.05]]
+    """
     size = make_schedule(step_size)
 
     def init(x: Any) -> Any:
@@ -243,20 +331,42 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """The same step size always."""
+    """The schedule of the same step size always.
+
+    step_size  a number.
+
+    >>> lamina.example_libraries.optimizers.constant(0.1)(100)
+    0.1
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """step_size * decay_rate ** (i / decay_steps)."""
+    """The schedule step_size * decay_rate ** (i / decay_steps) of step i.
+
+    step_size    where it begins.
+    decay_steps  after so many steps
+    decay_rate   it is multiplied by this.
+
+    >>> lamina.example_libraries.optimizers.exponential_decay(1.0, 10, 0.5)(20)
+    0.25
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
-    """step_size / (1 + decay_rate * i / decay_steps), the quotient i / decay_steps rounded down
-    with `staircase`."""
+    """The schedule step_size / (1 + decay_rate * i / decay_steps) of step i.
+
+    step_size    where it begins.
+    decay_steps  steps are counted in such many,
+    decay_rate   and multiplied by this.
+    staircase    rounds i / decay_steps down.
+
+    >>> print(lamina.example_libraries.optimizers.inverse_time_decay(1.0, 10, 0.5)(20))
+    0.5
+    """
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
@@ -265,7 +375,16 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
 ) -> Schedule:
-    """From step_size to final_step_size in decay_steps steps."""
+    """The schedule from one step size to another in a number of steps, and no further.
+
+    step_size        where it begins.
+    decay_steps      the number of steps.
+    final_step_size  where it ends.
+    power            of what is left of the way; 1: a line.
+
+    >>> print(lamina.example_libraries.optimizers.polynomial_decay(1.0, 10, 0.0)(5))
+    0.5
+    """
 
     def schedule(i: Any) -> Any:
         left = 1 - jnp.minimum(i, decay_steps) / decay_steps
@@ -275,9 +394,16 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """values[k] in step i, where i is greater than k of the boundaries.
+    """The schedule values[k] of step i, where i is greater than k of the boundaries.
 
-    Raises ValueError unless both are vectors, and there is one value more than boundaries.
+    boundaries  a vector of steps, rising.
+    values      a vector with one entry more.
+
+    Raises ValueError where these are no such vectors.
+
+    >>> optimizers = lamina.example_libraries.optimizers
+    >>> print(optimizers.piecewise_constant([10, 20], [1.0, 0.1, 0.01])(15))
+    0.1
     """
     edges, levels = jnp.array(boundaries), jnp.array(values)
     if not edges.ndim == levels.ndim == 1:
@@ -288,7 +414,13 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule: a function as it is, a number as constant(number). TypeError for an array."""
+    """A schedule: a function as it is, a number as constant(number).
+
+    scalar_or_schedule  one of these; TypeError for an array.
+
+    >>> lamina.example_libraries.optimizers.make_schedule(0.1)(100)
+    0.1
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -297,12 +429,25 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The root of the sum of squares of all leaves."""
+    """The root of the sum of squares of all leaves.
+
+    tree  a tree of arrays of floats.
+
+    >>> print(lamina.example_libraries.optimizers.l2_norm({"a": jnp.array([3.0]), "b": 4.0}))
+    5.0
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_util.tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """The gradient, made shorter where its l2_norm exceeds max_norm."""
+    """The gradient, made shorter where its l2_norm exceeds a bound.
+
+    grad_tree  a tree of arrays of floats.
+    max_norm   the bound.
+
+    >>> print(lamina.example_libraries.optimizers.clip_grads(jnp.array([3.0, 4.0]), 1.0).round(3))
+    [0.6 0.8]
+    """
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
@@ -318,12 +463,29 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The tree of parameters with a JoinPoint for each, which holds its state: for saving."""
+    """The tree of parameters with a JoinPoint for each, which holds its state: for saving.
+
+    opt_state  the state that init or update gave.
+
+    >>> optimizers = lamina.example_libraries.optimizers
+    >>> state = optimizers.momentum(0.1, 0.9)[0]({"w": 3.0})
+    >>> optimizers.unpack_optimizer_state(state)["w"].subtree
+    (3.0, Array(0., dtype=float32, weak_type=True))
+    """
     return tree.unflatten(opt_state.tree_def, [JoinPoint(s) for s in _unpack(opt_state)])
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The inverse of unpack_optimizer_state. TypeError where a leaf is no JoinPoint."""
+    """The inverse of unpack_optimizer_state.
+
+    marked_pytree  a tree whose leaves are JoinPoints; TypeError where one is not.
+
+    >>> optimizers = lamina.example_libraries.optimizers
+    >>> init, _, get_params = optimizers.momentum(0.1, 0.9)
+    >>> saved = optimizers.unpack_optimizer_state(init({"w": 3.0}))
+    >>> get_params(optimizers.pack_optimizer_state(saved))
+    {'w': 3.0}
+    """
     leaves, structure = tree.flatten(marked_pytree)
     for leaf in leaves:
         if not isinstance(leaf, JoinPoint):

@@ -60,7 +60,18 @@ _GLOROT_NORMAL, _NORMAL = glorot_normal(), normal()
 def Dense(
     out_dim: int, W_init: Initializer = _GLOROT_NORMAL, b_init: Initializer = _NORMAL
 ) -> Layer:
-    """inputs @ W + b, whose last axis has size `out_dim`. Parameters: (W, b)."""
+    """The layer inputs @ W + b, whose last axis has another size. A layer is (init, apply):
+    init(key, input_shape) gives (output_shape, parameters), apply(parameters, inputs) the outputs.
+
+    out_dim  the size.
+    W_init   initializers of W
+    b_init   and of b. Parameters: (W, b).
+
+    >>> init, apply = lamina.example_libraries.stax.Dense(4)
+    >>> shape, parameters = init(lamina.random.key(0), (-1, 3))
+    >>> shape, apply(parameters, jnp.ones((2, 3))).shape
+    ((-1, 4), (2, 4))
+    """
 
     def init(key: Any, input_shape: Shape) -> tuple[Shape, Any]:
         for_weights, for_bias = random.split(key)
@@ -132,10 +143,20 @@ def GeneralConv(
     W_init: Initializer | None = None,
     b_init: Initializer = _SMALL,
 ) -> Layer:
-    """A convolution with `out_chan` filters of a spatial shape, plus a bias per channel.
+    """The layer of a convolution plus a bias for each channel, in any layout.
 
-    dimension_numbers  axes of inputs, kernel and output, such as ("NHWC", "HWIO", "NHWC").
-    Parameters: (kernel, bias).
+    dimension_numbers  axes of inputs, kernel and outputs, such as ("NHWC", "HWIO", "NHWC").
+    out_chan           the number of filters,
+    filter_shape       and their shape in space.
+    strides            an int for each axis of space; None: ones.
+    padding            "SAME", "VALID" or pairs.
+    W_init             initializers of the kernel
+    b_init             and of the bias. Parameters: (kernel, bias).
+
+    >>> layout = ("NHWC", "HWIO", "NHWC")
+    >>> init, apply = lamina.example_libraries.stax.GeneralConv(layout, 5, (3, 3))
+    >>> init(lamina.random.key(0), (1, 8, 8, 3))[0]
+    (1, 6, 6, 5)
     """
     return _convolution(
         lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding,
@@ -152,7 +173,21 @@ def GeneralConvTranspose(
     W_init: Initializer | None = None,
     b_init: Initializer = _SMALL,
 ) -> Layer:
-    """A transposed convolution; arguments and parameters are those of GeneralConv."""
+    """The layer of a transposed convolution plus a bias for each channel, in any layout.
+
+    dimension_numbers  axes of inputs, kernel and outputs, such as ("NHWC", "HWIO", "NHWC").
+    out_chan           the number of filters,
+    filter_shape       and their shape in space.
+    strides            how far it upsamples along each axis of space; None: ones.
+    padding            "SAME", "VALID" or pairs.
+    W_init             initializers of the kernel
+    b_init             and of the bias. Parameters: (kernel, bias).
+
+    >>> layout = ("NHWC", "HWIO", "NHWC")
+    >>> init, apply = lamina.example_libraries.stax.GeneralConvTranspose(layout, 5, (2, 2), (2, 2))
+    >>> init(lamina.random.key(0), (1, 4, 4, 3))[0]
+    (1, 8, 8, 5)
+    """
     return _convolution(
         lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
         b_init,
@@ -172,8 +207,22 @@ def BatchNorm(
     beta_init: Initializer = zeros,
     gamma_init: Initializer = ones,
 ) -> Layer:
-    """Inputs with mean 0 and variance 1 over `axis`, times gamma, plus beta (learnt, per element of
-    the other axes). Parameters: (beta, gamma), each () where it is switched off."""
+    """The layer of inputs with mean 0 and variance 1 over some axes, times gamma, plus beta, which
+    are learnt for each element of the other axes.
+
+    axis        the axes.
+    epsilon     what is added to the variance.
+    center      whether there is a beta,
+    scale       and a gamma.
+    beta_init   initializers of beta
+    gamma_init  and of gamma. Parameters: (beta, gamma), each () where it is switched off.
+
+    >>> init, apply = lamina.example_libraries.stax.BatchNorm(axis=0)
+    >>> _, parameters = init(lamina.random.key(0), (2, 1))
+    >>> print(apply(parameters, jnp.array([[1.0], [3.0]])).round(3))
+    [[-1.]
+     [ 1.]]
+    """
     over = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init(key: Any, input_shape: Shape) -> tuple[Shape, Any]:
@@ -194,7 +243,15 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """`fun(inputs, **fun_kwargs)`, of the inputs' shape. No parameters."""
+    """The layer fun(inputs, **fun_kwargs), without parameters.
+
+    fun         an elementwise function,
+    fun_kwargs  and arguments of it by name.
+
+    >>> init, apply = lamina.example_libraries.stax.elementwise(jnp.clip, max=1.0)
+    >>> print(apply((), jnp.array([0.5, 2.0])))
+    [0.5 1. ]
+    """
     return _keeps_shape, lambda params, inputs, **_: fun(inputs, **fun_kwargs)
 
 
@@ -258,7 +315,18 @@ def MaxPool(
     padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The maximum of each window. `spec` says where the axes N and C are, by default N...C."""
+    """The layer of the greatest element of each window, without parameters.
+
+    window_shape  in space.
+    strides       how far the window moves along each axis of space; None: ones.
+    padding       "SAME", "VALID" or pairs.
+    spec          where the axes N and C are, such as "NHWC"; None: N first and C last.
+
+    >>> init, apply = lamina.example_libraries.stax.MaxPool((2, 2), (2, 2))
+    >>> print(apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0])
+    [[ 5.  7.]
+     [13. 15.]]
+    """
     return _pooling(lax.max, -np.inf, False, window_shape, strides, padding, spec)
 
 
@@ -268,7 +336,18 @@ def SumPool(
     padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The sum of each window, as MaxPool."""
+    """The layer of the sum of each window, without parameters.
+
+    window_shape  in space.
+    strides       how far the window moves along each axis of space; None: ones.
+    padding       "SAME", "VALID" or pairs.
+    spec          where the axes N and C are, such as "NHWC"; None: N first and C last.
+
+    >>> init, apply = lamina.example_libraries.stax.SumPool((2, 2), (2, 2))
+    >>> print(apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0])
+    [[10. 18.]
+     [42. 50.]]
+    """
     return _pooling(lax.add, 0.0, False, window_shape, strides, padding, spec)
 
 
@@ -278,7 +357,19 @@ def AvgPool(
     padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The mean of what is in each window, without what is padded, as MaxPool."""
+    """The layer of the mean of what is in each window, without what is padded, and without
+    parameters.
+
+    window_shape  in space.
+    strides       how far the window moves along each axis of space; None: ones.
+    padding       "SAME", "VALID" or pairs.
+    spec          where the axes N and C are, such as "NHWC"; None: N first and C last.
+
+    >>> init, apply = lamina.example_libraries.stax.AvgPool((2, 2), (2, 2))
+    >>> print(apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0])
+    [[ 2.5  4.5]
+     [10.5 12.5]]
+    """
     return _pooling(lax.add, 0.0, True, window_shape, strides, padding, spec)
 
 
@@ -293,7 +384,14 @@ Flatten: Layer = (
 
 
 def FanOut(num: int) -> Layer:
-    """The inputs `num` times, as a list: what `parallel` takes."""
+    """The layer that gives its inputs several times, as a list: what `parallel` takes.
+
+    num  how often.
+
+    >>> init, apply = lamina.example_libraries.stax.FanOut(2)
+    >>> apply((), 3.0)
+    [3.0, 3.0]
+    """
     return (lambda key, shape: ([shape] * num, ())), (lambda params, inputs, **_: [inputs] * num)
 
 
@@ -301,7 +399,14 @@ FanInSum: Layer = (lambda key, shapes: (shapes[0], ())), (lambda params, inputs,
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A list of arrays joined along an axis."""
+    """The layer that joins a list of arrays along an axis.
+
+    axis  counted from the end where negative.
+
+    >>> init, apply = lamina.example_libraries.stax.FanInConcat()
+    >>> print(apply((), [jnp.ones(1), jnp.zeros(2)]))
+    [1. 0. 0.]
+    """
 
     def init(key: Any, shapes: Sequence[Shape]) -> tuple[Shape, Any]:
         out = list(shapes[0])
@@ -312,9 +417,17 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """In mode "train" each element is kept with probability `rate`, and divided by it, or 0.
+    """The layer that keeps each element with a probability, and divides it by this, or makes it 0.
 
-    Otherwise the inputs as they are. Raises ValueError where `apply` is not given a key, `rng=`.
+    rate  the probability with which an element is kept.
+    mode  "train"; in any other mode inputs stay as they are.
+
+    In mode "train" apply is to be given a key, `rng=`; otherwise it raises ValueError.
+
+    >>> init, apply = lamina.example_libraries.stax.Dropout(0.5)
+    >>> outputs = apply((), jnp.ones(100), rng=lamina.random.key(0))
+    >>> print(jnp.unique(outputs))
+    [0. 2.]
     """
 
     def apply(params: Any, inputs: Any, rng: Any = None, **_: Any) -> Any:
@@ -335,7 +448,16 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after the other. Parameters: a list of theirs."""
+    """Layers one after the other. Parameters: a list of theirs.
+
+    layers  (init, apply) pairs.
+
+    >>> stax = lamina.example_libraries.stax
+    >>> init, apply = stax.serial(stax.Dense(8), stax.Relu, stax.Dense(2))
+    >>> shape, parameters = init(lamina.random.key(0), (-1, 4))
+    >>> shape, apply(parameters, jnp.ones((3, 4))).shape
+    ((-1, 2), (3, 2))
+    """
     inits, applies = zip(*layers)
 
     def init(key: Any, input_shape: Shape) -> tuple[Shape, Any]:
@@ -356,7 +478,17 @@ def serial(*layers: Layer) -> Layer:
 
 def parallel(*layers: Layer) -> Layer:
     """Layers beside each other: takes a sequence of inputs, one for each, and gives a list of
-    outputs. Parameters: a tuple of theirs."""
+    outputs. Parameters: a tuple of theirs.
+
+    layers  (init, apply) pairs.
+
+    >>> stax = lamina.example_libraries.stax
+    >>> both = stax.parallel(stax.Tanh, stax.Identity)
+    >>> init, apply = stax.serial(stax.FanOut(2), both, stax.FanInSum)
+    >>> _, parameters = init(lamina.random.key(0), (2,))
+    >>> print(apply(parameters, jnp.array([0.0, 1.0])).round(3))
+    [0.    1.762]
+    """
     inits, applies = zip(*layers)
 
     def init(key: Any, input_shape: Sequence[Shape]) -> Any:
@@ -371,7 +503,15 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
-    """The layer that `make_layer` gives for the shape of the inputs."""
+    """The layer that a function gives for the shape of the inputs.
+
+    make_layer  a function of a shape that gives an (init, apply) pair.
+
+    >>> stax = lamina.example_libraries.stax
+    >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(shape[-1] * 2))
+    >>> init(lamina.random.key(0), (-1, 3))[0]
+    (-1, 6)
+    """
     return (
         lambda key, input_shape: make_layer(input_shape)[0](key, input_shape),
         lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),

@@ -22,6 +22,29 @@ from lamina.core.trace import get_aval, is_array_like
 from lamina.core.wrapping import function_name
 from lamina.experimental.check_primitive import check_p
 
+__all__ = [
+    "DivisionByZeroError",
+    "Error",
+    "ErrorCategory",
+    "FailedCheckError",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "Site",
+    "all_checks",
+    "automatic_checks",
+    "check",
+    "check_error",
+    "checkify",
+    "debug_check",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
 
 class JaxRuntimeError(ValueError):
     """An error that a checkified function found."""
@@ -116,10 +139,23 @@ init_error = Error((), [], [])
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Says that pred, a scalar, holds; else msg, formatted with arrays, is the error.
+    """Says that pred holds; else msg is the error of the checkified function.
 
-    The function that it stands in is to be checkified before it is compiled; with `debug`, the check
-    is left out where it is not. Outside of traced functions it raises at once.
+    pred                  a boolean scalar.
+    msg                   a format string,
+    fmt_args, fmt_kwargs  formatted with these arrays.
+    debug                 leaves the check out of functions that are compiled without checkify.
+
+    The function that it stands in is to be checkified before it is compiled. Outside of traced
+    functions it raises JaxRuntimeError at once.
+
+    >>> checkify = lamina.experimental.checkify
+    >>> def root(x):
+    ...     checkify.check(x >= 0, "{x} is negative", x=x)
+    ...     return jnp.sqrt(x)
+    >>> error, value = checkify.checkify(root)(-1.0)
+    >>> print(error.get())
+    -1.0 is negative (`check` failed)
     """
     if not is_array_like(pred) or get_aval(pred).shape or get_aval(pred).dtype != np.bool_:
         raise TypeError(f"checkify.check takes a predicate that is a boolean scalar, got {pred}.")
@@ -134,12 +170,33 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """As check; left out of functions that are not checkified."""
+    """check, which is left out of functions that are compiled without checkify.
+
+    pred                  a boolean scalar.
+    msg                   a format string,
+    fmt_args, fmt_kwargs  formatted with these arrays.
+
+    >>> @lamina.jit
+    ... def root(x):
+    ...     lamina.experimental.checkify.debug_check(x >= 0, "negative")
+    ...     return jnp.sqrt(x)
+    >>> print(root(4.0))
+    2.0
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 def check_error(error: Error) -> None:
-    """Raises an error, or, within a function that is to be checkified, hands it on."""
+    """Raises an error, or, within a function that is to be checkified, hands it on.
+
+    error  what a checkified function gave.
+
+    Raises JaxRuntimeError where an error is there; nothing otherwise.
+
+    >>> checkify = lamina.experimental.checkify
+    >>> error, value = checkify.checkify(jnp.log, checkify.nan_checks)(1.0)
+    >>> checkify.check_error(error)
+    """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error, got {type(error).__name__}")
     for site, flag, numbers in zip(error._sites, error._flags, error._numbers, strict=True):
@@ -150,9 +207,17 @@ def check_error(error: Error) -> None:
 def checkify(
     f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks
 ) -> Callable[..., tuple[Error, Any]]:
-    """A function that gives (error, f's result): the first error of these categories.
+    """A function that gives (error, f's result): the first error of some categories. It raises
+    nothing; where an operation goes wrong, it gives what it gives without the check.
 
-    Raises nothing itself; where an operation goes wrong, it gives what it gives without the check.
+    f       a function of pytrees of arrays.
+    errors  user_checks (those of check), nan_checks, div_checks, index_checks, or unions of these:
+            float_checks, automatic_checks, all_checks.
+
+    >>> checkify = lamina.experimental.checkify
+    >>> error, value = checkify.checkify(lambda x: 1 / x, checkify.div_checks)(0.0)
+    >>> print("division by zero" in error.get(), value)
+    True inf
     """
     from lamina.experimental.functionalize import run
 

@@ -190,7 +190,29 @@ def _linearized_from_jvp(self: HiPrim, args: Any, *tangents: Any) -> Any:
 
 
 def jvp_from_lin(self: HiPrim, primals: Any, tangents: Any) -> Any:
-    """`jvp = jvp_from_lin` in a class that defines lin and linearized."""
+    """The jvp of a HiPrim that defines lin and linearized: `jvp = jvp_from_lin` in its class.
+
+    self      the primitive.
+    primals   its operands,
+    tangents  and theirs.
+
+    >>> from lamina.experimental import hijax
+    >>> class Double(hijax.HiPrim):
+    ...     def __init__(self, aval):
+    ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return 2 * x
+    ...     def lin(self, nonzero, x):
+    ...         return self(x), ()
+    ...     def linearized(self, residuals, tangent):
+    ...         return 2 * tangent
+    ...     jvp = hijax.jvp_from_lin
+    >>> double = Double(lamina.typeof(jnp.float32(1)))
+    >>> value, tangent = lamina.jvp(double, (jnp.float32(3),), (jnp.float32(1),))
+    >>> print(value, tangent)
+    6.0 2.0
+    """
     flat = tree.flatten_up_to(self.in_tree, tangents)
     nonzero = tree.unflatten(self.in_tree, [not isinstance(t, Zero) for t in flat])
     out, residuals = self.lin(nonzero, *primals)

@@ -107,7 +107,17 @@ control_flow_allowed_effects = _EffectTypes()
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
-    """Declares a type of one's own. Its values raise TypeError where they are traced."""
+    """Declares a type of one's own, for libraries that define some. Its values are not taken by
+    functions under transformations here: they raise TypeError where they are traced.
+
+    val_cls    the class of its values.
+    typeof_fn  a function of a value that gives its HiType.
+
+    >>> from lamina.experimental import hijax
+    >>> class Box:
+    ...     pass
+    >>> hijax.register_hitype(Box, lambda box: hijax.HiType())
+    """
 
 
 def cur_qdd(x: Any) -> Any:

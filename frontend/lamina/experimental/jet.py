@@ -9,6 +9,8 @@ from typing import Any
 from lamina.autodiff import jvp
 from lamina.core import tree
 
+__all__ = ["jet"]
+
 
 def jet(
     fun: Callable[..., Any],
@@ -17,13 +19,20 @@ def jet(
     factorial_scaled: bool = True,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """(fun(*primals), [its derivatives]) along the curve whose own derivatives `series` holds.
+    """A function's value and derivatives along a curve: (fun(*primals), [derivatives]).
 
-    series            for each argument d^k x / dt^k at t = 0, for k = 1, 2, ...
+    fun               a function of arrays.
+    primals           where the curve is at t = 0: a value for each argument,
+    series            and for each the derivatives d^k x / dt^k there, k = 1, 2, ...
     factorial_scaled  False: Taylor coefficients, derivatives divided by k!, both in and out.
+
     The result's series has for each leaf of fun's result the list of derivatives. They come from
     jvps of jvps along t, so that all that can be differentiated has them; work grows as 2**order.
     Raises ValueError where terms differ in number or an argument is no array.
+
+    >>> value, derivatives = lamina.experimental.jet.jet(jnp.exp, (0.0,), ((1.0, 0.0, 0.0),))
+    >>> print(value, [float(d) for d in derivatives])
+    1.0 [1.0, 1.0, 1.0]
     """
     orders = {len(terms) for terms in series}
     if len(orders) > 1:

@@ -28,7 +28,17 @@ class Format:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """x, whose layout in a program is to be this one. NotImplementedError for another than row-major."""
+    """x, whose layout in a program is to be this one: row-major, for there is no other.
+
+    x        a tree of arrays.
+    layouts  a Layout for each, or one.
+
+    Raises NotImplementedError for another layout.
+
+    >>> layout = lamina.experimental.layout.Layout((0, 1))
+    >>> lamina.experimental.layout.with_layout_constraint(jnp.ones((2, 3)), layout).shape
+    (2, 3)
+    """
     for layout in tree.leaves(layouts):
         order = tuple(layout.major_to_minor)
         if order != tuple(range(len(order))) or layout.tiling:

@@ -22,7 +22,15 @@ def create_device_mesh(
 ) -> np.ndarray:
     """Devices as an array of a mesh's shape, in order: all are equally near to each other here.
 
+    mesh_shape                  the sizes of the mesh.
+    devices                     the devices; None: all.
+    contiguous_submeshes        without effect,
+    allow_split_physical_axes   likewise.
+
     Raises ValueError where there are more or fewer devices than the shape takes.
+
+    >>> lamina.experimental.mesh_utils.create_device_mesh((1, 1), lamina.devices()[:1]).shape
+    (1, 1)
     """
     given = list(all_devices() if devices is None else devices)
     if math.prod(mesh_shape) != len(given):
@@ -42,8 +50,21 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """The same with slower links between groups of devices: there is one group, so that
-    dcn_mesh_shape must be all ones. Raises ValueError where it is not."""
+    """create_device_mesh for groups of devices with slower links between them: there is one group.
+
+    mesh_shape                  the sizes of the mesh within a group.
+    dcn_mesh_shape              those across groups, all ones.
+    devices                     the devices; None: all.
+    process_is_granule          without effect,
+    should_sort_granules_by_key  likewise,
+    allow_split_physical_axes   likewise.
+
+    Raises ValueError where dcn_mesh_shape is not all ones or numbers of devices differ.
+
+    >>> create = lamina.experimental.mesh_utils.create_hybrid_device_mesh
+    >>> create((1, 1), (1, 1), lamina.devices()[:1]).shape
+    (1, 1)
+    """
     if math.prod(dcn_mesh_shape) != 1:
         raise ValueError(
             f"Number of slices 1 must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}"

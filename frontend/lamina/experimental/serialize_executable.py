@@ -39,11 +39,18 @@ class _Loaded(Compiled):
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes, the structures of its arguments ((args...), {kwargs}) and of its
-    result.
+    """A compiled program as bytes, with the structures of its arguments ((args...), {kwargs}) and
+    of its result: a tuple of three. The bytes hold machine code for this kind of processor.
+
+    compiled  what jit(f).lower(...).compile() gives.
 
     Raises NotImplementedError for programs that call back into Python, that run on several devices,
     or that take or give random keys.
+
+    >>> compiled = lamina.jit(lambda x: x + 1).lower(1.0).compile()
+    >>> data, in_tree, out_tree = lamina.experimental.serialize_executable.serialize(compiled)
+    >>> type(data), out_tree
+    (<class 'bytes'>, PyTreeSpec(*))
     """
     plan, traced = compiled._program.plan, compiled._traced
     artifact = compiled.artifact
@@ -81,11 +88,19 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Any = None,
 ) -> Compiled:
-    """The program that `serialize` made bytes of, to be called.
+    """The program that serialize made bytes of, to be called.
 
-    in_tree, out_tree           as serialize gave them.
-    backend, execution_devices  accepted for JAX's programs: a program runs where it was compiled for.
+    serialized         the bytes.
+    in_tree, out_tree  the structures that serialize gave.
+    backend            without effect: a program runs where it was compiled for;
+    execution_devices  likewise.
+
     Raises ValueError for other bytes, ProcessorError where this machine lacks what the code needs.
+
+    >>> stored = lamina.experimental.serialize_executable
+    >>> compiled = lamina.jit(lambda x: x + 1).lower(1.0).compile()
+    >>> print(stored.deserialize_and_load(*stored.serialize(compiled))(2.0))
+    3.0
     """
     from lamina.compiled_text import StoredCompilation
     from lamina.runtime.artifact import Artifact

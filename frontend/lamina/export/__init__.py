@@ -167,8 +167,18 @@ class Exported:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """An exported function from what `serialize` gave, which may come from a stranger: its program is
-    read in a process of its own when it is first needed. ValueError where this is no such thing."""
+    """An exported function from the bytes that its serialize gave. They may come from a stranger:
+    the program is read in a process of its own when it is first needed.
+
+    blob  the bytes.
+
+    Raises ValueError where this is no such thing.
+
+    >>> double = lamina.jit(lambda x: 2 * x)
+    >>> exported = lamina.export.export(double)(lamina.ShapeDtypeStruct((3,), "float32"))
+    >>> print(lamina.export.deserialize(exported.serialize()).in_avals)
+    (ShapedArray(float32[3]),)
+    """
     data = bytes(blob)
     if not data.startswith(_MAGIC):
         raise ValueError(f"not what {library}.export's Exported.serialize gives (JAX's are not read)")
@@ -210,13 +220,21 @@ def export(
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[Any] = (),
 ) -> Callable[..., Exported]:
-    """A function of types (ShapeDtypeStructs or arrays) that gives `fun_jit` exported for these.
+    """A function of types that gives a jitted function exported for these: its StableHLO, which can
+    be stored and called elsewhere.
 
-    platforms        kept for those who read it: modules are for all platforms.
-    disabled_checks  accepted for JAX's programs.
+    fun_jit          what jit gives.
+    platforms        names of platforms, kept for those who read them: modules are for all
+                     platforms.
+    disabled_checks  without effect.
 
-    Raises ValueError where fun_jit is not what `jit` gives; when called, NotImplementedError for
-    functions with callbacks to Python.
+    The function takes ShapeDtypeStructs or arrays and gives an Exported. Raises ValueError where
+    fun_jit is not what jit gives; the function NotImplementedError for programs that call Python.
+
+    >>> double = lamina.jit(lambda x: 2 * x)
+    >>> exported = lamina.export.export(double)(lamina.ShapeDtypeStruct((3,), "float32"))
+    >>> print(exported.call(jnp.ones(3)))
+    [2. 2. 2.]
     """
     if not hasattr(fun_jit, "_jit_options"):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
@@ -295,24 +313,52 @@ def _aval_from_json(stored: Any) -> ShapedArray:
 
 
 def default_export_platform() -> str:
-    """The platform of the first device."""
+    """The platform of the first device, for which functions are exported by default.
+
+    >>> lamina.export.default_export_platform() in ("cpu", "cuda")
+    True
+    """
     from lamina.devices import default_backend
 
     return default_backend()
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a size is symbolic: none is."""
+    """Whether a size is symbolic: none is, for lamina's programs have static sizes.
+
+    p  a size.
+
+    >>> lamina.export.is_symbolic_dim(3)
+    False
+    """
     return False
 
 
 def symbolic_shape(shape_spec: str | None, **options: Any) -> Any:
-    """Not here. Raises NotImplementedError: sizes are static."""
+    """Not here: sizes are static. Raises NotImplementedError.
+
+    shape_spec  a text such as "n, 3".
+
+    >>> lamina.export.symbolic_shape("n, 3")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     raise NotImplementedError(
         f"[symbolic_shape] {shape_spec!r}: sizes are static in {library.name}. Export for each size"
     )
 
 
 def symbolic_args_specs(args: Any, shapes_specs: Any, *rest: Any, **options: Any) -> Any:
-    """Not here. Raises NotImplementedError: sizes are static."""
+    """Not here: sizes are static. Raises NotImplementedError.
+
+    args          a pytree of arrays or types.
+    shapes_specs  texts such as "n, 3" for them.
+    rest          further positional arguments of JAX's function.
+
+    >>> lamina.export.symbolic_args_specs(jnp.ones(3), "n")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     return symbolic_shape(str(shapes_specs))

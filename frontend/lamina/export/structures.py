@@ -18,9 +18,19 @@ _by_name: dict[str, tuple[type, Callable[[bytes], Any], Callable[[Any, Any], Any
 
 
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """Lets exported functions have such named tuples among arguments and results.
+    """Lets exported functions have such named tuples among arguments and results. Gives the type,
+    so that it can decorate.
+
+    nodetype         the named tuple's class.
+    serialized_name  what it is called in what is stored; the reader must register the same.
 
     Raises ValueError where the name or the type is registered already.
+
+    >>> import collections
+    >>> Pair = collections.namedtuple("Pair", ["first", "second"])
+    >>> name = "help.of.register_namedtuple_serialization.Pair"
+    >>> lamina.export.register_namedtuple_serialization(Pair, serialized_name=name) is Pair
+    True
     """
     if not optree.is_namedtuple_class(nodetype):
         raise ValueError(f"Use `register_pytree_node_serialization` for {nodetype}.")
@@ -41,13 +51,31 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Any], Any] | None = None,
 ) -> type[T]:
-    """Lets exported functions have such nodes among arguments and results.
+    """Lets exported functions have such pytree nodes among arguments and results. Gives the type,
+    so that it can decorate.
 
-    serialized_name                         what the type is called in what is stored.
-    serialize_auxdata, deserialize_auxdata  a node's static data to bytes and back.
-    from_children                           (static data, children) -> the node; by default as the
-                                            type is registered.
+    nodetype             a class registered with tree_util.
+    serialized_name      what it is called in what is stored; the reader must register the same.
+    serialize_auxdata    a node's static data to bytes,
+    deserialize_auxdata  and back.
+    from_children        (static data, children) -> the node; None: as the type is registered.
+
     Raises ValueError where the name or the type is registered already, or the type is no node.
+
+    >>> @lamina.tree_util.register_pytree_node_class
+    ... class Box:
+    ...     def __init__(self, content):
+    ...         self.content = content
+    ...     def tree_flatten(self):
+    ...         return (self.content,), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> lamina.export.register_pytree_node_serialization(
+    ...     Box, serialized_name="help.of.register_pytree_node_serialization.Box",
+    ...     serialize_auxdata=lambda aux: b"", deserialize_auxdata=lambda data: None,
+    ... ) is Box
+    True
     """
     if serialized_name in _by_name or nodetype in _by_type:
         raise ValueError(

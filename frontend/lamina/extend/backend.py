@@ -44,13 +44,25 @@ class Backend:
 
 
 def get_backend(platform: str | None = None) -> Backend:
-    """A platform by name, by default the default one. RuntimeError where it is not there."""
+    """A platform by name.
+
+    platform  "cpu" or "cuda"; None: the default one.
+
+    Raises RuntimeError where it is not there.
+
+    >>> lamina.extend.backend.get_backend("cpu").platform
+    'cpu'
+    """
     name = platform or default_backend()
     return Backend(all_devices(name)[0].platform)
 
 
 def backends() -> dict[str, Backend]:
-    """All platforms that are there, by name."""
+    """All platforms that are there, by name: a dict.
+
+    >>> "cpu" in lamina.extend.backend.backends()
+    True
+    """
     found = {}
     for name in ("cpu", "cuda"):
         try:
@@ -61,16 +73,28 @@ def backends() -> dict[str, Backend]:
 
 
 def get_default_device() -> Any:
-    """The device that new arrays go to."""
+    """The device that new arrays go to.
+
+    >>> lamina.extend.backend.get_default_device() in lamina.devices()
+    True
+    """
     return default_device() or all_devices()[0]
 
 
 def backend_xla_version(platform: str | None = None) -> None:
-    """None: there is no XLA."""
+    """None: there is no XLA.
+
+    platform  without effect.
+
+    >>> lamina.extend.backend.backend_xla_version()
+    """
 
 
 def clear_backends() -> None:
-    """Forgets every program that was compiled."""
+    """Forgets every program that was compiled, so that the next call of each compiles it again.
+
+    >>> lamina.extend.backend.clear_backends()
+    """
     from lamina.environment import clear_caches
 
     clear_caches()

@@ -13,6 +13,15 @@ __all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """The result of a primitive for arrays, computed at once, also while a function is traced."""
+    """The result of a primitive for arrays, computed at once, also while a function is traced.
+
+    prim    the primitive.
+    args    its operands,
+    params  and its parameters.
+
+    >>> from lamina.extend.interpreters_xla import apply_primitive
+    >>> print(apply_primitive(lax.sin_p, 0.0))
+    0.0
+    """
     with set_current_trace(None):
         return eval_trace().process(prim, args, params)

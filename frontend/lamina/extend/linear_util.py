@@ -139,17 +139,29 @@ class WrappedFun:
 def wrap_init(
     f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
 ) -> WrappedFun:
-    """A function without layers.
+    """A function that transformations can be put around, layer by layer: a WrappedFun.
 
+    f           the function.
     params      keyword arguments that it is given at each call.
     debug_info  where it comes from, for messages.
+
+    >>> lamina.extend.linear_util.wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
+    3
     """
     fixed = () if params is None else tuple(sorted(params.items()))
     return WrappedFun(f, (), (), fixed, debug_info or NO_DEBUG_INFO)
 
 
 def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
-    """gen(f, *fixed, *args, **kwargs) -> result, as a layer: (fun, *fixed) -> a WrappedFun."""
+    """A layer from a function: (fun, *fixed) -> a WrappedFun.
+
+    gen  gen(f, *fixed, *args, **kwargs) -> result, where f is the function inside.
+
+    >>> util = lamina.extend.linear_util
+    >>> doubled = util.transformation2(lambda f, factor, x: factor * f(x))
+    >>> doubled(util.wrap_init(lambda x: x + 1), 2).call_wrapped(3)
+    8
+    """
 
     @functools.wraps(gen)
     def wrap(fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
@@ -159,8 +171,20 @@ def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., Any]:
-    """gen(f, store, *fixed, *args, **kwargs) -> result, which calls `store.store(aux)`, as a layer:
-    (fun, *fixed) -> a WrappedFun, and a function that gives the aux after a call."""
+    """A layer that gives something beside its result: (fun, *fixed) -> a WrappedFun, and a function
+    that gives this after a call.
+
+    gen  gen(f, store, *fixed, *args, **kwargs) -> result, which calls store.store(aux).
+
+    >>> util = lamina.extend.linear_util
+    >>> @util.transformation_with_aux2
+    ... def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
+    >>> fun, count = counted(util.wrap_init(max))
+    >>> print(fun.call_wrapped(3, 5), count())
+    5 2
+    """
 
     @functools.wraps(gen)
     def wrap(
@@ -174,8 +198,19 @@ def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def transformation(gen: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., WrappedFun]:
-    """As transformation2, of a generator gen(*fixed, *args, **kwargs): it yields the arguments for the
-    function inside as (args, kwargs), is sent its result, and yields the result."""
+    """transformation2 of a generator, the older form.
+
+    gen  gen(*fixed, *args, **kwargs) yields the arguments for the function inside as (args,
+         kwargs), is sent its result, and yields the result.
+
+    >>> util = lamina.extend.linear_util
+    >>> @util.transformation
+    ... def doubled(x):
+    ...     result = yield (x,), {}
+    ...     yield 2 * result
+    >>> doubled(util.wrap_init(lambda x: x + 1)).call_wrapped(3)
+    8
+    """
 
     @functools.wraps(gen)
     def around(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -187,7 +222,19 @@ def transformation(gen: Callable[..., Generator[Any, Any, Any]]) -> Callable[...
 
 
 def transformation_with_aux(gen: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
-    """As transformation, of a generator that last yields (result, aux)."""
+    """transformation_with_aux2 of a generator, the older form.
+
+    gen  as of transformation; it last yields (result, aux).
+
+    >>> util = lamina.extend.linear_util
+    >>> @util.transformation_with_aux
+    ... def counted(*args):
+    ...     result = yield args, {}
+    ...     yield result, len(args)
+    >>> fun, count = counted(util.wrap_init(max))
+    >>> print(fun.call_wrapped(3, 5), count())
+    5 2
+    """
 
     @functools.wraps(gen)
     def around(f: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
@@ -201,10 +248,18 @@ def transformation_with_aux(gen: Callable[..., Generator[Any, Any, Any]]) -> Cal
 
 
 def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any]:
-    """call(fun, *args) of a WrappedFun, remembered while the function lives and settings that matter
-    to traces are the same. Stores are filled at each call.
+    """call(fun, *args) of a WrappedFun, remembered while the function lives and settings that
+    matter to traces are the same. Stores are filled at each call.
 
-    explain  accepted, and not called.
+    call     the function that is remembered; its other arguments must be hashable.
+    explain  without effect.
+
+    >>> util = lamina.extend.linear_util
+    >>> @util.cache
+    ... def name_of(fun, suffix):
+    ...     return fun.f.__name__ + suffix
+    >>> name_of(util.wrap_init(max), "_1")
+    'max_1'
     """
     found: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
@@ -225,8 +280,22 @@ def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Of two auxes the one that is there: (whether that is the first, its value). StoreException
-    where both are, or neither."""
+    """Of two functions that give an aux the one that was filled: (whether that is the first, its
+    value).
+
+    aux1, aux2  as transformation_with_aux2's layers give them.
+
+    Raises StoreException where both are filled, or neither.
+
+    >>> util = lamina.extend.linear_util
+    >>> @util.transformation_with_aux2
+    ... def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
+    >>> (first, aux1), (second, aux2) = counted(util.wrap_init(max)), counted(util.wrap_init(min))
+    >>> util.merge_linear_aux(aux1, aux2) if second.call_wrapped(3, 5) else None
+    (False, 2)
+    """
     found = []
     for is_first, aux in ((True, aux1), (False, aux2)):
         with contextlib.suppress(StoreException):

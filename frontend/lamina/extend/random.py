@@ -18,14 +18,28 @@ unsafe_rbg_prng_impl = "unsafe_rbg"
 
 
 def seed_with_impl(impl: str, seed: Any) -> Any:
-    """A key of a generator for a seed."""
+    """A key of a generator for a seed.
+
+    impl  the generator's name, such as "threefry2x32".
+    seed  an integer.
+
+    >>> lamina.extend.random.seed_with_impl("threefry2x32", 0).shape
+    ()
+    """
     from lamina.random import key
 
     return key(seed, impl=impl)
 
 
 def random_seed(seeds: Any, impl: str) -> Any:
-    """Keys of a generator for an array of seeds."""
+    """Keys of a generator for an array of seeds.
+
+    seeds  integers, of any shape.
+    impl   the generator's name, such as "threefry2x32".
+
+    >>> lamina.extend.random.random_seed(jnp.arange(3), "threefry2x32").shape
+    (3,)
+    """
     from lamina import numpy as jnp
     from lamina import vmap
 

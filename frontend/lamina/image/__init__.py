@@ -23,14 +23,31 @@ from lamina.numpy.promotion import canonical_axis as canonical_axis
 from lamina.numpy.promotion import check_arraylike as check_arraylike
 from lamina.numpy.promotion import promote_inexact as promote_inexact
 
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
 
 def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any,
                         translation: Any, method: str | ResizeMethod, antialias: bool = True,
                         precision: Any = lax.Precision.HIGHEST) -> Array:  # fmt: skip
-    """The image with sample i along each of spatial_dims moved to scale * i + translation (for
-    pixels whose centres lie at half numbers), resampled to `shape`; zero outside the image.
+    """The image with sample i along each of some axes moved to scale * i + translation (for pixels
+    whose centres lie at half numbers), resampled; zero outside the image.
 
-    scale and translation, one for each of spatial_dims, may be traced and differentiated.
+    image         an array of numbers.
+    shape         of the result.
+    spatial_dims  the axes.
+    scale         a vector of floats, one for each of them. May be traced and differentiated.
+    translation   another.
+    method        "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch" or a
+                  ResizeMethod.
+    antialias     widens the kernel where the image gets smaller.
+    precision     of float32 products: None, a lax.Precision or its name.
+
+    Raises ValueError for the method "nearest", an unknown one, and a shape of another rank.
+
+    >>> line = jnp.array([1.0, 2.0, 3.0])
+    >>> one = jnp.array([1.0])
+    >>> print(lamina.image.scale_and_translate(line, (3,), (0,), one, one, "linear"))
+    [0. 1. 2.]
     """
     image, shape, kind = _prepared("scale_and_translate", image, shape, method)
     if kind is ResizeMethod.NEAREST:
@@ -98,10 +115,19 @@ def resize(image: Any, shape: Sequence[int], method: str | ResizeMethod, antiali
            precision: Any = lax.Precision.HIGHEST) -> Array:  # fmt: skip
     """The image resampled to a shape: along each axis the first and last edges stay in place.
 
-    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch", their
-    synonyms, or a ResizeMethod. antialias widens the kernel where the image gets smaller. Samples that
-    are not finite reach the samples made from them, not whole rows as in JAX, wherever a sample of the
-    result is made from few of many.
+    image      an array of numbers.
+    shape      of the result, a size for each axis of image.
+    method     "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch", their
+               synonyms, or a ResizeMethod.
+    antialias  widens the kernel where the image gets smaller.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises ValueError for an unknown method and a shape of another rank. Samples that are not finite
+    reach the samples made from them, not whole rows as in JAX, wherever a sample of the result is
+    made from few of many.
+
+    >>> print(lamina.image.resize(jnp.array([[1.0, 3.0]]), (1, 4), "linear"))
+    [[1.  1.5 2.5 3. ]]
     """
     image, shape, kind = _prepared("resize", image, shape, method)
     if kind is ResizeMethod.NEAREST:

@@ -191,6 +191,8 @@ def trace_to_jaxpr(
     Values that the function closes over become constants; tracers of outer transformations are
     allowed among them.
     """
+    if config.no_tracing.value:
+        raise RuntimeError(f"tracing {debug_info.describe()}, but the no_tracing config option is set")
     trace = StagingTrace(current_trace(), debug_info)
     try:
         with set_current_trace(trace):

@@ -26,7 +26,13 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
 
 
 def instantiate_zero(x: Any) -> Any:
-    """The array for a symbolic zero; other values as they are."""
+    """The array for a symbolic zero; other values as they are.
+
+    x  a tangent or cotangent.
+
+    >>> print(lamina.interpreters.ad.instantiate_zeros(jnp.ones(2)))
+    [1. 1.]
+    """
     return zeros_like_aval(x.aval) if type(x) is Zero else x
 
 

@@ -74,6 +74,7 @@ from lamina.lax.collective_gathers import all_gather as all_gather
 from lamina.lax.collective_gathers import all_gather_invariant_p as all_gather_invariant_p
 from lamina.lax.collective_gathers import all_gather_p as all_gather_p
 from lamina.lax.collective_gathers import psum_scatter as psum_scatter
+from lamina.lax.collective_gathers import psum_scatter_start as psum_scatter_start
 from lamina.lax.collective_gathers import reduce_scatter_p as reduce_scatter_p
 from lamina.lax.collective_permutes import axis_index as axis_index
 from lamina.lax.collective_permutes import axis_index_p as axis_index_p

@@ -46,44 +46,103 @@ class RoundingMethod(enum.IntEnum):
 
 # ---- user functions ----------------------------------------------------------------------------
 def add(x: Any, y: Any) -> Array:
-    """x + y, elementwise, for operands of one dtype and one shape (or rank 0)."""
+    """x + y, elementwise; integers wrap.
+
+    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1; a scalar
+          goes with any shape. Nothing is promoted: lamina.numpy.add does that.
+
+    Raises TypeError where dtypes or ranks differ and for booleans.
+
+    >>> print(lax.add(jnp.array([1, 2]), jnp.array([10, 20])))
+    [11 22]
+    """
     return add_p.bind(x, y)
 
 
 def add_any(x: Any, y: Any) -> Array:
-    """x + y of two cotangents of one type: what differentiation writes, so that it can be told
-    from the user's own sums."""
+    """x + y of two cotangents: what differentiation writes where a value is used twice, so that a
+    jaxpr's reader can tell these sums from the user's own.
+
+    x, y  arrays of one type.
+
+    >>> lamina.make_jaxpr(lamina.grad(lambda x: lax.sin(x) * x))(1.0).eqns[-1].primitive
+    add_any
+    """
     return add_any_p.bind(x, y)
 
 
 def sub(x: Any, y: Any) -> Array:
-    """x - y, elementwise."""
+    """x - y, elementwise; integers wrap.
+
+    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
+          scalars.
+
+    Raises TypeError where dtypes or ranks differ and for booleans.
+
+    >>> print(lax.sub(jnp.array([1.5, 2.0]), jnp.float32(0.5)))
+    [1.  1.5]
+    """
     return sub_p.bind(x, y)
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
-    """x * y, elementwise; with out_dtype, of both converted to it."""
+    """x * y, elementwise; integers keep the lower bits of the product.
+
+    x, y       numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
+               scalars.
+    out_dtype  both are converted to this dtype first; then theirs may differ.
+
+    Raises TypeError where dtypes or ranks differ and for booleans.
+
+    >>> hundred = jnp.array([100], 'int8')
+    >>> print(lax.mul(hundred, hundred), lax.mul(hundred, hundred, out_dtype='int32'))
+    [16] [10000]
+    """
     if out_dtype is not None:
         x, y = (lax.convert_element_type(v, out_dtype) for v in (x, y))
     return mul_p.bind(x, y)
 
 
 def div(x: Any, y: Any) -> Array:
-    """x / y, elementwise. Integers truncate towards zero; 7/0 is -1, and MIN/-1 is MIN."""
+    """x / y, elementwise. Integers truncate towards zero, x / 0 is -1 (all bits set), and the least
+    integer divided by -1 is itself.
+
+    x, y  numbers or arrays of one numeric dtype and one rank, whose sizes are equal or 1, or
+          scalars.
+
+    Raises TypeError where dtypes or ranks differ and for booleans.
+
+    >>> print(lax.div(jnp.array([7, -7, 7]), jnp.array([2, 2, 0])))
+    [ 3 -3 -1]
+    """
     return div_p.bind(x, y)
 
 
 def rem(x: Any, y: Any) -> Array:
-    """The remainder of x / y with the sign of x, elementwise; rem(7, 0) is 7 for integers."""
+    """The remainder of x / y with the sign of x, elementwise, as C's % and fmod; rem(x, 0) is x for
+    integers and NaN for floats. lamina.numpy.remainder has the sign of y.
+
+    x, y  numbers or arrays of one real dtype and one rank, whose sizes are equal or 1, or scalars.
+
+    Raises TypeError where dtypes or ranks differ, for booleans and for complex numbers.
+
+    >>> print(lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0])))
+    [ 1 -1  7]
+    >>> print(lax.rem(7.5, 0.0))
+    nan
+    """
     return rem_p.bind(x, y)
 
 
 def neg(x: Any) -> Array:
-    """-x, elementwise; wraps for integers.
+    """-x, elementwise; integers wrap, so that unsigned ones stay unsigned and the least signed one
+    is its own negative.
 
-    x  an array of floats, of any shape.
+    x  an array of numbers.
 
-    >>> print(lamina.lax.neg(jnp.array([-1.5, 0.5])).round(3))
+    Raises TypeError for booleans.
+
+    >>> print(lax.neg(jnp.array([-1.5, 0.5])))
     [ 1.5 -0.5]
     """
     return neg_p.bind(x)
@@ -91,22 +150,42 @@ def neg(x: Any) -> Array:
 
 def max(x: Any, y: Any) -> Array:
     """The greater of x and y, elementwise; NaN if either is. Complex numbers compare by real part,
-    then by imaginary part."""
+    then by imaginary part.
+
+    x, y  arrays of one dtype and one rank, whose sizes are equal or 1, or scalars.
+
+    Raises TypeError where dtypes or ranks differ.
+
+    >>> print(lax.max(jnp.array([1.0, jnp.nan, 3.0]), jnp.float32(2.0)))
+    [ 2. nan  3.]
+    """
     return max_p.bind(x, y)
 
 
 def min(x: Any, y: Any) -> Array:
-    """The lesser of x and y, elementwise; NaN if either is."""
+    """The lesser of x and y, elementwise; NaN if either is. Complex numbers compare by real part,
+    then by imaginary part.
+
+    x, y  arrays of one dtype and one rank, whose sizes are equal or 1, or scalars.
+
+    Raises TypeError where dtypes or ranks differ.
+
+    >>> print(lax.min(jnp.array([1, 5]), jnp.array([4, 2])))
+    [1 2]
+    """
     return min_p.bind(x, y)
 
 
 def abs(x: Any) -> Array:
-    """|x|, elementwise; of real dtype for complex x.
+    """|x|, elementwise; of real dtype for complex x. The least signed integer is its own absolute
+    value.
 
-    x  an array of floats, of any shape.
+    x  an array of signed integers, floats or complex numbers.
 
-    >>> print(lamina.lax.abs(jnp.array([-1.5, 0.5])).round(3))
-    [1.5 0.5]
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.abs(jnp.array([3 + 4j, -2])))
+    [5. 2.]
     """
     return abs_p.bind(x)
 
@@ -145,23 +224,58 @@ def ceil(x: Any) -> Array:
 
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """The nearest integer, as a float; ties go by rounding_method."""
+    """The nearest integer of x, elementwise, as a float.
+
+    x                a float or an array of floats.
+    rounding_method  what halves do: RoundingMethod.AWAY_FROM_ZERO or TO_NEAREST_EVEN.
+
+    Raises TypeError for other dtypes.
+
+    >>> halves = jnp.array([0.5, 1.5, -2.5])
+    >>> print(lax.round(halves), lax.round(halves, lax.RoundingMethod.TO_NEAREST_EVEN))
+    [ 1.  2. -3.] [ 0.  2. -2.]
+    """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def is_finite(x: Any) -> Array:
-    """Whether x is neither infinite nor NaN, elementwise."""
+    """Whether x is neither infinite nor NaN, elementwise: an array of booleans.
+
+    x  a float or an array of floats.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan])))
+    [ True False False]
+    """
     return is_finite_p.bind(x)
 
 
 def nextafter(x1: Any, x2: Any) -> Array:
-    """The float next to x1 in the direction of x2, elementwise."""
+    """The float next to x1 in the direction of x2, elementwise; x1 where they are equal, NaN if
+    either is.
+
+    x1, x2  arrays of one float dtype and one rank, whose sizes are equal or 1, or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> lax.nextafter(jnp.float32(1), jnp.float32(2))
+    Array(1.0000001, dtype=float32)
+    """
     return nextafter_p.bind(x1, x2)
 
 
 def pow(x: Any, y: Any) -> Array:
-    """x ** y, elementwise. A Python int for y gives integer_pow; an integer array is allowed next
-    to an inexact x."""
+    """x ** y, elementwise; NaN for negative floats x and fractional y.
+
+    x  an array of floats or complex numbers.
+    y  a Python int, for which integer_pow does the work, or an array of x's dtype or of integers.
+
+    Raises TypeError for integers x (integer_pow and integer_power take these) and booleans.
+
+    >>> print(lax.pow(jnp.array([4.0, 9.0, -1.0]), jnp.float32(0.5)))
+    [ 2.  3. nan]
+    """
     check_accepted("pow", INEXACT, get_aval(x), 0)
     if isinstance(y, int) and not isinstance(y, bool):
         return integer_pow(x, y)
@@ -169,7 +283,16 @@ def pow(x: Any, y: Any) -> Array:
 
 
 def integer_pow(x: Any, y: int) -> Array:
-    """x ** y for a Python int y, by repeated multiplication. Integers need y >= 0."""
+    """x ** y by repeated multiplication; for negative y the reciprocal of that.
+
+    x  an array of numbers.
+    y  a Python int; not negative where x is of integers.
+
+    Raises TypeError for integers x and negative y.
+
+    >>> print(lax.integer_pow(jnp.array([2.0, -3.0]), -2))
+    [0.25       0.11111111]
+    """
     return integer_pow_p.bind(x, y=operator.index(y))
 
 

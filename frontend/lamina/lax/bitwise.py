@@ -11,47 +11,127 @@ from lamina.lax.elementwise_rules import builder, elementwise
 
 
 def bitwise_and(x: Any, y: Any) -> Array:
-    """x & y, elementwise; logical and for booleans."""
+    """x & y, elementwise; logical and for booleans.
+
+    x, y  arrays of one dtype, integers or booleans, and of one rank, whose sizes are equal or 1; or
+          scalars.
+
+    Raises TypeError for floats and where dtypes or ranks differ.
+
+    >>> print(lax.bitwise_and(0b1100, 0b1010))
+    8
+    """
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: Any, y: Any) -> Array:
-    """x | y, elementwise; logical or for booleans."""
+    """x | y, elementwise; logical or for booleans.
+
+    x, y  arrays of one dtype, integers or booleans, and of one rank, whose sizes are equal or 1; or
+          scalars.
+
+    Raises TypeError for floats and where dtypes or ranks differ.
+
+    >>> print(lax.bitwise_or(0b1100, 0b1010))
+    14
+    """
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: Any, y: Any) -> Array:
-    """x ^ y, elementwise; inequality for booleans."""
+    """x ^ y, elementwise: the bits that differ; for booleans, whether they differ.
+
+    x, y  arrays of one dtype, integers or booleans, and of one rank, whose sizes are equal or 1; or
+          scalars.
+
+    Raises TypeError for floats and where dtypes or ranks differ.
+
+    >>> print(lax.bitwise_xor(0b1100, 0b1010))
+    6
+    """
     return xor_p.bind(x, y)
 
 
 def bitwise_not(x: Any) -> Array:
-    """~x, elementwise; logical not for booleans."""
+    """All bits of x turned round, elementwise: -x - 1 for signed integers, logical not for
+    booleans.
+
+    x  an array of integers or booleans.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.bitwise_not(jnp.array([0, 5])), lax.bitwise_not(True))
+    [-1 -6] False
+    """
     return not_p.bind(x)
 
 
 def shift_left(x: Any, y: Any) -> Array:
-    """x << y, elementwise; 0 where y is negative or not below the width."""
+    """x << y, elementwise: zeros come in from the right. 0 where y is negative or not below the
+    width.
+
+    x, y  arrays of one integer dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> print(lax.shift_left(jnp.array([1, 1, 1]), jnp.array([0, 4, 32])))
+    [ 1 16  0]
+    """
     return shift_left_p.bind(x, y)
 
 
 def shift_right_logical(x: Any, y: Any) -> Array:
-    """x >> y with zeros coming in, elementwise; 0 where y is negative or not below the width."""
+    """x >> y of the bits of x, elementwise: zeros come in from the left, whatever the sign. 0 where
+    y is negative or not below the width.
+
+    x, y  arrays of one integer dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> print(lax.shift_right_logical(jnp.array([-1], 'int8'), jnp.int8(4)))
+    [15]
+    """
     return shift_right_logical_p.bind(x, y)
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Array:
-    """x >> y with copies of the sign bit coming in, elementwise."""
+    """x >> y, elementwise, with copies of the sign bit coming in: division by 2 ** y, rounded down.
+    0, or -1 for negative x, where y is negative or not below the width.
+
+    x, y  arrays of one integer dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> print(lax.shift_right_arithmetic(jnp.array([-9, 9, -9]), jnp.array([1, 1, 32])))
+    [-5  4 -1]
+    """
     return shift_right_arithmetic_p.bind(x, y)
 
 
 def population_count(x: Any) -> Array:
-    """The number of bits set, elementwise."""
+    """The number of bits of x that are set, elementwise, in x's dtype.
+
+    x  an array of integers.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.population_count(jnp.array([0, 7, -1], 'int8')))
+    [0 3 8]
+    """
     return population_count_p.bind(x)
 
 
 def clz(x: Any) -> Array:
-    """The number of leading zero bits, elementwise."""
+    """The number of zeros before the first bit of x that is set, elementwise, in x's dtype; the
+    width for 0.
+
+    x  an array of integers.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.clz(jnp.array([0, 1, 64], 'int8')))
+    [8 7 1]
+    """
     return clz_p.bind(x)
 
 

@@ -40,11 +40,24 @@ def all_to_all(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """Part j of dimension split_axis goes to lane j, which puts what it gets into concat_axis.
+    """Part j of a dimension of x goes to lane j, which puts what it gets from all lanes side by
+    side: a transposition of the named axis with a dimension.
 
-    Without `tiled` the dimension split_axis goes and a new dimension concat_axis comes; with it
-    both stay, one smaller and one larger. Raises ValueError where split_axis does not have the
-    axis's size (or, tiled, a multiple of it).
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    split_axis         the dimension that is cut in parts, one for each lane.
+    concat_axis        the dimension of the result along which parts lie, in the order of lanes.
+    axis_index_groups  exchanges only within these groups of positions, all of one size.
+    tiled              both dimensions stay, one smaller and one larger; otherwise split_axis goes
+                       and a new dimension concat_axis comes.
+
+    Raises ValueError where split_axis does not have the axis's size (or, tiled, a multiple of it);
+    NameError for a name that is not bound.
+
+    >>> exchange = lamina.vmap(lambda x: lax.all_to_all(x, 'i', 0, 0), axis_name='i')
+    >>> print(exchange(jnp.array([[1, 2], [10, 20]])))
+    [[ 1 10]
+     [ 2 20]]
     """
     names = bound_names(axis_name)
     groups = read_groups("all_to_all", names, axis_index_groups)
@@ -99,7 +112,20 @@ def _exchange(x: Any, names: Any, split: int, concat: int, groups: Groups) -> An
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """The named axis and dimension `axis`, of equal sizes, in each other's place."""
+    """The named axis and a dimension of x, of equal sizes, in each other's place.
+
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    axis               the dimension of x.
+    axis_index_groups  exchanges only within these groups of positions, all of one size.
+
+    Raises ValueError where sizes differ; NameError for a name that is not bound.
+
+    >>> swap = lamina.vmap(lambda x: lax.pswapaxes(x, 'i', 0), axis_name='i')
+    >>> print(swap(jnp.array([[1, 2], [10, 20]])))
+    [[ 1 10]
+     [ 2 20]]
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -168,12 +194,30 @@ def ragged_all_to_all(
     axis_name: Any,
     axis_index_groups: Any = None,
 ) -> Any:
-    """output, with the rows that other positions send to this one written into it.
+    """output, with the rows that other positions along a named axis send to this one written into
+    it.
 
-    To position j goes operand[input_offsets[j]:][:send_sizes[j]], into j's output from its row
-    output_offsets[j]. recv_sizes[j] is how many rows come from j: what j's send_sizes say.
-    All rows are gathered and those that are meant are picked out, for sizes here are static.
-    Raises ValueError where the offsets and sizes are no vectors of integers, one for each position.
+    operand            an array, whose rows are sent.
+    output             an array of the same dtype and row shape.
+    input_offsets      to position j go rows operand[input_offsets[j]:][:send_sizes[j]],
+    send_sizes         so many,
+    output_offsets     into j's output from row output_offsets[j] on.
+    recv_sizes         how many rows come from each position: what its send_sizes say. All four are
+                       vectors of integers, one for each position.
+    axis_name          the axis' name.
+    axis_index_groups  exchanges only within these groups of positions, all of one size.
+
+    All rows are gathered and those that are meant are picked out, for sizes here are static. Raises
+    ValueError where the offsets and sizes are no vectors of integers, one for each position.
+
+    >>> def send(rows, output, *plan):
+    ...     return lax.ragged_all_to_all(rows, output, *plan, axis_name='i')
+    >>> rows, zeros = jnp.array([[1, 2, 3], [4, 5, 6]]), jnp.zeros((2, 3), int)
+    >>> starts, sizes, to = [[0, 1], [0, 2]], [[1, 2], [2, 1]], [[0, 0], [1, 2]]
+    >>> plan = [jnp.array(p) for p in (starts, sizes, to, sizes)]
+    >>> print(lamina.vmap(send, axis_name='i')(rows, zeros, *plan))
+    [[1 4 5]
+     [2 3 6]]
     """
     names = bound_names(axis_name)
     groups = read_groups("ragged_all_to_all", names, axis_index_groups)

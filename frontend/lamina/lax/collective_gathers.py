@@ -14,6 +14,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, Primitive, axes, tree
 from lamina.core.axes import Axis
+from lamina.core.library import library
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import canonical_axes
@@ -47,10 +48,23 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """The x of all lanes: stacked in a new dimension `axis`, or side by side in it (tiled).
+    """The x of all lanes, on every lane.
 
-    to   in a shard_map body with check_vma: whether the type of the result says that all devices
-         have the same ("invarying") or not ("varying", "reduced").
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    axis_index_groups  gathers only within these groups of positions, all of one size.
+    axis               the dimension of the result along which they lie.
+    tiled              whether they lie side by side in this dimension of x; otherwise it is a new
+                       one.
+    to                 in a shard_map body with check_vma: whether the type of the result says that
+                       all devices have the same ("invarying") or not ("varying", "reduced").
+
+    Raises NameError for a name that is not bound; ValueError for groups of other kinds or another
+    `to`.
+
+    >>> mean = lambda x: lax.all_gather(x, 'i').mean()
+    >>> print(lamina.vmap(mean, axis_name='i')(jnp.array([1.0, 3.0])))
+    [2. 2.]
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to is 'varying', 'reduced' or 'invarying', got {to!r}")
@@ -132,6 +146,22 @@ all_gather_invariant_p = _gather(
 )
 
 
+def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
+    """Would begin a psum_scatter that another operation waits for: NotImplementedError, since devices
+    of a CPU exchange values in one operation. Use psum_scatter.
+
+    args  those of psum_scatter.
+
+    >>> lax.psum_scatter_start(jnp.ones(2), "i")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
+    raise NotImplementedError(
+        f"{library} has no collectives in two steps (psum_scatter_start): use psum_scatter"
+    )
+
+
 def psum_scatter(
     x: Any,
     axis_name: Any,
@@ -140,9 +170,21 @@ def psum_scatter(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """As psum, each lane keeping one part of dimension `scatter_dimension` of the sum.
+    """The sum of x over a named axis, of which each lane keeps one part: psum in pieces.
 
-    Raises ValueError where the dimension's size is not the axis size (or, tiled, no multiple).
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    scatter_dimension  the dimension of x of which lane i keeps part i.
+    axis_index_groups  sums only within these groups of positions, all of one size.
+    tiled              the dimension stays, smaller by the axis size; otherwise it has that size and
+                       goes.
+
+    Raises ValueError where the dimension's size is not the axis size (or, tiled, no multiple);
+    NameError for a name that is not bound.
+
+    >>> summed = lamina.vmap(lambda x: lax.psum_scatter(x, 'i'), axis_name='i')
+    >>> print(summed(jnp.array([[1, 2], [10, 20]])))
+    [11 22]
     """
     names = bound_names(axis_name)
     groups = read_groups("psum_scatter", names, axis_index_groups)

@@ -40,7 +40,15 @@ from lamina.lax.named_axes import (
 
 
 def axis_index(axis_name: Any) -> Array:
-    """The position along the axis, an int32. Over several names the last runs fastest."""
+    """The position along a named axis, an int32: 0 on the first lane.
+
+    axis_name  the axis' name, or a tuple of names, of which the last runs fastest.
+
+    Raises NameError for a name that is not bound.
+
+    >>> print(lamina.vmap(lambda x: 10 * x + lax.axis_index('i'), axis_name='i')(jnp.array([1, 2])))
+    [10 21]
+    """
     index: Any = None
     for name in bound_names(axis_name):
         here = axis_index_p.bind(axis_name=name)
@@ -49,7 +57,15 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def axis_size(axis_name: Any) -> int:
-    """The number of lanes along the axis (the product, for several names)."""
+    """The number of lanes along a named axis, a Python int.
+
+    axis_name  the axis' name, or a tuple of names, whose sizes are multiplied.
+
+    Raises NameError for a name that is not bound.
+
+    >>> print(lamina.vmap(lambda x: x / lax.axis_size('i'), axis_name='i')(jnp.ones(4)))
+    [0.25 0.25 0.25 0.25]
+    """
     return group_size(bound_names(axis_name), None)
 
 
@@ -80,7 +96,16 @@ axis_index_p = Primitive(
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """x of lane s on lane t, for each pair (s, t) of perm; zeros on lanes that are no target.
 
-    Raises ValueError where a source or a target comes twice or is no index of the axis.
+    x          a tree of arrays.
+    axis_name  the axis' name, or a tuple of names.
+    perm       pairs of positions along the axis.
+
+    Raises ValueError where a source or a target comes twice or is no position along the axis;
+    NameError for a name that is not bound.
+
+    >>> shift = lambda x: lax.ppermute(x, 'i', [(0, 1), (1, 2)])
+    >>> print(lamina.vmap(shift, axis_name='i')(jnp.array([10, 20, 30])))
+    [ 0 10 20]
     """
     names = bound_names(axis_name)
     pairs = tuple((int(s), int(t)) for s, t in perm)
@@ -99,7 +124,18 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """x of lane perm[i] on lane i."""
+    """x of lane perm[i] on lane i.
+
+    x          a tree of arrays.
+    axis_name  the axis' name, or a tuple of names.
+    perm       the positions along the axis in another order.
+
+    Raises ValueError where perm is no permutation; NameError for a name that is not bound.
+
+    >>> turn = lambda x: lax.pshuffle(x, 'i', [2, 0, 1])
+    >>> print(lamina.vmap(turn, axis_name='i')(jnp.array([10, 20, 30])))
+    [30 10 20]
+    """
     if set(perm) != set(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
@@ -139,7 +175,17 @@ ppermute_p: Primitive = Primitive(
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """x of lane `source` on every lane."""
+    """x of one lane on every lane.
+
+    x          a tree of arrays.
+    axis_name  the axis' name, or a tuple of names.
+    source     the position along the axis of the lane whose x all get.
+
+    Raises ValueError where there is no such position; NameError for a name that is not bound.
+
+    >>> print(lamina.vmap(lambda x: lax.pbroadcast(x, 'i', 1), axis_name='i')(jnp.array([10, 20])))
+    [20 20]
+    """
     names = bound_names(axis_name)
     size = group_size(names, None)
     if not 0 <= source < size:

@@ -40,12 +40,19 @@ T = TypeVar("T")
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum of x (a tree of arrays) over the axis, on every lane.
+    """The sum of x over a named axis, on every lane. Booleans count as int32.
 
-    axis_name          a name or a tuple of names; integers among them are dimensions of x.
-    axis_index_groups  sums only within groups of positions along the axis.
-    Booleans count as int32. For what is the same everywhere (a number, a NumPy array) the sum is
-    known at once: psum(1, name) is the axis size, an int.
+    x                  a tree of arrays. For what is the same everywhere (a number, a NumPy array)
+                       the sum is known at once: psum(1, name) is the axis size, an int.
+    axis_name          the name that vmap, pmap or shard_map gave the axis, or a tuple of names;
+                       integers among them are dimensions of x.
+    axis_index_groups  sums only within these groups of positions along the axis, all of one size.
+
+    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+
+    >>> share = lambda x: x / lax.psum(x, 'i')
+    >>> print(lamina.vmap(share, axis_name='i')(jnp.array([1.0, 1.0, 2.0])))
+    [0.25 0.25 0.5 ]
     """
     dims = [n for n in names_in(axis_name) if isinstance(n, int)]
     names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)))
@@ -64,7 +71,18 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmean(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
-    """The mean of x over the axis. Arguments as psum's."""
+    """The mean of x over a named axis, on every lane.
+
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    axis_index_groups  takes means only within these groups of positions, all of one size.
+
+    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+
+    >>> centred = lambda x: x - lax.pmean(x, 'i')
+    >>> print(lamina.vmap(centred, axis_name='i')(jnp.array([1.0, 2.0, 6.0])))
+    [-2. -1.  3.]
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     n = psum(1, axis_name, axis_index_groups=axis_index_groups)
     if any(isinstance(name, int) for name in names_in(axis_name)):
@@ -74,12 +92,33 @@ def pmean(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
 
 
 def pmax(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
-    """The largest x over the axis. Arguments as psum's."""
+    """The largest x over a named axis, on every lane.
+
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    axis_index_groups  compares only within these groups of positions, all of one size.
+
+    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+
+    >>> relative = lambda x: x / lax.pmax(x, 'i')
+    >>> print(lamina.vmap(relative, axis_name='i')(jnp.array([1.0, 2.0, 4.0])))
+    [0.25 0.5  1.  ]
+    """
     return _extremum("pmax", pmax_p, lax.reduce_max, x, axis_name, axis_index_groups)
 
 
 def pmin(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
-    """The least x over the axis. Arguments as psum's."""
+    """The least x over a named axis, on every lane.
+
+    x                  a tree of arrays.
+    axis_name          the axis' name, or a tuple of names.
+    axis_index_groups  compares only within these groups of positions, all of one size.
+
+    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+
+    >>> print(lamina.vmap(lambda x: x - lax.pmin(x, 'i'), axis_name='i')(jnp.array([3, 5, 4])))
+    [0 2 1]
+    """
     return _extremum("pmin", pmin_p, lax.reduce_min, x, axis_name, axis_index_groups)
 
 
@@ -203,10 +242,18 @@ pmin_p: Primitive = _reduction(
 
 # ---- what varies along an axis ------------------------------------------------------------------
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """x, of a type that says that it varies along the axis (to="varying").
+    """x, of a type that says that it varies along an axis. In a shard_map body with check_vma types
+    tell along which axes of the mesh devices may have different values; elsewhere x as it is.
 
-    In a shard_map body with check_vma, where x must be known to be the same along the axis, else
-    ValueError. Where types do not tell, x as it is.
+    x          a tree of arrays, known to be the same along the axis.
+    axis_name  the axis' name, or a tuple of names.
+    to         "varying".
+
+    Raises ValueError for another `to` and for an x that varies already; TypeError for a set of
+    names.
+
+    >>> print(lamina.vmap(lambda x: lax.pcast(x, 'i', to='varying'), axis_name='i')(jnp.arange(3)))
+    [0 1 2]
     """
     if isinstance(axis_name, (set, frozenset)):
         raise TypeError(f"axis_name={axis_name!r} must be a tuple or a str. Got {axis_name}")
@@ -238,7 +285,17 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
-    """x, of a type that varies along the axis, whether or not it did: pcast to "varying"."""
+    """x, of a type that varies along an axis, whether or not it did: pcast to "varying" that may be
+    repeated.
+
+    x          a tree of arrays.
+    axis_name  the axis' name, or a tuple of names.
+
+    Raises NameError for a name that is not bound.
+
+    >>> print(lamina.vmap(lambda x: lax.pvary(x, 'i'), axis_name='i')(jnp.arange(3)))
+    [0 1 2]
+    """
     names = bound_names(axis_name)
     return tree.map(lambda leaf: spread(leaf, names), x)
 

@@ -16,32 +16,80 @@ from lamina.lax.random_keys import random_unwrap
 
 
 def eq(x: Any, y: Any) -> Array:
-    """x == y, elementwise."""
+    """x == y, elementwise: an array of booleans. NaN is equal to nothing.
+
+    x, y  arrays of one dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ.
+
+    >>> print(lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan])))
+    [ True False]
+    """
     return _of_keys(x, y) if dtypes.is_key(get_aval(x).dtype) else eq_p.bind(x, y)
 
 
 def ne(x: Any, y: Any) -> Array:
-    """x != y, elementwise."""
+    """x != y, elementwise: an array of booleans. NaN differs from everything, itself included.
+
+    x, y  arrays of one dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ.
+
+    >>> print(lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan])))
+    [False  True]
+    """
     return lax.bitwise_not(_of_keys(x, y)) if dtypes.is_key(get_aval(x).dtype) else ne_p.bind(x, y)
 
 
 def lt(x: Any, y: Any) -> Array:
-    """x < y, elementwise; complex numbers have no order."""
+    """x < y, elementwise: an array of booleans, False where either is NaN.
+
+    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
+
+    >>> print(lax.lt(jnp.array([1, 2, 3]), 2))
+    [ True False False]
+    """
     return lt_p.bind(x, y)
 
 
 def le(x: Any, y: Any) -> Array:
-    """x <= y, elementwise; complex numbers have no order."""
+    """x <= y, elementwise: an array of booleans, False where either is NaN.
+
+    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
+
+    >>> print(lax.le(jnp.array([1, 2, 3]), 2))
+    [ True  True False]
+    """
     return le_p.bind(x, y)
 
 
 def gt(x: Any, y: Any) -> Array:
-    """x > y, elementwise; complex numbers have no order."""
+    """x > y, elementwise: an array of booleans, False where either is NaN.
+
+    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
+
+    >>> print(lax.gt(jnp.array([1, 2, 3]), 2))
+    [False False  True]
+    """
     return gt_p.bind(x, y)
 
 
 def ge(x: Any, y: Any) -> Array:
-    """x >= y, elementwise; complex numbers have no order."""
+    """x >= y, elementwise: an array of booleans, False where either is NaN.
+
+    x, y  arrays of one dtype (no complex one) and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError where dtypes or ranks differ and for complex numbers, which have no order.
+
+    >>> print(lax.ge(jnp.array([1, 2, 3]), 2))
+    [False  True  True]
+    """
     return ge_p.bind(x, y)
 
 

@@ -21,22 +21,54 @@ _PARTS_OR_COMPLEX = Accepted(_PARTS.dtypes | COMPLEX.dtypes, "float32, float64, 
 
 
 def complex(x: Any, y: Any) -> Array:
-    """x + iy, elementwise, for float32 or float64 parts."""
+    """x + iy, elementwise: complex64 of float32 parts, complex128 of float64 parts.
+
+    x, y  arrays of one of these dtypes and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> print(lax.complex(jnp.array([1.0, 2.0]), jnp.array([0.5, 0.0])))
+    [1.+0.5j 2.+0.j ]
+    """
     return complex_p.bind(x, y)
 
 
 def real(x: Any) -> Array:
-    """The real part of complex x."""
+    """The real part of x, elementwise: float32 of complex64, float64 of complex128.
+
+    x  an array of complex numbers.
+
+    Raises TypeError for other dtypes; lamina.numpy.real takes real numbers, too.
+
+    >>> print(lax.real(jnp.array([1 + 2j, 3])))
+    [1. 3.]
+    """
     return real_p.bind(x)
 
 
 def imag(x: Any) -> Array:
-    """The imaginary part of complex x."""
+    """The imaginary part of x, elementwise: float32 of complex64, float64 of complex128.
+
+    x  an array of complex numbers.
+
+    Raises TypeError for other dtypes; lamina.numpy.imag takes real numbers, too.
+
+    >>> print(lax.imag(jnp.array([1 + 2j, 3])))
+    [2. 0.]
+    """
     return imag_p.bind(x)
 
 
 def conj(x: Any) -> Array:
-    """The complex conjugate, of complex dtype for real x too."""
+    """The complex conjugate of x, elementwise. The result is complex where x is real, too.
+
+    x  an array of complex numbers, float32 or float64.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.conj(jnp.array([1 + 2j, 3 - 1j])))
+    [1.-2.j 3.+1.j]
+    """
     return conj_p.bind(x, input_dtype=dtype_of(x))
 
 

@@ -21,8 +21,20 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Dimension numbers from three strings such as ("NHWC", "HWIO", "NHWC"): N and C are batch and
-    feature of lhs and result, O and I the features of rhs, other letters are axes of space."""
+    """Where the axes of a convolution's operands and result are, as numbers: a ConvDimensionNumbers
+    of lhs_spec (batch, feature, *space), rhs_spec (out feature, in feature, *window) and out_spec.
+
+    lhs_shape, rhs_shape  of the operands, or just as long.
+    dimension_numbers     three strings such as ("NHWC", "HWIO", "NHWC"): N and C are batch and
+                          feature of lhs and result, O and I the features of rhs, other letters are
+                          axes of space; a ConvDimensionNumbers, or None for batch and features
+                          first.
+
+    Raises ValueError for letters that are missing or there twice; TypeError where ranks differ.
+
+    >>> lax.conv_dimension_numbers((1, 8, 8, 3), (2, 2, 3, 5), ("NHWC", "HWIO", "NHWC")).rhs_spec
+    (3, 2, 0, 1)
+    """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     rank = len(lhs_shape)

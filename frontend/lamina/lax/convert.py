@@ -32,7 +32,16 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The values of operand in another dtype.
 
     Floats become integers by truncation, saturating, NaN to 0; integers wrap; complex to real drops
-    the imaginary part. Python and NumPy scalars are converted at once and stay NumPy scalars.
+    the imaginary part; anything but 0 becomes True.
+
+    operand    a number or array. Python and NumPy scalars are converted at once and stay NumPy
+               scalars.
+    new_dtype  a dtype or its name; without enable_x64, 64-bit ones stand for 32-bit ones.
+
+    Raises ValueError for keys and TypeError for what is no number or array.
+
+    >>> print(lax.convert_element_type(jnp.array([1.7, -1.7, 1e20]), 'int32'))
+    [         1         -1 2147483647]
     """
     return convert(operand, dtypes.canonicalize(new_dtype), False)
 
@@ -66,16 +75,35 @@ def _scalar(value: Any, dtype: np.dtype) -> Any:
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
-    """The bits of operand read as another dtype.
+    """The bits of operand read as another dtype, in the machine's order (little-endian).
 
-    A narrower dtype adds a last axis of the parts of each element; a wider one takes the last axis
-    away, whose size must then be the ratio of the widths.
+    operand    an array of numbers.
+    new_dtype  a narrower one adds a last axis of the parts of each element; a wider one takes the
+               last axis away, whose size must be the ratio of the widths.
+
+    Raises ValueError where the last axis has another size; TypeError between booleans and others.
+
+    >>> print(lax.bitcast_convert_type(jnp.float32(1.0), 'uint32') == 0x3F800000)
+    True
+    >>> print(lax.bitcast_convert_type(jnp.int32(258), 'uint8'))
+    [2 1 0 0]
     """
     return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
-    """operand rounded to a float format with these many bits, in its own dtype."""
+    """operand rounded, elementwise, to what a float format of fewer bits can hold, in its own
+    dtype: ties to even, infinite beyond that format's range.
+
+    operand        an array of floats.
+    exponent_bits  of the format, at least 1: 5 for float16, 8 for bfloat16.
+    mantissa_bits  of the format, at least 0: 10 for float16, 7 for bfloat16.
+
+    Raises TypeError for other dtypes; ValueError for fewer bits.
+
+    >>> print(lax.reduce_precision(jnp.array([0.1, 1e6]), exponent_bits=5, mantissa_bits=10))
+    [0.09997559        inf]
+    """
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
             f"[reduce_precision] needs exponent_bits > 0 and mantissa_bits >= 0, got {exponent_bits} "
@@ -87,7 +115,15 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 
 def dtype(x: Any) -> np.dtype:
-    """The dtype of a value as an array, or that a type stands for."""
+    """The dtype of a value as an array, or that a type or a name stands for.
+
+    x  an array, a number, a dtype, a scalar type or a dtype's name.
+
+    Raises TypeError where x is none of these.
+
+    >>> lax.dtype(1.0), lax.dtype(jnp.ones(2, 'int8')), lax.dtype(int)
+    (dtype('float32'), dtype('int8'), dtype('int32'))
+    """
     if x is None:
         raise ValueError(f"Invalid argument to dtype: {x}.")
     if isinstance(x, type) and x in (bool, int, float, complex):

@@ -44,10 +44,33 @@ def conv_general_dilated(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum of products of rhs (the kernel) with each window of lhs, without flipping rhs.
+    """The sum of products of a kernel with each window of lhs: a convolution as of neural networks,
+    which does not flip the kernel.
 
-    padding is "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of space.
-    dimension_numbers are as conv_dimension_numbers takes them; by default NCHW, OIHW, NCHW.
+    lhs                     an array of rank n + 2: batch, features and n axes of space.
+    rhs                     the kernel, of the same dtype and rank: out features, in features,
+                            window.
+    window_strides          how far the window moves, an int for each axis of space.
+    padding                 "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of
+                            space.
+    lhs_dilation            spreads lhs by putting zeros between its elements; None: ones.
+    rhs_dilation            spreads the window likewise ("atrous"); None: ones.
+    dimension_numbers       where these axes are, as conv_dimension_numbers takes them; None: batch
+                            and features first (NCHW, OIHW, NCHW).
+    feature_group_count     divides in and out features into groups that do not mix; as many as
+                            there are in features: a depthwise convolution.
+    batch_group_count       divides the batch into groups, each with its part of the out features.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+    out_sharding            how the result lies on devices, a sharding or None.
+
+    Raises ValueError where features do not fit or padding has an unknown name; TypeError where
+    dtypes differ or there is not one stride for each axis of space.
+
+    >>> image = jnp.arange(9.0).reshape(1, 1, 3, 3)
+    >>> print(lax.conv_general_dilated(image, jnp.ones((1, 1, 2, 2)), (1, 1), "VALID")[0, 0])
+    [[ 8. 12.]
+     [20. 24.]]
     """
     numbers = conv_dimension_numbers(np.shape(lhs), np.shape(rhs), dimension_numbers)
     preferred = None
@@ -110,7 +133,21 @@ def _check_preferred(have: np.dtype, preferred: np.dtype) -> None:
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Pads,
          precision: PrecisionLike = None, preferred_element_type: Any = None) -> Array:  # fmt: skip
-    """conv_general_dilated without dilation, in NCHW and OIHW."""
+    """conv_general_dilated without dilation or groups, batch and features first.
+
+    lhs                     an array of shape (batch, in features, *space).
+    rhs                     the kernel, (out features, in features, *window).
+    window_strides          an int for each axis of space.
+    padding                 "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of
+                            space.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+
+    Raises what conv_general_dilated raises.
+
+    >>> print(lax.conv(jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]]), (1,), "VALID"))
+    [[[21. 32.]]]
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision,
         preferred_element_type=preferred_element_type,
@@ -127,7 +164,24 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """conv_general_dilated in NCHW and OIHW."""
+    """conv_general_dilated without groups, batch and features first.
+
+    lhs                     an array of shape (batch, in features, *space).
+    rhs                     the kernel, (out features, in features, *window).
+    window_strides          an int for each axis of space.
+    padding                 "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of
+                            space.
+    lhs_dilation            how far lhs is spread along each axis of space, or None.
+    rhs_dilation            how far the window is spread along each axis of space, or None.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+
+    Raises what conv_general_dilated raises.
+
+    >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]])
+    >>> print(lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, None))
+    [[[10. 21. 32.]]]
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
         preferred_element_type=preferred_element_type,
@@ -146,11 +200,26 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """The convolution that upsamples by `strides`: the transpose (with transpose_kernel) of a
-    strided convolution with this padding. By default NHWC, HWIO, NHWC.
+    """The convolution that upsamples by `strides`: with transpose_kernel it is the transpose of a
+    strided convolution with this padding ("deconvolution").
 
-    padding  pairs are those of the convolution that is run; with use_consistent_padding, those of
-             the strided convolution that this is the transpose of.
+    lhs                     an array of rank n + 2, by default (batch, *space, features).
+    rhs                     the kernel, by default (*window, in features, out features).
+    strides                 an int for each axis of space.
+    padding                 "SAME", "VALID", or a (low, high) pair for each axis of space.
+    rhs_dilation            how far the window is spread along each axis of space; None: ones.
+    dimension_numbers       as conv_dimension_numbers takes them; None: NHWC, HWIO, NHWC.
+    transpose_kernel        flips the kernel and exchanges its in and out features.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+    use_consistent_padding  pairs of padding are those of the strided convolution that this is the
+                            transpose of; otherwise those of the convolution that is run.
+
+    Raises what conv_general_dilated raises.
+
+    >>> x = jnp.array([1.0, 2.0]).reshape(1, 2, 1)
+    >>> print(lax.conv_transpose(x, jnp.array([1.0, 10.0]).reshape(2, 1, 1), (2,), "SAME")[0, :, 0])
+    [10.  1. 20.  2.]
     """
     rank = len(np.shape(lhs))
     if dimension_numbers is None:

@@ -30,8 +30,18 @@ from lamina.lax.random_keys import random_wrap
 
 
 def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
-    """An array of this shape (or length) with fill_value everywhere; weakly typed if fill_value is
-    and no dtype is given."""
+    """An array with fill_value everywhere.
+
+    shape       a tuple of ints, or an int for a vector of that length.
+    fill_value  a number or an array of rank 0.
+    dtype       of the result, by default fill_value's; weakly typed then if fill_value is.
+
+    Raises TypeError where fill_value is no scalar or a size is negative.
+
+    >>> print(lax.full((2, 3), 7))
+    [[7 7 7]
+     [7 7 7]]
+    """
     if np.shape(fill_value) != ():
         raise TypeError(
             "full must be called with scalar fill_value, got fill_value.shape "
@@ -51,8 +61,18 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Arra
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None
 ) -> Array:
-    """An array like x (its shape, dtype and weakness, unless others are given) with fill_value
-    everywhere."""
+    """An array like x with fill_value everywhere.
+
+    x           an array or a number.
+    fill_value  a number or an array of rank 0.
+    dtype       of the result, by default x's (weakly typed if x is).
+    shape       of the result, by default x's.
+
+    Raises TypeError where fill_value is no scalar.
+
+    >>> lax.full_like(jnp.array([1.5, 2.5]), 9)
+    Array([9., 9.], dtype=float32)
+    """
     aval = get_aval(x)
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.dtype == dtypes.float0:
@@ -63,24 +83,61 @@ def full_like(
 
 
 def zeros_like(x: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Array:
-    """An array of zeros like x."""
+    """An array of zeros like x.
+
+    x      an array or a number.
+    dtype  of the result, by default x's.
+    shape  of the result, by default x's.
+
+    >>> print(lax.zeros_like(jnp.array([1.5, 2.5]), shape=(3,)))
+    [0. 0. 0.]
+    """
     return full_like(x, 0, dtype, shape)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array of this shape whose elements have no meaning (they are zeros)."""
+    """An array of this shape for a program that will write all of it. Its elements have no meaning;
+    they are zeros, for programs here have no memory that was not written.
+
+    shape         a tuple of ints.
+    dtype         of the elements.
+    out_sharding  how it lies on devices, a sharding or None.
+
+    >>> lax.empty((2, 3), 'float32').shape
+    (2, 3)
+    """
     if out_sharding is not None:
         raise NotImplementedError("empty takes no out_sharding yet")
     return full(shape, 0, dtype)
 
 
 def iota(dtype: Any, size: int) -> Array:
-    """0, 1, 2, ... size - 1 in this dtype."""
+    """0, 1, 2, ... size - 1.
+
+    dtype  of the result, any numeric one.
+    size   the length of the vector, a Python int.
+
+    Raises TypeError for booleans and a negative size.
+
+    >>> print(lax.iota('int32', 4))
+    [0 1 2 3]
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
-    """An array whose elements are their own index along `dimension`."""
+    """An array each of whose elements is its own index along one dimension.
+
+    dtype      of the result, any numeric one.
+    shape      of the result, a tuple of ints.
+    dimension  the one along which the elements rise, from 0 to len(shape) - 1.
+
+    Raises ValueError where there is no such dimension; TypeError for booleans.
+
+    >>> print(lax.broadcasted_iota('int32', (2, 3), 1))
+    [[0 1 2]
+     [0 1 2]]
+    """
     shape = canonical_shape(shape)
     if not 0 <= (dimension := operator.index(dimension)) < len(shape):
         raise ValueError(

@@ -28,22 +28,67 @@ _SCANNED = frozenset(map(np.dtype, (bfloat16, *"? f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 
 
 # ---- user functions ----------------------------------------------------------------------------
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Sums of the elements up to each (from each on, if reverse) along an axis, in its dtype."""
+    """Sums of the elements up to each along an axis, in operand's dtype and shape.
+
+    operand  an array of numbers.
+    axis     counted from the end where negative.
+    reverse  sums from each element on to the end instead.
+
+    Raises ValueError where there is no such axis; TypeError for booleans.
+
+    >>> print(lax.cumsum(jnp.array([1, 2, 3])), lax.cumsum(jnp.array([1, 2, 3]), reverse=True))
+    [1 3 6] [6 5 3]
+    """
     return _bind(cumsum_p, operand, axis, reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Products of the elements up to each (from each on, if reverse) along an axis."""
+    """Products of the elements up to each along an axis, in operand's dtype and shape.
+
+    operand  an array of numbers.
+    axis     counted from the end where negative.
+    reverse  multiplies from each element on to the end instead.
+
+    Raises ValueError where there is no such axis; TypeError for booleans.
+
+    >>> print(lax.cumprod(jnp.array([1, 2, 3, 4])))
+    [ 1  2  6 24]
+    """
     return _bind(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The greatest of the elements up to each (from each on, if reverse) along an axis."""
+    """The greatest of the elements up to each along an axis, in operand's dtype and shape; NaN from
+    the first NaN on.
+
+    operand  an array of numbers or booleans.
+    axis     counted from the end where negative.
+    reverse  takes the elements from each on to the end instead.
+
+    Raises ValueError where there is no such axis.
+
+    >>> print(lax.cummax(jnp.array([1, 3, 2, 5, 4])))
+    [1 3 3 5 5]
+    >>> print(lax.cummax(jnp.array([1.0, jnp.nan, 2.0])))
+    [ 1. nan nan]
+    """
     return _bind(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The least of the elements up to each (from each on, if reverse) along an axis."""
+    """The least of the elements up to each along an axis, in operand's dtype and shape; NaN from
+    the first NaN on.
+
+    operand  an array of numbers or booleans.
+    axis     counted from the end where negative.
+    reverse  takes the elements from each on to the end instead.
+
+    Raises ValueError where there is no such axis.
+
+    >>> x = jnp.array([4, 5, 2, 3])
+    >>> print(lax.cummin(x), lax.cummin(x, reverse=True))
+    [4 4 2 2] [2 2 2 3]
+    """
     return _bind(cummin_p, operand, axis, reverse)
 
 

@@ -110,13 +110,25 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum over contracting axes of lhs * rhs, for each index of the batch axes.
+    """The sum over contracting axes of lhs * rhs, for each index of the batch axes: StableHLO's
+    dot_general.
 
-    dimension_numbers is ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). The result's
-    axes are the batch axes, then the other axes of lhs, then those of rhs. preferred_element_type
-    is the dtype of sum and result, by default that of the operand whose dtype has the wider range
-    (complex numbers before floats before integers). Raises TypeError for a dtype narrower than that
-    of integers or complex operands.
+    lhs, rhs                arrays of numbers.
+    dimension_numbers       ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), tuples of
+                            axes that belong together in pairs, of equal sizes.
+    precision               of float32 products: None, a lax.Precision or its name, or a pair of
+                            them.
+    preferred_element_type  the dtype of sum and result, by default that of the operand whose dtype
+                            has the wider range (complex numbers before floats before integers).
+    out_sharding            how the result lies on devices, a sharding or None.
+
+    The result's axes are the batch axes, then the other axes of lhs, then those of rhs. Raises
+    TypeError where sizes differ, and for a dtype narrower than that of integer or complex operands;
+    ValueError for an unknown precision.
+
+    >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+    >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
     """
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = tuple(
@@ -184,8 +196,18 @@ def _bits(dtype: np.dtype) -> int:
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
         precision: PrecisionLike = None, preferred_element_type: Any = None) -> Array:  # fmt: skip
-    """Vector and matrix products: the last axis of lhs with the first of rhs; both of rank 1 or 2.
-    With dimension_numbers, dot_general."""
+    """Products of vectors and matrices: the sum over the last axis of lhs and the first of rhs.
+
+    lhs, rhs                arrays of rank 1 or 2; any rank with dimension_numbers.
+    dimension_numbers       those of dot_general, which then does the work.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+
+    Raises ValueError for other ranks and where the two sizes differ.
+
+    >>> print(lax.dot(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([1.0, 10.0])))
+    [21. 43.]
+    """
     if dimension_numbers is None:
         left, right = np.shape(lhs), np.shape(rhs)
         if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
@@ -199,7 +221,17 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = N
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
-    """Matrix products over the last two axes, for each index of the leading axes, which agree."""
+    """Matrix products over the last two axes, for each index of the leading axes.
+
+    lhs        an array of shape (..., m, k).
+    rhs        an array of shape (..., k, n); the leading sizes are lhs's, for nothing is broadcast.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises TypeError where sizes differ.
+
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
     n = len(np.shape(lhs))
     if n < 2 or len(np.shape(rhs)) != n:
         raise ValueError(

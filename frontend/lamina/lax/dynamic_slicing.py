@@ -39,9 +39,22 @@ def dynamic_slice(
     *,
     allow_negative_indices: Negatives = True,
 ) -> Array:
-    """A part of static sizes from starts given as scalars. Negative starts count from the end,
-    unless allow_negative_indices (of all axes, or of each) is False; then starts are clamped so that
-    the part lies within operand."""
+    """A part of operand of static sizes, from where the program says.
+
+    operand                 an array.
+    start_indices           an integer scalar for each axis, or a vector of them. Starts are clamped
+                            so that the part lies within operand.
+    slice_sizes             of the part, Python ints.
+    allow_negative_indices  whether negative starts count from the end, of all axes or of each; if
+                            not, they are clamped to 0.
+
+    Raises TypeError where sizes exceed operand's or starts are not integers, ValueError where there
+    is not one for each axis.
+
+    >>> x = jnp.arange(5)
+    >>> print(lax.dynamic_slice(x, (1,), (3,)), lax.dynamic_slice(x, (4,), (3,)))
+    [1 2 3] [2 3 4]
+    """
     starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=canonical_shape(slice_sizes))
 
@@ -54,7 +67,22 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """dynamic_slice along one axis, all of the others."""
+    """dynamic_slice along one axis, all of the others.
+
+    operand                 an array.
+    start_index             an integer scalar, which may be traced; clamped so that the part lies
+                            within operand.
+    slice_size              of the part, a Python int.
+    axis                    counted from the end where negative.
+    allow_negative_indices  whether a negative start counts from the end.
+
+    Raises TypeError where slice_size exceeds operand's size; ValueError where there is no such
+    axis.
+
+    >>> print(lax.dynamic_slice_in_dim(jnp.arange(6).reshape(2, 3), 1, 2, axis=1))
+    [[1 2]
+     [4 5]]
+    """
     starts, sizes, axis = _one_start("dynamic_slice_in_dim", operand, start_index, axis)
     sizes[axis] = int(slice_size)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -68,7 +96,19 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """One index, given as a scalar, along an axis, which stays with size 1 if keepdims."""
+    """The part of operand at one index along an axis, where the program says.
+
+    operand                 an array.
+    index                   an integer scalar, which may be traced; clamped to the axis.
+    axis                    counted from the end where negative.
+    keepdims                whether the axis stays, with size 1.
+    allow_negative_indices  whether a negative index counts from the end.
+
+    Raises TypeError where the index is no integer; ValueError where there is no such axis.
+
+    >>> print(lax.dynamic_index_in_dim(jnp.arange(6).reshape(2, 3), 1, keepdims=False))
+    [3 4 5]
+    """
     out = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
     )
@@ -78,8 +118,19 @@ def dynamic_index_in_dim(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Negatives = True
 ) -> Array:
-    """operand with `update` written over the part that starts at start_indices (as for
-    dynamic_slice)."""
+    """operand with `update` written over a part of it.
+
+    operand                 an array.
+    update                  an array of operand's dtype and rank, no larger along any axis.
+    start_indices           where the part begins: an integer scalar for each axis, or a vector of
+                            them. Starts are clamped so that all of update is written.
+    allow_negative_indices  whether negative starts count from the end, of all axes or of each.
+
+    Raises TypeError where dtypes differ or update does not fit.
+
+    >>> print(lax.dynamic_update_slice(jnp.zeros(5, int), jnp.array([1, 2]), (3,)))
+    [0 0 0 1 2]
+    """
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
@@ -92,7 +143,21 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """dynamic_update_slice that starts at 0 along all axes but one."""
+    """dynamic_update_slice that starts at 0 along all axes but one.
+
+    operand                 an array.
+    update                  an array of operand's dtype and rank, no larger along any axis.
+    start_index             an integer scalar, which may be traced; clamped so that all of update is
+                            written.
+    axis                    counted from the end where negative.
+    allow_negative_indices  whether a negative start counts from the end.
+
+    Raises TypeError where dtypes differ or update does not fit.
+
+    >>> print(lax.dynamic_update_slice_in_dim(jnp.zeros((2, 3)), jnp.ones((2, 1)), 1, axis=1))
+    [[0. 1. 0.]
+     [0. 1. 0.]]
+    """
     starts, _, _ = _one_start("dynamic_update_slice_in_dim", operand, start_index, axis)
     return dynamic_update_slice(
         operand, update, starts, allow_negative_indices=allow_negative_indices
@@ -102,7 +167,21 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """operand with `update` (with or without that axis) written at one index along an axis."""
+    """operand with `update` written at one index along an axis.
+
+    operand                 an array.
+    update                  what is written: of operand's dtype and its shape without that axis, or
+                            with size 1 there.
+    index                   an integer scalar, which may be traced; clamped to the axis.
+    axis                    counted from the end where negative.
+    allow_negative_indices  whether a negative index counts from the end.
+
+    Raises TypeError where dtypes differ or update does not fit.
+
+    >>> print(lax.dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(3), 1, axis=0))
+    [[0. 0. 0.]
+     [1. 1. 1.]]
+    """
     axis = canonical_axis("dynamic_update_index_in_dim", axis, len(np.shape(operand)))
     if len(np.shape(update)) != len(np.shape(operand)):
         update = lax.expand_dims(update, (axis,))

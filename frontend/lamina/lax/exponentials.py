@@ -88,7 +88,16 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Array:
 
 
 def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
-    """The logarithm to base 2, elementwise; -inf at 0, NaN below."""
+    """The logarithm to base 2, elementwise; -inf at 0, NaN below.
+
+    x         an array of floats or complex numbers.
+    accuracy  how near the result must be; None: as near as it comes.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.log2(jnp.array([0.0, 1.0, 8.0])))
+    [-inf   0.   3.]
+    """
     return log2_p.bind(x)
 
 

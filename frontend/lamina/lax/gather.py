@@ -32,12 +32,29 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
            slice_sizes: Sequence[int], *, unique_indices: bool = False,
            indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
            fill_value: Any = None) -> Array:  # fmt: skip
-    """Slices of operand of size slice_sizes, one for each index; the last axis of start_indices
-    holds an index's components.
+    """Slices of operand at indices that an array gives: StableHLO's gather, which x[indices]
+    becomes.
 
-    With mode "fill" (the default) slices that are not in bounds hold fill_value, by itself NaN for
-    floats, the least integer for signed and the greatest for unsigned ones, True for booleans;
-    with mode "one_hot" they hold zeros.
+    operand             an array.
+    start_indices       integers; the last axis holds an index's components, the others count
+                        slices.
+    dimension_numbers   a lax.GatherDimensionNumbers, which says what axes mean: offset_dims, those
+                        of the result that come from slices; collapsed_slice_dims, those of operand
+                        that slices lack; start_index_map, the axis of operand for each component.
+    slice_sizes         of a slice, an int for each axis of operand.
+    unique_indices      whether the indices are known to differ, which helps derivatives.
+    indices_are_sorted  whether they are known to rise.
+    mode                what out-of-bounds slices hold: "fill" (the default) fill_value, "clip" the
+                        nearest slice, "one_hot" zeros; "promise_in_bounds" says that there are
+                        none.
+    fill_value          by itself NaN for floats, the least integer for signed and the greatest for
+                        unsigned ones, True for booleans.
+
+    Raises TypeError where indices are no integers or sizes do not fit; ValueError for another mode.
+
+    >>> numbers = lax.GatherDimensionNumbers((), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> print(lax.gather(jnp.array([10, 20, 30]), jnp.array([[2], [0]]), numbers, (1,)))
+    [30 10]
     """
     parsed = GatherScatterMode.from_any(mode)
     if parsed is GatherScatterMode.ONE_HOT:
@@ -59,8 +76,21 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
 
 
 def take_along_axis(operand: Any, indices: Any, axis: int, *, mode: Any = None) -> Array:
-    """operand[..., indices[..., i, ...], ...] along one axis: indices has operand's rank and, but
-    for that axis, its sizes."""
+    """The elements operand[..., indices[..., i, ...], ...] along one axis, as argsort's result
+    names them.
+
+    operand  an array.
+    indices  integers: an array of operand's rank and, but for that axis, its sizes, from 0 on.
+    axis     from 0 to the rank - 1.
+    mode     what out-of-bounds elements are, as for gather.
+
+    Raises TypeError where indices are no integers.
+
+    >>> x = jnp.array([[3, 1, 2], [6, 5, 4]])
+    >>> print(lax.take_along_axis(x, jnp.array([[1], [2]]), 1))
+    [[1]
+     [4]]
+    """
     if 0 in indices.shape:  # the axis may be empty, and have no slice of one element
         return lax.full(indices.shape, 0, operand.dtype)
     others = tuple(i for i in range(len(operand.shape)) if i != axis)

@@ -15,7 +15,13 @@ T = TypeVar("T")
 
 
 def stop_gradient(x: T) -> T:
-    """x (a tree of arrays), held constant by differentiation."""
+    """x, held constant by differentiation.
+
+    x  a tree of arrays; integers in it stay as they are.
+
+    >>> lamina.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def stop(leaf: Any) -> Any:
         return stop_gradient_p.bind(leaf) if dtypes.is_inexact(get_aval(leaf).dtype) else leaf
@@ -24,32 +30,64 @@ def stop_gradient(x: T) -> T:
 
 
 def optimization_barrier(operand: T, /) -> T:
-    """operand (a tree of arrays) computed in full before any user of the result: the compiler moves
-    nothing across."""
+    """operand computed in full before any user of the result: the compiler moves nothing across,
+    nor does it join what is on both sides.
+
+    operand  a tree of arrays.
+
+    >>> print(lax.optimization_barrier(jnp.array([1.0, 2.0])) + 1)
+    [2. 3.]
+    """
     leaves, treedef = tree.flatten(operand)
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
 def create_token(_: Any = None) -> Any:
-    """A token: an array without elements, that operations can be made to wait for."""
+    """A token: an array without elements, that operations can be made to wait for.
+
+    >>> lax.create_token().size
+    0
+    """
     return lax.full((0,), False, np.bool_)
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that is there when all the given tokens are."""
+    """A token that is there when all the given tokens are.
+
+    operands  tokens; without any, the result is a new one.
+
+    >>> lax.after_all(lax.create_token(), lax.create_token()).size
+    0
+    """
     if not operands:
         return create_token()
     return optimization_barrier(operands)[0]
 
 
 def stage(x: Any, /) -> Any:
-    """x, as the result of an operation of the program that is being traced."""
+    """x as the result of an operation of the program that is being traced, where otherwise a
+    constant would stay a constant.
+
+    x  an array or a number.
+
+    >>> lamina.make_jaxpr(lambda: lax.stage(3.0))()
+    { lambda ; . let a:f32[] = copy 3.0 in (a,) }
+    """
     return lax.copy(x)
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keeps the operations that compute the arrays of a pytree in traced programs, though nobody reads
-    them; with prevent_mlir_dce in compiled ones, too."""
+    """Keeps the operations that compute val in traced programs, though nobody reads it.
+
+    val               a pytree of arrays.
+    prevent_mlir_dce  keeps them in compiled programs, too.
+
+    >>> lamina.make_jaxpr(lambda x: lax.dce_sink(lax.sin(x)))(1.0)
+    { lambda ; a:f32[]. let
+        b:f32[] = sin a
+        dce_sink[prevent_mlir_dce=False] b
+      in () }
+    """
     for x in tree.leaves(val):
         dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
 

@@ -26,7 +26,16 @@ PaddingConfig = Sequence[tuple[int, int, int]]
 
 # ---- user functions ----------------------------------------------------------------------------
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
-    """The operands one after another along an axis; other axes and dtypes must agree."""
+    """Arrays one after another along an axis.
+
+    operands   arrays of one dtype and one rank, whose sizes along other axes are equal.
+    dimension  the axis, from 0.
+
+    Raises TypeError where dtypes or shapes do not agree; ValueError where there are no operands.
+
+    >>> print(lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0))
+    [1 2 3]
+    """
     if len(operands) == 0:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and is_array(operands[0]):
@@ -35,15 +44,34 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """operand cut along an axis into parts of these sizes, which add up to the axis's size."""
+    """operand cut along an axis: a list of its parts.
+
+    operand  an array.
+    sizes    of the parts along the axis; they add up to its size.
+    axis     counted from the end where negative.
+
+    Raises ValueError where they do not add up.
+
+    >>> [part.tolist() for part in lax.split(jnp.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
     axis = canonical_axis("split", axis, len(np.shape(operand)))
     return split_p.bind(operand, sizes=static_ints("split", "sizes", sizes), axis=axis)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: PaddingConfig) -> Array:
-    """operand with padding_value put around and between its elements.
+    """operand with a value put around and between its elements.
 
-    padding_config holds (low, high, interior) for each axis; negative low and high cut away.
+    operand         an array.
+    padding_value   a scalar of its dtype.
+    padding_config  (low, high, interior) for each axis: how many go before, after, and between each
+                    two elements. Negative low and high cut elements away.
+
+    Raises TypeError where dtypes differ or there is not one triple for each axis; ValueError where
+    interior is negative or more is cut away than there is.
+
+    >>> print(lax.pad(jnp.array([1, 2, 3]), 0, [(2, -1, 1)]))
+    [0 0 1 0 2 0]
     """
     config = tuple(static_ints("pad", "padding_config", c) for c in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)

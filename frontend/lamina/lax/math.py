@@ -94,7 +94,16 @@ def atan(x: Any) -> Array:
 
 
 def atan2(x: Any, y: Any) -> Array:
-    """The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant."""
+    """The angle from -pi to pi of the point with abscissa y and ordinate x, elementwise: atan(x /
+    y) in the right quadrant. The first argument is the ordinate, as of C's atan2.
+
+    x, y  arrays of one float dtype and one rank, whose sizes are equal or 1; or scalars.
+
+    Raises TypeError for other dtypes and where they differ.
+
+    >>> print(lax.atan2(jnp.array([1.0, -1.0]), jnp.array([-1.0, 0.0])))
+    [ 2.3561945 -1.5707964]
+    """
     return atan2_p.bind(x, y)
 
 
@@ -258,12 +267,31 @@ def lgamma(x: Any) -> Array:
 
 
 def polygamma(m: Any, x: Any) -> Array:
-    """The m-th derivative of digamma, for an order m given as a float."""
+    """The derivative of order m of digamma, elementwise: (-1) ** (m + 1) * m! * zeta(m + 1, x).
+
+    m  the order, as a float: 0 gives digamma itself. There is no derivative by it.
+    x  an array of m's dtype.
+
+    Raises TypeError for integers and where dtypes differ. SciPy's polygamma is
+    lamina.scipy.special.polygamma, which takes integers m.
+
+    >>> print(lax.polygamma(1.0, jnp.array([1.0, 2.0])))
+    [1.644934   0.64493406]
+    """
     return polygamma_p.bind(m, x)
 
 
 def zeta(x: Any, q: Any) -> Array:
-    """The Hurwitz zeta function, the sum of (n + q) ** -x over n = 0, 1, 2, ..."""
+    """The Hurwitz zeta function, elementwise: the sum of (n + q) ** -x over n = 0, 1, 2, ...
+
+    x  the exponent, floats; the sum is finite for x > 1. There is no derivative by it.
+    q  floats of x's dtype, which broadcast with x; 1 gives Riemann's zeta function.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.zeta(2.0, jnp.array([1.0, 2.0])))
+    [1.644934   0.64493406]
+    """
     return zeta_p.bind(x, q)
 
 

@@ -43,8 +43,24 @@ def ragged_dot(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """[m, k] by [g, k, n] -> [m, n]: the first group_sizes[0] rows by rhs[0], the next by rhs[1],
-    and so on; rows of no group are zero."""
+    """Products of groups of rows with a matrix for each group, as a mixture of experts needs them:
+    the first group_sizes[0] rows of lhs by rhs[0], the next group_sizes[1] by rhs[1], and so on.
+    Rows of no group are zero in the result, which has shape (m, n).
+
+    lhs                     an array of shape (m, k).
+    rhs                     an array of shape (g, k, n).
+    group_sizes             g integers, whose sum is at most m.
+    precision               of float32 products: None, a lax.Precision or its name.
+    preferred_element_type  the dtype of sum and result, by default that of the operands.
+    group_offset            None: JAX takes others on TPUs only.
+    out_sharding            None.
+
+    Raises TypeError where sizes do not fit; NotImplementedError for a group_offset or out_sharding.
+
+    >>> rows, experts = jnp.ones((3, 2)), jnp.array([[[1.0], [1.0]], [[5.0], [5.0]]])
+    >>> print(lax.ragged_dot(rows, experts, jnp.array([2, 1]))[:, 0])
+    [ 2.  2. 10.]
+    """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(
         lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset,
@@ -62,9 +78,27 @@ def ragged_dot_general(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """dot_general by groups. Where the divided axis is free, each group has a part of rhs of its
-    own; where it is contracted, each group has a result, along a new first axis; where it is a
-    batch, groups change nothing."""
+    """dot_general by groups along one axis of lhs. Where this axis is free, each group has a part
+    of rhs of its own; where it is contracted, each group has a result, along a new first axis;
+    where it is a batch axis, groups change nothing.
+
+    lhs, rhs                       arrays of numbers.
+    group_sizes                    integers, one for each group.
+    ragged_dot_dimension_numbers   a lax.RaggedDotDimensionNumbers: those of dot_general, the
+                                   divided axis of lhs, and the axis of rhs that counts groups, if
+                                   it has one.
+    precision                      of float32 products: None, a lax.Precision or its name.
+    preferred_element_type         the dtype of sum and result, by default that of the operands.
+    group_offset                   None: JAX takes others on TPUs only.
+    out_sharding                   None.
+
+    Raises NotImplementedError for a group_offset or out_sharding.
+
+    >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    >>> x, y = jnp.ones((3, 1)), jnp.array([[1.0], [2.0], [4.0]])
+    >>> print(lax.ragged_dot_general(x, y, jnp.array([2, 1]), numbers)[:, 0, 0])
+    [3. 4.]
+    """
     if group_offset is not None or out_sharding is not None:
         raise NotImplementedError("ragged_dot takes no group_offset and no out_sharding")
     numbers = ragged_dot_dimension_numbers
@@ -125,9 +159,22 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """dot_general of lhs and rhs times their scales, each of which is shared by a block of elements
-    along a contracting axis. Computed in bfloat16 with sums in preferred_element_type, by default
-    bfloat16 too."""
+    """dot_general of lhs and rhs times their scales, as in microscaling formats: each scale is
+    shared by a block of neighbouring elements along a contracting axis.
+
+    lhs, rhs                arrays of narrow floats.
+    lhs_scale, rhs_scale    arrays of the operand's rank, smaller along contracting axes by the size
+                            of a block; None: ones.
+    dimension_numbers       those of dot_general, by default a matrix product's.
+    preferred_element_type  the dtype of the sums; None: bfloat16. Products are computed in
+                            bfloat16.
+
+    Raises TypeError where sizes do not fit.
+
+    >>> x, y = jnp.ones((1, 4), 'bfloat16'), jnp.ones((4, 1), 'bfloat16')
+    >>> print(lax.scaled_dot(x, y, lhs_scale=jnp.array([[1, 10]], 'bfloat16')))
+    [[22]]
+    """
     if dimension_numbers is None:
         n = len(np.shape(lhs))
         if n < 2:

@@ -35,14 +35,34 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
 def threefry2x32(key1: Any, key2: Any, x1: Any, x2: Any) -> list[Any]:
-    """The two random words for each counter (x1, x2) under key (key1, key2), elementwise on uint32;
-    keys may be scalars."""
+    """The two random words for each counter (x1, x2) under a key: Threefry-2x32 in 20 rounds
+    (Salmon et al., 2011, "Parallel random numbers: as easy as 1, 2, 3").
+
+    key1, key2  the key, uint32, scalars or arrays.
+    x1, x2      counters, uint32; all four broadcast.
+
+    Gives a list of two uint32 arrays. Raises TypeError for other dtypes.
+
+    >>> zero = jnp.uint32(0)
+    >>> [hex(word) for word in lax.threefry2x32(zero, zero, zero, zero)]
+    ['0x6b200159', '0x99ba4efe']
+    """
     return threefry2x32_p.bind(key1, key2, x1, x2)
 
 
 def threefry_2x32(keypair: tuple[Any, Any], count: Any) -> Any:
-    """Random uint32 words of count's shape under a key of two uint32 scalars: the first half of
-    `count` makes counters with the second half (and a 0, if the size is odd)."""
+    """Random uint32 words by threefry2x32, as many as there are counters.
+
+    keypair  the key: two uint32 scalars.
+    count    counters, a uint32 array of any shape, which the result has too: its first half makes
+             pairs with the second (and a 0, if the size is odd).
+
+    Raises TypeError where counters are not uint32.
+
+    >>> key = (jnp.uint32(0), jnp.uint32(0))
+    >>> [hex(word) for word in lax.threefry_2x32(key, jnp.zeros(2, 'uint32'))]
+    ['0x6b200159', '0x99ba4efe']
+    """
     shape = np.shape(count)
     size = math.prod(shape)
     flat = lax.reshape(count, (size,))

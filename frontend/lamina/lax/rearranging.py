@@ -15,7 +15,17 @@ from lamina.lax.checks import canonical_axis, static_ints
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one shape as one array with a new axis, along which they lie."""
+    """Arrays of one shape and dtype as one array with a new axis, along which they lie.
+
+    operands  the arrays, one or more.
+    axis      where in the result the new axis is; counted from the end where negative.
+
+    Raises TypeError where shapes or dtypes differ; ValueError where there are no operands.
+
+    >>> print(lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1))
+    [[1 3]
+     [2 4]]
+    """
     operands = list(operands)
     if not operands:
         raise ValueError("[stack] needs at least one operand")
@@ -24,7 +34,16 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays that lie along an axis, without it."""
+    """The arrays that lie along an axis, without it: a tuple.
+
+    x     an array of one dimension or more.
+    axis  counted from the end where negative.
+
+    Raises ValueError where there is no such axis.
+
+    >>> [part.tolist() for part in lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
     shape = np.shape(x)
     axis = canonical_axis("unstack", axis, len(shape))
     if not shape[axis]:
@@ -33,7 +52,16 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """operand repeated as a whole, reps[i] times along axis i; one number for each axis."""
+    """operand repeated as a whole along its axes.
+
+    operand  an array.
+    reps     how often along each axis, 0 or more; one number for each.
+
+    Raises ValueError where there is not one number for each axis or one is negative.
+
+    >>> print(lax.tile(jnp.array([1, 2]), (3,)))
+    [1 2 1 2 1 2]
+    """
     shape = np.shape(operand)
     times = static_ints("tile", "reps", reps)
     if len(times) != len(shape):
@@ -47,7 +75,18 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """arr broadcast to the shape of like_arr by NumPy's rules."""
+    """arr broadcast to the shape of like_arr by NumPy's rules; it keeps its dtype.
+
+    arr       an array or a number.
+    like_arr  an array, of which only the shape is looked at.
+
+    Raises ValueError where arr's shape does not broadcast to like_arr's.
+
+    >>> print(lax.broadcast_like(jnp.array([1, 2]), jnp.ones((3, 2))))
+    [[1 2]
+     [1 2]
+     [1 2]]
+    """
     shape, have = np.shape(like_arr), np.shape(arr)
     if np.broadcast_shapes(shape, have) != shape:
         raise ValueError(f"[broadcast_like] {have} does not broadcast to {shape}")
@@ -63,8 +102,18 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
-    """The parts of src at idxs along axes: for each i, where axis axes[j] is at idxs[j][i].
-    Negative indices count from the end."""
+    """The parts of src at pairs (triples, ...) of indices along some axes, stacked along a leading
+    axis.
+
+    src   an array.
+    idxs  for each of the axes a vector of indices, all of one length n, which go round: index i is
+          i modulo the axis' size.
+    axes  of src, one for each vector. The result has shape (n, *the other axes).
+
+    >>> src = jnp.array([[1, 2, 3], [4, 5, 6]])
+    >>> print(lax.index_take(src, [jnp.array([0, 1]), jnp.array([2, -3])], (0, 1)))
+    [3 4]
+    """
     shape = np.shape(src)
     indices = lax.concatenate([lax.expand_dims(i, (1,)) for i in idxs], 1)
     dtype = get_aval(indices).dtype
@@ -83,5 +132,11 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """A shape as a vector of integers."""
+    """A shape as a vector of int32, which a program can compute with.
+
+    shape  a tuple of ints.
+
+    >>> print(lax.shape_as_value((2, 3)))
+    [2 3]
+    """
     return np.asarray(shape, dtypes.default_dtype(int)).reshape(-1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lamina import lax
+from lamina import config, lax
 from lamina.core import (
     LINEAR,
     NOT_DIFFERENTIABLE,
@@ -35,47 +35,139 @@ from lamina.lax.checks import (
 
 # ---- user functions ----------------------------------------------------------------------------
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
-    """The sum over `axes`, in operand's dtype; 0 over nothing."""
+    """The sum over some axes, which the result lacks, in operand's dtype; 0 over nothing.
+
+    operand  an array of numbers.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice; TypeError for booleans.
+
+    >>> print(lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,)))
+    [4 6]
+    """
     return _bind(reduce_sum_p, operand, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
-    """The product over `axes`, in operand's dtype; 1 over nothing."""
+    """The product over some axes, which the result lacks, in operand's dtype; 1 over nothing.
+
+    operand  an array of numbers.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice; TypeError for booleans.
+
+    >>> print(lax.reduce_prod(jnp.array([[1, 2], [3, 4]]), (0, 1)))
+    24
+    """
     return _bind(reduce_prod_p, operand, axes)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
-    """The greatest element over `axes`; NaN if there is one; the least value over nothing."""
+    """The greatest element over some axes, which the result lacks; NaN if there is one; over
+    nothing the least value of the dtype.
+
+    operand  an array of numbers or booleans; complex numbers compare by real, then by imaginary
+             part.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice.
+
+    >>> print(lax.reduce_max(jnp.array([[1, 5], [3, 4]]), (1,)))
+    [5 4]
+    """
     return _bind(reduce_max_p, operand, axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
-    """The least element over `axes`; NaN if there is one; the greatest value over nothing."""
+    """The least element over some axes, which the result lacks; NaN if there is one; over nothing
+    the greatest value of the dtype.
+
+    operand  an array of numbers or booleans; complex numbers compare by real, then by imaginary
+             part.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice.
+
+    >>> print(lax.reduce_min(jnp.array([[1, 5], [3, 4]]), (1,)))
+    [1 3]
+    """
     return _bind(reduce_min_p, operand, axes)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise (for booleans, logical) and over `axes`."""
+    """The bitwise (for booleans, logical) and over some axes, which the result lacks; all bits set
+    over nothing.
+
+    operand  an array of integers or booleans.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice; TypeError for floats.
+
+    >>> print(lax.reduce_and(jnp.array([0b110, 0b011]), (0,)))
+    2
+    """
     return _bind(reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise (for booleans, logical) or over `axes`."""
+    """The bitwise (for booleans, logical) or over some axes, which the result lacks; 0 over
+    nothing.
+
+    operand  an array of integers or booleans.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice; TypeError for floats.
+
+    >>> print(lax.reduce_or(jnp.array([[True, False], [False, False]]), (1,)))
+    [ True False]
+    """
     return _bind(reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise exclusive or over `axes`."""
+    """The bitwise exclusive or over some axes, which the result lacks: for booleans, whether an odd
+    number of them is True.
+
+    operand  an array of integers or booleans.
+    axes     a tuple of ints, counted from the end where negative.
+
+    Raises ValueError where an axis is not there or named twice; TypeError for floats.
+
+    >>> print(lax.reduce_xor(jnp.array([True, True, True]), (0,)))
+    True
+    """
     return _bind(reduce_xor_p, operand, axes)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The first index along `axis` of the greatest element, or of the first NaN."""
+    """The index along an axis, which the result lacks, of the greatest element, or of the first
+    NaN; of equal elements the first.
+
+    operand      an array of real numbers or booleans.
+    axis         from 0 to the rank - 1; the array must have elements along it.
+    index_dtype  of the result, an integer dtype.
+
+    Raises ValueError for another axis or an empty one; TypeError for other dtypes.
+
+    >>> print(lax.argmax(jnp.array([[1, 5, 5], [3, 1, 0]]), 1, 'int32'))
+    [1 0]
+    """
     return _bind_index(argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The first index along `axis` of the least element, or of the first NaN."""
+    """The index along an axis, which the result lacks, of the least element, or of the first NaN;
+    of equal elements the first.
+
+    operand      an array of real numbers or booleans.
+    axis         from 0 to the rank - 1; the array must have elements along it.
+    index_dtype  of the result, an integer dtype.
+
+    Raises ValueError for another axis or an empty one; TypeError for other dtypes.
+
+    >>> print(lax.argmin(jnp.array([[1, 5, 5], [3, 1, 0]]), 1, 'int32'))
+    [0 2]
+    """
     return _bind_index(argmin_p, operand, axis, index_dtype)
 
 
@@ -156,17 +248,31 @@ def _reduce_batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
 
 
 def _reduction(name: str, accept: Accepted, combine: Callable[[], Primitive],
-               identity: Callable[[np.dtype], Any], jvp: Any, transpose: Any = NOT_LINEAR
+               identity: Callable[[np.dtype], Any], jvp: Any, transpose: Any = NOT_LINEAR,
+               types: Callable[[str, Accepted], Callable[..., Any]] = lambda *of: _drop_axes(*of),
                ) -> Primitive:  # fmt: skip
     primitive = Primitive(
         name,
-        abstract_eval=_drop_axes(name, accept),
+        abstract_eval=types(name, accept),
         lowering=_reduce_lowering(combine, identity),
         jvp=jvp,
         transpose=transpose,
         batching=_reduce_batching(lambda: primitive),
     )
     return primitive
+
+
+def _sum_type(name: str, accept: Accepted) -> Callable[..., Any]:
+    rule = _drop_axes(name, accept)
+
+    def sum_type(x: ShapedArray, **params: Any) -> Any:
+        if x.dtype.itemsize == 2 and dtypes.is_float(x.dtype) and not config.allow_f16_reductions.value:
+            raise ValueError(
+                f"{name} on operand {x.str_short()} is not allowed when allow_f16_reductions is off"
+            )
+        return rule(x, **params)
+
+    return sum_type
 
 
 # ---- derivatives -------------------------------------------------------------------------------
@@ -211,6 +317,7 @@ def _exclusive_products(x: Any, *, reverse: bool) -> Any:
 # ---- primitives --------------------------------------------------------------------------------
 reduce_sum_p: Primitive = _reduction(
     "reduce_sum", NUMBER, lambda: lax.add_p, lambda _: 0, LINEAR, _reduce_sum_transpose,
+    _sum_type,
 )  # fmt: skip
 reduce_prod_p: Primitive = _reduction(
     "reduce_prod", NUMBER, lambda: lax.mul_p, lambda _: 1, _reduce_prod_jvp,

@@ -40,7 +40,22 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple[Any, Any]:
-    """The next key and random unsigned integers. key: uint32[4], or uint64[2]."""
+    """The next key and random unsigned integers: StableHLO's rng_bit_generator. lamina.random does
+    more.
+
+    key           uint32[4], or uint64[2].
+    shape         of the random numbers.
+    dtype         of these: uint8, uint16, uint32 or uint64.
+    algorithm     a lax.RandomAlgorithm: RNG_DEFAULT and RNG_PHILOX are Philox, RNG_THREE_FRY is
+                  Threefry.
+    out_sharding  how the numbers lie on devices, a sharding or None.
+
+    Raises TypeError for other keys and dtypes.
+
+    >>> key, words = lax.rng_bit_generator(jnp.zeros(4, 'uint32'), (3,))
+    >>> key, words.shape, words.dtype
+    (Array([0, 0, 1, 0], dtype=uint32), (3,), dtype('uint32'))
+    """
     if out_sharding is not None:
         raise NotImplementedError("rng_bit_generator takes no out_sharding yet")
     if isinstance(algorithm, str):
@@ -53,7 +68,18 @@ def rng_bit_generator(
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
-    """Numbers uniform in [a, b), of a seed that the program has; the same at each call."""
+    """Numbers uniform in [a, b), of a seed that the program has: the same at each call.
+    lamina.random has keys of your own.
+
+    a, b   scalars of one dtype, floats or integers.
+    shape  of the result.
+
+    Raises ValueError where a or b is no scalar.
+
+    >>> numbers = lax.rng_uniform(0.0, 1.0, (1000,))
+    >>> bool(((numbers >= 0) & (numbers < 1)).all())
+    True
+    """
     return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))
 
 

@@ -43,10 +43,29 @@ Mode = str | GatherScatterMode | None
 def scatter(operand: Any, scatter_indices: Any, updates: Any,
             dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with the windows of `updates` in place of its elements at the indices; the last axis
-    of scatter_indices holds an index's components. With equal indices one of them wins.
+    """operand with windows of `updates` in place of its elements at the indices: StableHLO's
+    scatter, which x.at[indices].set(updates) becomes. With equal indices one of them wins.
 
-    With mode "drop" (the default) windows that are not in bounds change nothing.
+    operand             an array.
+    scatter_indices     integers; the last axis holds an index's components, the others count
+                        windows.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, which says what axes mean:
+                        update_window_dims, those of updates that lie in windows;
+                        inserted_window_dims, those of operand that windows lack;
+                        scatter_dims_to_operand_dims, the axis of operand for each component.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do: "drop" (the default, also "fill" and
+                        "one_hot") nothing, "clip" moves them in; "promise_in_bounds" says that
+                        there are none.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[2], [0]]), jnp.array([30, 10])
+    >>> print(lax.scatter(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [10  2 30]
     """
     return _bind(scatter_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
@@ -55,7 +74,24 @@ def scatter(operand: Any, scatter_indices: Any, updates: Any,
 def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with all windows of `updates` added to its elements at the indices."""
+    """operand with all windows of `updates` added to its elements at the indices, as often as these
+    are named: x.at[indices].add(updates).
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[0], [0], [2]]), jnp.array([10, 20, 30])
+    >>> print(lax.scatter_add(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [31  2 33]
+    """
     return _bind(scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
 
@@ -63,7 +99,24 @@ def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
 def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with all windows of `updates` subtracted from its elements at the indices."""
+    """operand with all windows of `updates` subtracted from its elements at the indices, as often
+    as these are named.
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[0], [0], [2]]), jnp.array([10, 20, 30])
+    >>> print(lax.scatter_sub(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [-29   2 -27]
+    """
     return _bind(scatter_add_p, operand, scatter_indices, lax.neg(updates), dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
 
@@ -71,7 +124,24 @@ def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
 def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with its elements at the indices multiplied by all windows of `updates`."""
+    """operand with its elements at the indices multiplied by all windows of `updates`, as often as
+    these are named. The derivative by updates needs unique indices.
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[1], [2]]), jnp.array([10, 100])
+    >>> print(lax.scatter_mul(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [  1  20 300]
+    """
     return _bind(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
 
@@ -80,8 +150,24 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,
                   mode: Mode = None) -> Array:  # fmt: skip
-    """operand with func(x) in place of its elements x at the indices, as often as they are named.
-    func is elementwise; update_shape is that which updates would have. Not differentiable."""
+    """operand with func(x) in place of its elements x at the indices, applied as often as these are
+    named: x.at[indices].apply(func). Not differentiable in reverse.
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    func                an elementwise function of an array of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    update_shape        the shape that scatter's updates would have.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> tenfold = lambda x: 10 * x
+    >>> indices = jnp.array([[0], [0], [2]])
+    >>> print(lax.scatter_apply(jnp.array([1, 2, 3]), indices, tenfold, numbers, update_shape=(3,)))
+    [100   2  30]
+    """
     times = scatter_add(
         lax.full(np.shape(operand), 0, np.int32), scatter_indices,
         lax.full(canonical_shape(update_shape), 1, np.int32), dimension_numbers,
@@ -108,7 +194,23 @@ def apply_times(func: Callable[[Any], Any], x: Any, times: Any) -> Any:
 def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with its elements at the indices lowered to the least of them and the updates."""
+    """operand with its elements at the indices lowered to the least of them and the updates.
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[0], [2]]), jnp.array([5, -5])
+    >>> print(lax.scatter_min(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [ 1  2 -5]
+    """
     return _bind(scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
 
@@ -116,7 +218,23 @@ def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
 def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: Mode = None) -> Array:  # fmt: skip
-    """operand with its elements at the indices raised to the greatest of them and the updates."""
+    """operand with its elements at the indices raised to the greatest of them and the updates.
+
+    operand             an array of numbers.
+    scatter_indices     integers; the last axis holds an index's components.
+    updates             the windows, of operand's dtype.
+    dimension_numbers   a lax.ScatterDimensionNumbers, as for scatter.
+    indices_are_sorted  whether the indices are known to rise.
+    unique_indices      whether they are known to differ.
+    mode                what out-of-bounds windows do, as for scatter.
+
+    Raises TypeError where dtypes differ, indices are no integers or shapes do not fit.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices, updates = jnp.array([[0], [2]]), jnp.array([5, -5])
+    >>> print(lax.scatter_max(jnp.array([1, 2, 3]), indices, updates, numbers))
+    [5 2 3]
+    """
     return _bind(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
                  indices_are_sorted, unique_indices, mode)  # fmt: skip
 

@@ -18,21 +18,48 @@ from lamina.lax.elementwise_rules import broadcast_to, builder, elementwise
 
 # ---- user functions ----------------------------------------------------------------------------
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
-    """on_true where pred, else on_false. pred is boolean, or of an integer dtype with values 0 and 1;
-    of their shape or of rank 0."""
+    """on_true where pred, else on_false, elementwise. Both are computed; lax.cond runs only one.
+
+    pred               booleans, or integers 0 and 1; of the cases' shape or of rank 0.
+    on_true, on_false  arrays of one shape and one dtype.
+
+    Raises TypeError where shapes or dtypes differ or pred is of another dtype.
+
+    >>> print(lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20])))
+    [ 1 20]
+    """
     return select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which: Any, *cases: Any) -> Array:
-    """cases[which], elementwise. which is boolean (two cases) or of an integer dtype, and in range; of
-    the cases' shape or of rank 0. The cases have one shape and one dtype."""
+    """cases[which], elementwise.
+
+    which  booleans (two cases, False is the first) or integers, which must be in range; of the
+           cases' shape or of rank 0.
+    cases  arrays of one shape and one dtype.
+
+    Raises TypeError where shapes or dtypes differ, which is of another dtype, or booleans choose
+    among more than two.
+
+    >>> print(lax.select_n(jnp.array([2, 0]), *jnp.array([[1, 2], [10, 20], [100, 200]])))
+    [100   2]
+    """
     if not cases:
         raise ValueError("select_n() must have at least one case")
     return select_n_p.bind(which, *cases)
 
 
 def clamp(min: Any, x: Any, max: Any) -> Array:
-    """x kept between min and max, elementwise; max where min > max; NaN stays NaN."""
+    """x kept between min and max, elementwise; max where min > max; NaN stays NaN.
+
+    min, max  arrays of x's dtype and shape, or scalars of its dtype.
+    x         an array of numbers.
+
+    Raises TypeError where dtypes or shapes differ.
+
+    >>> print(lax.clamp(0.0, jnp.array([-1.0, 0.5, 3.0]), 1.0))
+    [0.  0.5 1. ]
+    """
     return clamp_p.bind(min, x, max)
 
 

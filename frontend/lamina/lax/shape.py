@@ -22,7 +22,16 @@ def broadcast_in_dim(
 ) -> Array:
     """operand repeated to fill `shape`: its axis i becomes axis broadcast_dimensions[i].
 
-    Axes of size 1 are spread; others keep their size. broadcast_dimensions must ascend.
+    operand               an array of any dtype.
+    shape                 of the result.
+    broadcast_dimensions  an axis of the result for each of operand's, rising. Axes of size 1 are
+                          spread, others must have their size in `shape`.
+
+    Raises TypeError where sizes do not fit or broadcast_dimensions do not rise.
+
+    >>> print(lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,)))
+    [[1 1 1]
+     [2 2 2]]
     """
     shape = canonical_shape(shape)
     dims = static_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
@@ -32,7 +41,18 @@ def broadcast_in_dim(
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
-    """operand repeated along new leading axes of these sizes."""
+    """operand repeated along new leading axes.
+
+    operand  an array or a number.
+    sizes    of the new axes: the result has shape (*sizes, *operand.shape).
+
+    Raises TypeError where a size is negative.
+
+    >>> print(lax.broadcast(jnp.array([1, 2]), (3,)))
+    [[1 2]
+     [1 2]
+     [1 2]]
+    """
     sizes, shape = canonical_shape(sizes), np.shape(operand)
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
     return broadcast_in_dim(operand, (*sizes, *shape), dims)
@@ -54,12 +74,28 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """x with leading axes of size 1, so that it has this rank."""
+    """x with leading axes of size 1, so that it has this rank; x itself where it has it or more.
+
+    x     an array or a number.
+    rank  the number of axes of the result.
+
+    >>> lax.broadcast_to_rank(jnp.ones((2, 3)), 4).shape
+    (1, 1, 2, 3)
+    """
     return broadcast(x, (1,) * (rank - len(np.shape(x))))
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
-    """array with axes of size 1 put in; dimensions count the result's axes."""
+    """array with axes of size 1 put in.
+
+    array       an array or a number.
+    dimensions  where in the result the new axes are; negative ones count from its end.
+
+    Raises ValueError where the result has no such axis or one is named twice.
+
+    >>> lax.expand_dims(jnp.ones((2, 3)), (0, 3)).shape
+    (1, 2, 3, 1)
+    """
     shape = np.shape(array)
     rank = len(shape) + len(dimensions)
     new = set(canonical_axes("expand_dims", dimensions, rank))
@@ -69,8 +105,21 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
-    """The elements of operand in row-major order in another shape; `dimensions` names the order in
-    which its axes are read, if it is not the usual one. No size may be -1."""
+    """The elements of operand in row-major order in another shape.
+
+    operand     an array.
+    new_sizes   of the result; their product is operand's number of elements. None may be -1.
+    dimensions  the order in which operand's axes are read, if it is not the usual one: those of
+                lax.transpose.
+
+    Raises TypeError where the number of elements would change.
+
+    >>> print(lax.reshape(jnp.arange(6), (2, 3)))
+    [[0 1 2]
+     [3 4 5]]
+    >>> print(lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0)))
+    [1 3 2 4]
+    """
     sizes = canonical_shape(new_sizes)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -80,7 +129,18 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """operand with the axes from start_dimension up to stop_dimension merged into one."""
+    """operand with neighbouring axes merged into one.
+
+    operand          an array.
+    start_dimension  the first axis that is merged.
+    stop_dimension   the axis before which merging stops; None: all to the end. Negative ones count
+                     from the end, as in slices.
+
+    Raises ValueError where the first comes after the last.
+
+    >>> lax.collapse(jnp.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
     shape = np.shape(operand)
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if start > stop:
@@ -91,7 +151,16 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
-    """operand with its axes in another order: axis i of the result is axis permutation[i]."""
+    """operand with its axes in another order.
+
+    operand      an array.
+    permutation  of operand's axes: axis i of the result is axis permutation[i] of operand.
+
+    Raises TypeError where permutation does not name each axis once.
+
+    >>> lax.transpose(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     order = static_ints("transpose", "permutation", permutation)
     if is_array(operand) and order == tuple(range(len(operand.shape))):
         return operand
@@ -99,7 +168,16 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
-    """array without the named axes, which must have size 1."""
+    """array without some of its axes of size 1.
+
+    array       an array.
+    dimensions  the axes that go; negative ones count from the end.
+
+    Raises ValueError where one of them has another size or is not there.
+
+    >>> lax.squeeze(jnp.ones((1, 3, 1)), (0,)).shape
+    (3, 1)
+    """
     dims = canonical_axes("squeeze", dimensions, len(np.shape(array)))
     if not dims and is_array(array):
         return array
@@ -107,13 +185,30 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
-    """operand read backwards along the named axes."""
+    """operand read backwards along the named axes.
+
+    operand     an array.
+    dimensions  the axes; negative ones count from the end.
+
+    Raises ValueError where there is no such axis.
+
+    >>> print(lax.rev(jnp.array([[1, 2], [3, 4]]), (1,)))
+    [[2 1]
+     [4 3]]
+    """
     dims = canonical_axes("rev", dimensions, len(np.shape(operand)))
     return rev_p.bind(operand, dimensions=dims) if dims or not is_array(operand) else operand
 
 
 def copy(x: Any) -> Array:
-    """x under another name."""
+    """x as a new array, with memory of its own.
+
+    x  an array or a number.
+
+    >>> x = jnp.ones(3)
+    >>> lax.copy(x) is x
+    False
+    """
     return copy_p.bind(x)
 
 

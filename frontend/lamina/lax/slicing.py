@@ -18,7 +18,19 @@ from lamina.lax.checks import canonical_axis, scalar_like, static_ints
 
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:  # fmt: skip
-    """The elements from start up to limit (static, in range) along each axis, every stride-th."""
+    """The part of operand between static bounds.
+
+    operand        an array.
+    start_indices  the first index taken along each axis, from 0.
+    limit_indices  where it ends along each axis, at most the axis' size. Nothing is clamped and
+                   negative numbers do not count from the end.
+    strides        every how manieth element is taken along each axis; None: all.
+
+    Raises TypeError where bounds are out of range or not one for each axis.
+
+    >>> print(lax.slice(jnp.arange(10), (1,), (8,), (3,)))
+    [1 4 7]
+    """
     return slice_p.bind(
         operand,
         start_indices=static_ints("slice", "start_indices", start_indices),
@@ -29,7 +41,21 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
                  axis: int = 0) -> Array:  # fmt: skip
-    """operand[start:limit:stride] along one axis, negative indices counting from the end."""
+    """operand[start:limit:stride] along one axis, all of the others.
+
+    operand                   an array.
+    start_index, limit_index  Python ints, counted from the end where negative; None: from the
+                              first, to the last.
+    stride                    a positive int.
+    axis                      counted from the end where negative.
+
+    Raises TypeError where the bounds are not in range or the wrong way round; ValueError where
+    there is no such axis.
+
+    >>> print(lax.slice_in_dim(jnp.arange(6).reshape(2, 3), 1, None, axis=1))
+    [[1 2]
+     [4 5]]
+    """
     shape = np.shape(operand)
     axis = canonical_axis("slice_in_dim", axis, len(shape))
     size = shape[axis]
@@ -48,7 +74,18 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One static index along an axis, which stays with size 1 if keepdims."""
+    """The part of operand at one static index along an axis.
+
+    operand   an array.
+    index     a Python int, counted from the end where negative.
+    axis      counted from the end where negative.
+    keepdims  whether the axis stays, with size 1.
+
+    Raises ValueError where index or axis is out of range.
+
+    >>> print(lax.index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False))
+    [2 5]
+    """
     shape = np.shape(operand)
     axis = canonical_axis("index_in_dim", axis, len(shape))
     index = canonical_axis("index_in_dim", index, shape[axis])

@@ -16,10 +16,23 @@ from lamina.lax.checks import canonical_axis
 
 # ---- user functions ----------------------------------------------------------------------------
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """operand in ascending order along an axis: -inf first, NaN last, -0.0 equal to 0.0.
+    """operand in ascending order along an axis: -inf first, NaN last, -0.0 equal to 0.0; complex
+    numbers by real, then by imaginary part.
 
-    A sequence of arrays of one shape is sorted by its first num_keys arrays, the earlier the more
-    important; the others are carried along; gives a tuple.
+    operand    an array, or a sequence of arrays of one shape, which are sorted together: by the
+               first num_keys arrays, the earlier the more important, and the others are carried
+               along. The result is then a tuple.
+    dimension  the axis, counted from the end where negative.
+    is_stable  whether equal keys keep their order.
+    num_keys   how many of the arrays are keys.
+
+    Raises TypeError where shapes differ; ValueError where there is no such axis or number of keys.
+
+    >>> print(lax.sort(jnp.array([3.0, jnp.nan, -1.0])))
+    [-1.  3. nan]
+    >>> keys, values = lax.sort((jnp.array([2, 1, 3]), jnp.array([20, 10, 30])))
+    >>> print(keys, values)
+    [1 2 3] [10 20 30]
     """
     operands = operand if isinstance(operand, Sequence) else (operand,)
     if not 1 <= num_keys <= len(operands):
@@ -30,7 +43,19 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
-    """keys in ascending order, and values in the same order."""
+    """keys in ascending order along an axis, and values in the same order.
+
+    keys       an array.
+    values     an array of its shape.
+    dimension  the axis, counted from the end where negative.
+    is_stable  whether values of equal keys keep their order.
+
+    Raises TypeError where shapes differ; ValueError where there is no such axis.
+
+    >>> keys, values = lax.sort_key_val(jnp.array([2, 1, 3]), jnp.array([20, 10, 30]))
+    >>> print(keys, values)
+    [1 2 3] [10 20 30]
+    """
     return sort((keys, values), dimension, is_stable)
 
 

@@ -16,13 +16,22 @@ from lamina.lax.checks import canonical_axis
 # ---- user functions ----------------------------------------------------------------------------
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The k greatest elements along an axis, greatest first, and their indices; of equal elements
-    the first comes first, whether is_stable asks for that or not. Floats are in IEEE 754's total
-    order: NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with the sign bit.
+    the first comes first. Floats are in IEEE 754's total order: NaN, inf, ..., 0.0, -0.0, ...,
+    -inf, NaN with the sign bit.
 
-    `operand` has one dimension or more; both results have its shape with `k` in the place of the
-    axis' size, the indices as int32. Raises TypeError where k is no concrete integer, ValueError
-    where it is not between 0 and the axis' size, for an axis that is not there, and for complex
-    numbers."""
+    operand    an array of real numbers or booleans, of one dimension or more.
+    k          a Python int from 0 to the axis' size.
+    axis       counted from the end where negative.
+    is_stable  whether equal elements must keep their order; here they always do.
+
+    Gives [values, indices]: both have operand's shape with k in the place of the axis' size, the
+    indices are int32. Raises TypeError where k is no concrete integer, ValueError where it is out
+    of range, for an axis that is not there, and for complex numbers.
+
+    >>> values, indices = lax.top_k(jnp.array([3, 9, 5, 9]), 3)
+    >>> print(values, indices)
+    [9 9 5] [1 3 2]
+    """
     shape = np.shape(operand)
     axis = canonical_axis("top_k", axis, len(shape))
     try:
@@ -46,8 +55,22 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> list[Any]:
-    """The k greatest elements along an axis and their indices: here all of them are found, whatever
-    recall_target allows to miss."""
+    """The k greatest elements along an axis, greatest first, and their indices. JAX may miss some
+    of them on TPUs, for speed; here all of them are found.
+
+    operand                        an array of real numbers.
+    k                              how many.
+    reduction_dimension            the axis.
+    recall_target                  the share that must be found; without effect.
+    reduction_input_size_override  the size that this share counts from; without effect.
+    aggregate_to_topk              whether just k remain; without effect, for they do.
+
+    Gives [values, indices], the indices as int32. Raises ValueError as top_k does.
+
+    >>> values, indices = lax.approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)
+    >>> print(values, indices)
+    [3. 2.] [1 2]
+    """
     return top_k(operand, k, axis=reduction_dimension)
 
 
@@ -59,7 +82,22 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> list[Any]:
-    """The k least elements along an axis, as approx_max_k."""
+    """The k least elements along an axis, least first, and their indices, as approx_max_k: none is
+    missed.
+
+    operand                        an array of real numbers.
+    k                              how many.
+    reduction_dimension            the axis.
+    recall_target                  the share that must be found; without effect.
+    reduction_input_size_override  the size that this share counts from; without effect.
+    aggregate_to_topk              whether just k remain; without effect, for they do.
+
+    Gives [values, indices], the indices as int32. Raises ValueError as top_k does.
+
+    >>> values, indices = lax.approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)
+    >>> print(values, indices)
+    [1. 2.] [0 2]
+    """
     values, indices = top_k(lax.neg(operand), k, axis=reduction_dimension)
     return [lax.neg(values), indices]
 

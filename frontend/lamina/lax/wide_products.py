@@ -13,7 +13,15 @@ from lamina.lax.checks import INTEGER, check_accepted, check_same_dtypes
 
 
 def mulhi(x: Any, y: Any, /) -> Array:
-    """The upper half of x * y, elementwise on integers of one dtype: what x * y loses."""
+    """The upper half of the product of x and y, elementwise: the bits that x * y loses.
+
+    x, y  arrays of one integer dtype, signed or unsigned, which broadcast.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.mulhi(jnp.array([2**30, 3]), jnp.array([8, 5])))
+    [2 0]
+    """
     avals = [get_aval(x), get_aval(y)]
     for position, aval in enumerate(avals):
         check_accepted("mulhi", INTEGER, aval, position)

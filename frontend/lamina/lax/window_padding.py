@@ -11,8 +11,19 @@ def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """(low, high) for each axis: none for "VALID"; for "SAME" so that the result has size / stride
-    windows, the odd one at the end, or with "SAME_LOWER" at the beginning."""
+    """The (low, high) pairs that a padding's name stands for, one for each axis.
+
+    in_shape        the sizes of the axes.
+    window_shape    those of a window.
+    window_strides  how far it moves.
+    padding         "VALID": none; "SAME": so much that there are size / stride windows, the odd one
+                    at the end; "SAME_LOWER": the odd one at the beginning.
+
+    Raises ValueError for another name.
+
+    >>> lax.padtype_to_pads((8,), (4,), (1,), "SAME")
+    [(1, 2)]
+    """
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)

@@ -20,7 +20,19 @@ def conv_shape_tuple(
     pads: str | Pads,
     batch_group_count: int = 1,
 ) -> Shape:
-    """Of a convolution of NCHW by OIHW."""
+    """The shape of a convolution's result, batch and features first.
+
+    lhs_shape          (batch, in features, *space).
+    rhs_shape          (out features, in features, *window).
+    strides            of the window, an int for each axis of space.
+    pads               "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of space.
+    batch_group_count  as of conv_general_dilated.
+
+    Raises ValueError for an unknown padding.
+
+    >>> lax.conv_shape_tuple((1, 3, 8, 8), (5, 3, 3, 3), (2, 2), "VALID")
+    (1, 5, 3, 3)
+    """
     space, window = lhs_shape[2:], rhs_shape[2:]
     found = padtype_to_pads(space, window, strides, pads) if isinstance(pads, str) else pads
     if len(found) != len(space):
@@ -41,7 +53,16 @@ def conv_shape_tuple(
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[Shape, Shape, Shape]:
-    """Where N, C (O, I) and the axes of space are in each of three layouts."""
+    """The orders of axes of a convolution's lhs, rhs and result that put batch and features first,
+    for lax.transpose.
+
+    dimension_numbers  three strings such as ("NHWC", "HWIO", "NHWC").
+
+    Raises TypeError where a string lacks its two letters or has them twice.
+
+    >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
     chars = (("N", "C"), ("O", "I"), ("N", "C"))
     for number, (spec, pair) in enumerate(zip(dimension_numbers, chars)):
         if not spec.count(pair[0]) == spec.count(pair[1]) == 1:
@@ -75,7 +96,20 @@ def conv_general_shape_tuple(
     padding: str | Pads,
     dimension_numbers: tuple[str, str, str],
 ) -> Shape:
-    """Of a convolution in any layout."""
+    """The shape of a convolution's result in any layout.
+
+    lhs_shape, rhs_shape  of the operands.
+    window_strides        an int for each axis of space.
+    padding               "SAME", "VALID", "SAME_LOWER" or a (low, high) pair for each axis of
+                          space.
+    dimension_numbers     three strings such as ("NHWC", "HWIO", "NHWC").
+
+    Raises ValueError for an unknown padding.
+
+    >>> layout = ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 5), (2, 2), "SAME", layout)
+    (1, 4, 4, 5)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     natural = conv_shape_tuple(
         [lhs_shape[d] for d in lhs], [rhs_shape[d] for d in rhs], window_strides, padding
@@ -90,7 +124,17 @@ def conv_transpose_shape_tuple(
     padding: str | Pads,
     dimension_numbers: tuple[str, str, str],
 ) -> Shape:
-    """Of a conv_transpose."""
+    """The shape of a conv_transpose's result.
+
+    lhs_shape, rhs_shape  of the operands.
+    window_strides        how far it upsamples, an int for each axis of space.
+    padding               "SAME", "VALID", or a (low, high) pair for each axis of space.
+    dimension_numbers     three strings such as ("NHWC", "HWIO", "NHWC").
+
+    >>> layout = ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_transpose_shape_tuple((1, 4, 4, 3), (3, 3, 3, 5), (2, 2), "SAME", layout)
+    (1, 8, 8, 5)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, kernel = [lhs_shape[d] for d in lhs], [rhs_shape[d] for d in rhs]
     pads: Any = padding
@@ -112,7 +156,18 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """Of a reduce_window."""
+    """The shape of a reduce_window's result.
+
+    operand_shape      of the operand.
+    window_dimensions  the sizes of a window, one for each axis.
+    window_strides     how far it moves along each axis.
+    padding            a (low, high) pair for each axis.
+    base_dilation      how far the operand is spread along each axis; None: ones.
+    window_dilation    how far the window is spread; None: ones.
+
+    >>> lax.reduce_window_shape_tuple((8, 8), (3, 3), (2, 2), [(0, 0), (1, 1)])
+    (3, 4)
+    """
     ones = (1,) * len(operand_shape)
     rows = zip(
         operand_shape, window_dimensions, window_strides, padding, base_dilation or ones,

@@ -30,20 +30,28 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """softmax(query key^T scale + bias) value, heads side by side.
+    """softmax(query key^T scale + bias) value, heads side by side: attention (Vaswani et al., 2017,
+    "Attention is all you need").
 
-    query has shape (batch, T, heads, H), key and value (batch, S, key heads, H), or all without
-    batch; heads is a multiple of key heads. bias and the boolean mask broadcast to
-    (batch, heads, T, S). scale is 1 / sqrt(H) by default. With is_causal position t sees those up
-    to t.
-
+    query                  floats of shape (batch, T, heads, H), or without batch.
+    key, value             (batch, S, key heads, H), or without batch; heads is a multiple of key
+                           heads.
+    bias                   added to scores; broadcasts to (batch, heads, T, S).
+    mask                   booleans that broadcast likewise: True where a position is seen.
+    scale                  of scores; None: 1 / sqrt(H).
+    is_causal              position t sees those up to t.
     query_seq_lengths      int32 (batch,): queries beyond give zeros.
     key_value_seq_lengths  int32 (batch,): keys beyond are not seen.
     local_window_size      (left, right), or one number for both: how far a position sees.
     implementation         None or "xla": what lamina compiles. "cudnn" raises RuntimeError here.
-    return_residual        also give the logarithms of softmax's sums, (batch, T, heads).
+    return_residual        also gives the logarithms of softmax's sums, (batch, T, heads).
 
-    Raises ValueError for shapes and dtypes that do not go together.
+    The result has query's shape. Raises ValueError for shapes and dtypes that do not go together.
+
+    >>> query, key = jnp.zeros((1, 1, 1, 2)), jnp.zeros((1, 2, 1, 2))
+    >>> value = jnp.array([[1.0, 2.0], [3.0, 4.0]]).reshape(1, 2, 1, 2)
+    >>> print(lamina.nn.dot_product_attention(query, key, value)[0, 0, 0])
+    [2. 3.]
     """
     check_arraylike("dot_product_attention", query, key, value)
     if implementation == "cudnn":

@@ -13,6 +13,26 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy.promotion import Array, ArrayLike, DTypeLike
 
+__all__ = [
+    "Axes",
+    "Initializer",
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "zeros",
+]
+
 
 class Initializer(Protocol):
     """What initializers are."""
@@ -21,17 +41,41 @@ class Initializer(Protocol):
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """All zeros."""
+    """The initializer that gives zeros.
+
+    key    a random key, not looked at.
+    shape  of the result.
+    dtype  of the result; None: float32, or float64 with enable_x64.
+
+    >>> print(lamina.nn.initializers.zeros(lamina.random.key(0), (2,)))
+    [0. 0.]
+    """
     return jnp.zeros(shape, dtype)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """All ones."""
+    """The initializer that gives ones.
+
+    key    a random key, not looked at.
+    shape  of the result.
+    dtype  of the result; None: float32, or float64 with enable_x64.
+
+    >>> print(lamina.nn.initializers.ones(lamina.random.key(0), (2,)))
+    [1. 1.]
+    """
     return jnp.ones(shape, dtype)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that repeats a value."""
+    """An initializer that repeats a value.
+
+    value  a number, or an array that broadcasts to the shape.
+    dtype  of results that are asked for without one; None: float32, or float64 with enable_x64.
+
+    >>> init = lamina.nn.initializers.constant(0.5)
+    >>> print(init(lamina.random.key(0), (3,)))
+    [0.5 0.5 0.5]
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         return jnp.full(shape, value, _float(dtype))
@@ -40,7 +84,15 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer with values uniform in [0, scale)."""
+    """An initializer with values uniform in [0, scale).
+
+    scale  the upper bound.
+    dtype  of results that are asked for without one; None: float32, or float64 with enable_x64.
+
+    >>> values = lamina.nn.initializers.uniform(3.0)(lamina.random.key(0), (1000,))
+    >>> print(values.min() >= 0, values.max() < 3, values.mean().round(1))
+    True True 1.5
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
@@ -50,7 +102,16 @@ def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer with normal values of this standard deviation."""
+    """An initializer with normal values of mean 0.
+
+    stddev  their standard deviation.
+    dtype   of results that are asked for without one, real or complex; None: float32, or float64
+            with enable_x64.
+
+    >>> values = lamina.nn.initializers.normal(2.0)(lamina.random.key(0), (1000,))
+    >>> print(values.std().round())
+    2.0
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
@@ -61,7 +122,17 @@ def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
 def truncated_normal(stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0,
                      upper: float = 2.0) -> Initializer:  # fmt: skip
-    """An initializer with normal values cut off at lower and upper before they are scaled."""
+    """An initializer with standard normal values cut off at two bounds and then scaled.
+
+    stddev        the factor; cutting off makes the standard deviation smaller than this.
+    dtype         of results that are asked for without one; None: float32, or float64 with
+                  enable_x64.
+    lower, upper  the bounds, before values are scaled.
+
+    >>> values = lamina.nn.initializers.truncated_normal(0.5)(lamina.random.key(0), (1000,))
+    >>> print(abs(values).max() <= 1)
+    True
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
@@ -115,10 +186,26 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """An initializer whose variance is scale / n.
+    """An initializer whose variance is scale / n, which keeps the size of activations or gradients
+    from layer to layer. He, Glorot and LeCun initializers are such.
 
-    n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg";
-    "fan_geo_avg": geometric). distribution: "truncated_normal", "normal" or "uniform".
+    scale         a positive number.
+    mode          what n is: the number of inputs ("fan_in"), of outputs ("fan_out"), their mean
+                  ("fan_avg") or geometric mean ("fan_geo_avg").
+    distribution  "truncated_normal", "normal" or "uniform".
+    in_axis       the axis (or axes) of the weight that goes over inputs.
+    out_axis      the one that goes over outputs.
+    batch_axis    axes along which weights lie side by side; all others are a window's, and count as
+                  inputs and as outputs.
+    dtype         of results that are asked for without one, real or complex; None: float32, or
+                  float64 with enable_x64.
+
+    The initializer raises ValueError for another mode or distribution and for shapes of fewer than
+    two dimensions.
+
+    >>> init = lamina.nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+    >>> print(init(lamina.random.key(0), (50, 200)).std().round(1))
+    0.2
     """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
@@ -151,13 +238,33 @@ def variance_scaling(
 
 def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                    dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Uniform with variance 2 / (inputs + outputs)."""
+    """An initializer with uniform values of variance 2 / (inputs + outputs) (Glorot & Bengio,
+    2010): for layers with activations that are linear near 0, such as tanh.
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.glorot_uniform()(lamina.random.key(0), (50, 150))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                   dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Truncated normal with variance 2 / (inputs + outputs)."""
+    """An initializer with truncated normal values of variance 2 / (inputs + outputs) (Glorot &
+    Bengio, 2010): for layers with activations that are linear near 0, such as tanh.
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.glorot_normal()(lamina.random.key(0), (50, 150))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -165,25 +272,65 @@ def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = ()
 
 def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                   dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Uniform with variance 1 / inputs."""
+    """An initializer with uniform values of variance 1 / inputs (LeCun et al., 1998, "Efficient
+    backprop").
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.lecun_uniform()(lamina.random.key(0), (100, 50))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                  dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Truncated normal with variance 1 / inputs."""
+    """An initializer with truncated normal values of variance 1 / inputs (LeCun et al., 1998,
+    "Efficient backprop").
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.lecun_normal()(lamina.random.key(0), (100, 50))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
                dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Uniform with variance 2 / inputs."""
+    """An initializer with uniform values of variance 2 / inputs (He et al., 2015, "Delving deep
+    into rectifiers"): for layers with ReLU.
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.he_uniform()(lamina.random.key(0), (200, 50))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
               dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Truncated normal with variance 2 / inputs."""
+    """An initializer with truncated normal values of variance 2 / inputs (He et al., 2015, "Delving
+    deep into rectifiers"): for layers with ReLU.
+
+    in_axis, out_axis, batch_axis  as for variance_scaling.
+    dtype                          of results that are asked for without one; None: the default
+                                   float.
+
+    >>> values = lamina.nn.initializers.he_normal()(lamina.random.key(0), (200, 50))
+    >>> print(values.std().round(1))
+    0.1
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -193,8 +340,19 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
 def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
                dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Random orthogonal matrices times scale: columns along column_axis are orthonormal (rows,
-    where they are fewer)."""
+    """An initializer with random orthogonal matrices times a scale: columns are orthonormal (rows,
+    where they are fewer).
+
+    scale        the factor.
+    column_axis  the axis that goes over columns; all others together go over rows.
+    dtype        of results that are asked for without one; None: the default float.
+
+    The initializer raises ValueError for shapes of fewer than two dimensions.
+
+    >>> q = lamina.nn.initializers.orthogonal()(lamina.random.key(0), (3, 3))
+    >>> print(jnp.allclose(q.T @ q, jnp.eye(3), atol=1e-5))
+    True
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to, shape = _float(dtype), tuple(shape)
@@ -214,8 +372,20 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
 
 def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
                      dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """Convolution kernels that are an orthogonal matrix at the centre and zero elsewhere (Xiao et
-    al., arXiv:1806.05393)."""
+    """An initializer with convolution kernels that are an orthogonal matrix at the centre and zero
+    elsewhere (Xiao et al., 2018, arXiv:1806.05393).
+
+    scale        the factor.
+    column_axis  as for orthogonal.
+    dtype        of results that are asked for without one; None: the default float.
+
+    The initializer takes shapes (*window, inputs, outputs) of 3 to 5 dimensions and raises
+    ValueError for others and where there are more inputs than outputs.
+
+    >>> kernel = lamina.nn.initializers.delta_orthogonal()(lamina.random.key(0), (3, 2, 2))
+    >>> print(jnp.any(kernel != 0, axis=(1, 2)))
+    [False  True False]
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to, shape = _float(dtype), tuple(shape)

@@ -38,7 +38,16 @@ class BlockScaleConfig:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
-    """The configuration of a mode, "nvfp4" or "mxfp8"; ValueError for another."""
+    """The configuration of a format of numbers with a scale for each block, for scaled_dot_general.
+
+    mode          "nvfp4" (blocks of 16) or "mxfp8" (blocks of 32).
+    global_scale  of nvfp4: a scalar for the whole operand; None: 1.
+
+    Raises ValueError for another mode.
+
+    >>> lamina.nn.get_scaled_dot_general_config("mxfp8").block_size
+    32
+    """
     if mode == "nvfp4":
         whole = jnp.ones((1,), _F32) if global_scale is None else global_scale
         return BlockScaleConfig(
@@ -55,9 +64,21 @@ def scaled_matmul(
     lhs: Array, rhs: Array, lhs_scales: Array, rhs_scales: Array,
     preferred_element_type: DTypeLike = np.float32,
 ) -> Array:  # fmt: skip
-    """(B, M, N) from lhs (B, M, K) and rhs (B, N, K), each times its scales (B, M or N, blocks).
+    """Matrix products of operands times their scales, each of which is shared by a block of
+    neighbours along the contracted axis.
+
+    lhs                     of shape (B, M, K), narrow floats.
+    rhs                     of shape (B, N, K).
+    lhs_scales              of shape (B, M, blocks); K is a multiple of the number of blocks.
+    rhs_scales              of shape (B, N, blocks).
+    preferred_element_type  the dtype of the result, which has shape (B, M, N).
 
     Raises ValueError for other shapes.
+
+    >>> lhs, rhs = jnp.ones((1, 1, 4), "float8_e4m3fn"), jnp.ones((1, 1, 4), "float8_e4m3fn")
+    >>> scales, ones = jnp.array([[[1.0, 10.0]]]), jnp.ones((1, 1, 2))
+    >>> print(lamina.nn.scaled_matmul(lhs, rhs, scales, ones))
+    [[[22.]]]
     """
     operands = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
     if any(x.ndim != 3 for x in operands):
@@ -90,11 +111,23 @@ def scaled_dot_general(
     preferred_element_type: DTypeLike = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None, implementation: str | None = None,
 ) -> Array:  # fmt: skip
-    """lax.dot_general of operands quantised in blocks; the derivative is quantised, too.
+    """lax.dot_general of operands that are quantised in blocks first; in its derivative the
+    cotangent is quantised, too.
 
-    configs  for lhs, rhs and the cotangent; None: nothing is quantised.
+    lhs, rhs                arrays of floats.
+    dimension_numbers       those of lax.dot_general.
+    preferred_element_type  the dtype of the result: float32, bfloat16 or float16.
+    configs                 of get_scaled_dot_general_config, for lhs, rhs and the cotangent; None:
+                            nothing is quantised.
+    implementation          without effect.
 
-    Raises TypeError for a preferred_element_type other than float32, bfloat16 and float16.
+    With configs raises TypeError for another preferred_element_type and ValueError where the size
+    that is summed over is no multiple of a block.
+
+    >>> config = lamina.nn.get_scaled_dot_general_config("mxfp8")
+    >>> x, numbers = jnp.ones((1, 32)), (((1,), (1,)), ((), ()))
+    >>> print(lamina.nn.scaled_dot_general(x, x, numbers, configs=[config] * 3))
+    [[32.]]
     """
     if implementation is not None:
         warnings.warn("Backend selector, now ignored. The system chooses the backend "

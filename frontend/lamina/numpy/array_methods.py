@@ -128,12 +128,30 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 # ---- methods that take their arguments otherwise than the functions do ---------------------------
 def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
-    """The elements in another shape, given as one tuple or as sizes."""
+    """The elements in another shape.
+
+    shape  a tuple, or sizes one by one; one of them may be -1, which stands for what is left.
+    order  "C": the last index varies fastest; "F": the first.
+
+    Raises TypeError where the number of elements would change.
+
+    >>> print(jnp.arange(6).reshape(2, -1))
+    [[0 1 2]
+     [3 4 5]]
+    """
     return manipulation.reshape(self, _only(shape), order)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
-    """The array with its axes reversed, or in the order given as one tuple or as axes."""
+    """The array with its axes in another order.
+
+    axes  a tuple, or axes one by one; none: reversed.
+
+    Raises TypeError where they are not each axis once.
+
+    >>> jnp.ones((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
     return manipulation.transpose(self, None if not axes or axes == (None,) else _only(axes))
 
 
@@ -142,12 +160,26 @@ def _only(args: tuple[Any, ...]) -> Any:
 
 
 def _flatten(self: Any, order: str = "C") -> Any:
-    """The elements along one axis."""
+    """The elements along one axis.
+
+    order  "C": the last index varies fastest; "F": the first.
+
+    >>> print(jnp.array([[1, 2], [3, 4]]).flatten())
+    [1 2 3 4]
+    """
     return manipulation.ravel(self, order)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The values in another dtype (None: the default float)."""
+    """The values in another dtype, converted as lax.convert_element_type does.
+
+    dtype   the dtype or its name; None: the default float.
+    copy    without effect: arrays do not change.
+    device  a Device or Sharding to put the result on; None: where it comes to be.
+
+    >>> print(jnp.array([1.7, -1.7]).astype(int))
+    [ 1 -1]
+    """
     out = creation.astype_array(self, dtypes.default_dtype(float) if dtype is None else dtype)
     return out if device is None else _to_device(out, device)
 
@@ -159,7 +191,18 @@ _NOT_DIVISIBLE = (
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The bits as another dtype; the last axis grows or shrinks with the width."""
+    """The bits as another dtype.
+
+    dtype  the dtype; of another width it makes the last axis longer or shorter. None: the array
+           itself.
+    type   None.
+
+    Raises ValueError where the last axis has not a multiple of the elements needed;
+    NotImplementedError for a type.
+
+    >>> jnp.array([1.0, 2.0]).view("uint16").shape
+    (4,)
+    """
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
@@ -195,47 +238,113 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    """The values kept between min and max."""
+    """The values kept between min and max.
+
+    min, max  numbers or arrays that broadcast; None: no bound.
+
+    >>> print(jnp.array([-1, 5, 20]).clip(0, 10))
+    [ 0  5 10]
+    """
     return arithmetic.clip(self, min, max)
 
 
 def _sort(self: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
           stable: bool = True, descending: bool = False) -> Any:  # fmt: skip
-    """The elements in order along an axis."""
+    """The elements in order along an axis.
+
+    axis        an int; None: all elements in one row.
+    kind        None, and
+    order       None: NumPy's choices are not there.
+    stable      whether equal elements keep their order.
+    descending  from the greatest to the least.
+
+    >>> print(jnp.array([3, 1, 2]).sort(descending=True))
+    [3 2 1]
+    """
     return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _argsort(self: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
              stable: bool = True, descending: bool = False) -> Any:  # fmt: skip
-    """The indices that put the elements in order along an axis."""
+    """The indices that put the elements in order along an axis.
+
+    axis        an int; None: of all elements in one row.
+    kind        None, and
+    order       None: NumPy's choices are not there.
+    stable      whether equal elements keep their order.
+    descending  from the greatest to the least.
+
+    >>> print(jnp.array([3, 1, 2]).argsort())
+    [1 2 0]
+    """
     return sorting.argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _searchsorted(
     self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Where to put v in this sorted array."""
+    """Where in this sorted vector to put values, so that it stays sorted.
+
+    v       the values.
+    side    "left": before equal elements, "right": after them.
+    sorter  the indices that sort the vector, where it is not sorted; None: it is.
+    method  how to search, as in numpy.searchsorted.
+
+    >>> print(jnp.array([1, 2, 2, 3]).searchsorted(jnp.array([2, 5])))
+    [1 4]
+    """
     return searching.searchsorted(self, v, side, sorter, method=method)
 
 
 def _argpartition(self: Any, kth: int, axis: int = -1) -> Any:
-    """The indices that partition the elements along an axis."""
+    """The indices that partition the elements along an axis: the first kth are of the least
+    elements, in any order.
+
+    kth   a Python int.
+    axis  counted from the end where negative.
+
+    >>> x = jnp.array([4, 1, 3, 2])
+    >>> print(jnp.sort(x[x.argpartition(2)[:2]]))
+    [1 2]
+    """
     return partial_sorting.argpartition(self, kth, axis)
 
 
 def _choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """Elements of the choices, as this array of integers says."""
+    """Elements of the choices, as this array of integers says.
+
+    choices  a sequence of arrays, which broadcast with this one.
+    out      None.
+    mode     what is done with integers out of range: "raise", "wrap" or "clip".
+
+    >>> print(jnp.array([1, 0]).choose([jnp.array([1, 2]), jnp.array([10, 20])]))
+    [10  2]
+    """
     return selection.choose(self, choices, out, mode)
 
 
 def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
               size: int | None = None, fill_value: Any = 0) -> Any:  # fmt: skip
-    """The slices along an axis where the condition holds."""
+    """The slices along an axis where the condition holds.
+
+    condition   a vector of booleans.
+    axis        an int; None: of all elements in one row.
+    out         None.
+    size        how many slices the result has, needed within jit; None: as many as there are.
+    fill_value  what fills it up.
+
+    >>> print(jnp.array([1, 2, 3]).compress(jnp.array([True, False, True])))
+    [1 3]
+    """
     return editing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _byteswap(self: Any) -> Any:
-    """The elements with their bytes in reverse order."""
+    """The elements with their bytes in reverse order.
+
+    >>> print(jnp.array([1], "int16").byteswap())
+    [256]
+    """
     if self.dtype.kind == "c":
         return lax.complex(_byteswap(lax.real(self)), _byteswap(lax.imag(self)))
     if self.dtype.itemsize == 1:
@@ -255,7 +364,16 @@ def _contains(self: Any, item: Any) -> Any:
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
-    """The array on a device, or as a sharding says."""
+    """The array on a device.
+
+    device  a Device, or a Sharding.
+    stream  None.
+
+    Raises NotImplementedError for a stream.
+
+    >>> print(jnp.arange(3).to_device(lamina.devices()[0]))
+    [0 1 2]
+    """
     if stream is not None:
         raise NotImplementedError("to_device takes no stream")
     from lamina.devices import device_put

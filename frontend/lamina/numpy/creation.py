@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lamina import errors, lax
+from lamina import errors, guards, lax
+from lamina.array import from_dlpack
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
+from lamina.cuda_exchange import is_on_gpu
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -49,6 +51,8 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
     to = None if dtype is None else requested_dtype(dtype, "array")
+    if copy and not is_array_like(object) and is_on_gpu(object):  # others may write there
+        object = from_dlpack(object, copy=True)
     out = _to_array(object, to)
     missing = ndmin - len(out.shape)
     out = out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
@@ -57,7 +61,8 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: Any = None) -> Array:  # fmt: skip
-    """As `array`; an array that has the dtype already is given back as it is.
+    """As `array`; an array that has the dtype already is given back as it is, and memory of other
+    libraries on a GPU is shared.
 
     a       what `array` takes
     dtype   the dtype of the elements; None: that of the values
@@ -70,6 +75,8 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     """
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
+    if not is_array_like(a) and is_on_gpu(a):
+        a = from_dlpack(a, copy=copy)
     out = _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
     return out if device is None else placed(out, device)
 
@@ -100,6 +107,8 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
     from lamina.runtime import array_from_numpy, array_from_scalar
 
     kind = type(x)
+    if guards.watching_transfers() and is_array_like(x):
+        guards.check_transfers((x,))
     if kind in _SCALARS:
         if dtype is None:
             get_aval(x)  # raises for ints out of range
@@ -119,6 +128,8 @@ def _to_array(x: Any, dtype: np.dtype | None) -> Array:
     if makes_array(x):
         return _to_array(x.__jax_array__(), dtype)
     if not is_array_like(x):  # what NumPy can read: ranges, other libraries' arrays
+        if is_on_gpu(x):
+            return _to_array(from_dlpack(x), dtype)
         return _to_array(np.asarray(x), dtype)
     return x if dtype is None else astype_array(x, dtype)
 
@@ -134,7 +145,9 @@ def _from_sequence(items: Sequence[Any], dtype: np.dtype | None) -> Array:
         to = dtype
     if builtins.all(type(leaf) in _SCALARS or isinstance(leaf, (np.ndarray, np.generic))
                     for leaf in leaves):  # fmt: skip
-        return array_from_numpy(np.asarray(items, to))
+        made = np.asarray(items, to)
+        guards.check_transfers((made,))
+        return array_from_numpy(made)
     from lamina.numpy.joining import stack
 
     return stack([asarray(item, dtype=to) for item in items])

@@ -64,7 +64,7 @@ def requested_dtype(dtype: DTypeLike | None, name: str, *, keep: np.dtype | None
             f"Explicitly requested dtype {asked.name} requested in {name} is not available, and "
             f"will be truncated to dtype {got.name}. To enable more dtypes, set the enable_x64 "
             f"configuration option or the {library.variable('enable_x64')} environment variable.",
-            stacklevel=_user_depth(),
+            stacklevel=user_depth(),
         )
     return got
 
@@ -93,7 +93,7 @@ def _called_by_user() -> bool:
     return len(modules) < 2
 
 
-def _user_depth() -> int:
+def user_depth() -> int:
     """The stack level of the caller outside lamina, for warnings."""
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lamina"):
@@ -216,7 +216,7 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     warnings.warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {shown}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
-        stacklevel=_user_depth(),
+        stacklevel=user_depth(),
     )
 
 

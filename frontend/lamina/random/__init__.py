@@ -5,6 +5,9 @@ parameters is pure and composes with jit, vmap and grad.
 """
 
 # ruff: noqa: F401
+from typing import NewType as _NewType
+
+from lamina.core.array_class import Array as _Array
 from lamina.random.counts import binomial as binomial
 from lamina.random.counts import multinomial as multinomial
 from lamina.random.counts import poisson as poisson
@@ -53,3 +56,6 @@ from lamina.random.sampling import bits as bits
 from lamina.random.sampling import normal as normal
 from lamina.random.sampling import randint as randint
 from lamina.random.sampling import uniform as uniform
+
+Key = _NewType("Key", _Array)
+"""What annotations call an array of keys; at run time the identity."""

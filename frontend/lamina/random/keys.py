@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from lamina.key_array import KeyArray
 from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.lax.random_keys import random_unwrap, random_wrap
 from lamina.numpy._eager import compiled
-from lamina.numpy.promotion import Array, ArrayLike
+from lamina.numpy.promotion import Array, ArrayLike, user_depth
 from lamina.random.counter_based import GENERATORS, CounterWords, seeded
 from lamina.random.key_words import KeyWords, plain
 from lamina.random.rbg import RbgWords
@@ -85,7 +86,7 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
     ()
     """
     to = key_dtype(_one_of("key", impl, dtype))
-    return _wrapped(PRNGKey(seed, impl=to.impl), to)
+    return _wrapped(_seed_words(seed, to), to)
 
 
 def _one_of(name: str, impl: Any, dtype: Any) -> Any:
@@ -106,12 +107,19 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
 
     "rbg" and "unsafe_rbg" take these two words twice, the counter-based generators a hash of them.
 
+    With the setting enable_custom_prng it is a typed one, as from `key`.
+
     Raises TypeError for a seed that is no integer scalar, OverflowError beyond 64 bits.
 
     >>> lamina.random.PRNGKey(42).tolist()
     [0, 42]
     """
     to = key_dtype(impl)
+    words = _seed_words(seed, to)
+    return _wrapped(words, to) if config.enable_custom_prng.value else words
+
+
+def _seed_words(seed: Any, to: dtypes.KeyDType) -> Array:
     hashed = to.impl in GENERATORS
     repeated = 1 if hashed else to.words // 2
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
@@ -162,7 +170,7 @@ def key_data(keys: Key) -> Array:
     """
     if type(keys) is KeyArray:
         return keys.words
-    return random_unwrap(keys) if is_key(keys) else _checked_words(keys, key_dtype())
+    return random_unwrap(keys) if is_key(keys) else _raw_words(keys, key_dtype())
 
 
 def wrap_key_data(
@@ -198,7 +206,7 @@ def _dtype_of(keys: Key) -> dtypes.KeyDType:
     if is_key(keys):
         return get_aval(keys).dtype  # type: ignore[return-value]
     dtype = key_dtype()
-    _checked_words(keys, dtype)
+    _raw_words(keys, dtype)
     return dtype
 
 
@@ -212,6 +220,21 @@ def clone(key: Key) -> Key:
     True
     """
     return key
+
+
+def _raw_words(words: Any, dtype: dtypes.KeyDType) -> Array:
+    """The words of raw keys, where the setting legacy_prng_key has them."""
+    checked = _checked_words(words, dtype)
+    if config.legacy_prng_key.value != "allow":
+        message = (
+            f"Legacy uint32 key array passed as key to {library}.random function. Please create keys "
+            f"using {library}.random.key(). If use of a raw key array was intended, set "
+            'legacy_prng_key="allow".'
+        )
+        if config.legacy_prng_key.value == "error":
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=user_depth())
+    return checked
 
 
 def _checked_words(words: Any, dtype: dtypes.KeyDType) -> Array:

@@ -23,29 +23,84 @@ from lamina.numpy.promotion import (
     promote_inexact,
 )  # fmt: skip
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
         ) -> Array:  # fmt: skip
-    """2 sum over j of x[j] cos(pi k (2 j + 1) / 2n) along an axis, cut or padded with zeros to
-    length n. norm="ortho" scales it to an orthogonal map."""
+    """The discrete cosine transform along an axis: for each k twice the sum over j of
+    x[j] cos(pi k (2 j + 1) / 2n).
+
+    x     an array of real numbers.
+    type  2.
+    n     the length that the axis is cut or padded with zeros to; None: as it is.
+    axis  counted from the end where negative.
+    norm  None, or "ortho", which scales it to an orthogonal map.
+
+    Raises NotImplementedError for other types, ValueError for another norm.
+
+    >>> print(lamina.scipy.fft.dct(jnp.array([1.0, 3.0])).round(3))
+    [ 8.    -2.828]
+    """
     return _transform("dct", _dct, x, type, None if n is None else (n,), (axis,), norm)
 
 
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
          ) -> Array:  # fmt: skip
-    """The inverse of dct."""
+    """The inverse of dct along an axis.
+
+    x     an array of real numbers.
+    type  2, that of the dct that is undone.
+    n     the length that the axis is cut or padded with zeros to; None: as it is.
+    axis  counted from the end where negative.
+    norm  that of the dct: None or "ortho".
+
+    Raises NotImplementedError for other types, ValueError for another norm.
+
+    >>> x = jnp.array([1.0, 5.0, 2.0])
+    >>> print(lamina.scipy.fft.idct(lamina.scipy.fft.dct(x)).round(3))
+    [1. 5. 2.]
+    """
     return _transform("idct", _idct, x, type, None if n is None else (n,), (axis,), norm)
 
 
 def dctn(x: Array, type: int = 2, s: Sequence[int] | None = None,
          axes: Sequence[int] | None = None, norm: str | None = None) -> Array:  # fmt: skip
-    """dct along each of the axes (None: all), which are cut or padded to the sizes s."""
+    """dct along several axes.
+
+    x     an array of real numbers.
+    type  2.
+    s     the sizes that the axes are cut or padded with zeros to; None: as they are.
+    axes  a sequence of ints; None: all.
+    norm  None or "ortho".
+
+    Raises ValueError where there is not one size for each axis, or another norm;
+    NotImplementedError for other types.
+
+    >>> print(lamina.scipy.fft.dctn(jnp.ones((2, 2)))[0, 0].round(3))
+    16.0
+    """
     return _transform("dctn", _dct, x, type, s, axes, norm)
 
 
 def idctn(x: Array, type: int = 2, s: Sequence[int] | None = None,
           axes: Sequence[int] | None = None, norm: str | None = None) -> Array:  # fmt: skip
-    """The inverse of dctn."""
+    """The inverse of dctn.
+
+    x     an array of real numbers.
+    type  2.
+    s     the sizes that the axes are cut or padded with zeros to; None: as they are.
+    axes  a sequence of ints; None: all.
+    norm  that of the dctn: None or "ortho".
+
+    Raises ValueError where there is not one size for each axis, or another norm;
+    NotImplementedError for other types.
+
+    >>> x = jnp.array([[1.0, 2.0], [3.0, 5.0]])
+    >>> print(lamina.scipy.fft.idctn(lamina.scipy.fft.dctn(x)).round(3))
+    [[1. 2.]
+     [3. 5.]]
+    """
     return _transform("idctn", _idct, x, type, s, axes, norm)
 
 

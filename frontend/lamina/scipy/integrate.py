@@ -1,3 +1,5 @@
 """Integrals of samples."""
 
 from lamina.numpy.differences import trapezoid as trapezoid
+
+__all__ = ["trapezoid"]

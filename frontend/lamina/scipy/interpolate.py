@@ -12,6 +12,8 @@ from lamina import numpy as jnp
 from lamina.core import tree
 from lamina.numpy.promotion import check_arraylike, promote_inexact
 
+__all__ = ["RegularGridInterpolator"]
+
 
 class RegularGridInterpolator:
     """The function that values on a grid of points define, by interpolation.

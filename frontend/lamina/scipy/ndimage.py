@@ -13,16 +13,29 @@ from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import check_arraylike, promote_inexact
 
+__all__ = ["map_coordinates"]
+
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
 def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant",
                     cval: Any = 0.0) -> Any:  # fmt: skip
-    """The values of an array at coordinates, one array of them for each axis, interpolated.
+    """The values of an array between its elements, interpolated.
 
-    order 0 takes the nearest element, 1 interpolates linearly. mode says what lies outside:
-    "constant" (cval), "nearest", "wrap", "mirror" (about the middle of edge elements) or "reflect"
-    (about their edges).
+    input        an array.
+    coordinates  an array for each axis of input, all of one shape, which the result has.
+    order        0 takes the nearest element, 1 interpolates linearly.
+    mode         what lies outside: "constant" (cval), "nearest", "wrap", "mirror" (about the middle
+                 of edge elements) or "reflect" (about their edges).
+    cval         the constant.
+
+    Raises ValueError where there is not one array for each axis; NotImplementedError for other
+    orders and modes.
+
+    >>> grid = jnp.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> places = [jnp.array([0.0, 0.5]), jnp.array([1.0, 0.5])]
+    >>> print(lamina.scipy.ndimage.map_coordinates(grid, places, order=1))
+    [1.  1.5]
     """
     check_arraylike("map_coordinates", input, *coordinates, cval)
     x = jnp.asarray(input)

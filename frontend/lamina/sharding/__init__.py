@@ -1,5 +1,6 @@
 """How arrays are spread over devices: meshes, partition specs, shardings."""
 
+from lamina.config import no_collectives as no_collectives
 from lamina.sharding.arrays import auto_axes as auto_axes
 from lamina.sharding.arrays import explicit_axes as explicit_axes
 from lamina.sharding.arrays import (
@@ -12,6 +13,10 @@ from lamina.sharding.arrays import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from lamina.sharding.arrays import reshard as reshard
+from lamina.sharding.kinds import AbstractDevice as AbstractDevice
+from lamina.sharding.kinds import ManualAxisType as ManualAxisType
+from lamina.sharding.kinds import UnreducedKind as UnreducedKind
+from lamina.sharding.kinds import make_single_device_sharding as make_single_device_sharding
 from lamina.sharding.mesh import AbstractMesh as AbstractMesh
 from lamina.sharding.mesh import AxisType as AxisType
 from lamina.sharding.mesh import Mesh as Mesh

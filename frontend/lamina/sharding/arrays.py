@@ -129,10 +129,19 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 def auto_axes(
     f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
 ) -> Any:
-    """f, whose results are put under `out_sharding`, given here or in the call. Axes are of one kind
-    here: a program runs on gathered arrays.
+    """f, whose results are put under a sharding. Axes of a mesh are of one kind here.
+
+    f             a function of arrays; None: a decorator is given.
+    axes          without effect.
+    out_sharding  a sharding or PartitionSpec for the results, here or in the call.
 
     Raises TypeError where there is no out_sharding.
+
+    >>> mesh = lamina.make_mesh((1,), ('x',))
+    >>> with lamina.set_mesh(mesh):
+    ...     f = lamina.sharding.auto_axes(lambda x: x + 1, out_sharding=lamina.P('x'))
+    ...     print(f(jnp.arange(3)))
+    [1 2 3]
     """
     return _with_place(
         f, "out_sharding", out_sharding, lambda f, to, args, kwargs: reshard(f(*args, **kwargs), to)
@@ -142,9 +151,19 @@ def auto_axes(
 def explicit_axes(
     f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
 ) -> Any:
-    """f, whose arguments are put under `in_sharding`, given here or in the call.
+    """f, whose arguments are put under a sharding.
+
+    f            a function of arrays; None: a decorator is given.
+    axes         without effect.
+    in_sharding  a sharding or PartitionSpec for the arguments, here or in the call.
 
     Raises TypeError where there is no in_sharding.
+
+    >>> mesh = lamina.make_mesh((1,), ('x',))
+    >>> with lamina.set_mesh(mesh):
+    ...     f = lamina.sharding.explicit_axes(lambda x: x + 1, in_sharding=lamina.P('x'))
+    ...     print(f(jnp.arange(3)))
+    [1 2 3]
     """
     return _with_place(
         f, "in_sharding", in_sharding, lambda f, to, args, kwargs: f(*reshard(args, to), **kwargs)

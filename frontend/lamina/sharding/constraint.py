@@ -8,11 +8,18 @@ from lamina.core import LINEAR, Primitive, get_aval, tree
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """x, a tree of arrays; results that come straight from it have these shardings.
+    """x; results of a program that come straight from it have these shardings.
 
+    x          a tree of arrays.
     shardings  a pytree prefix of x: Shardings, or PartitionSpecs over the current mesh.
+
     Raises ValueError where a sharding does not fit an array, RuntimeError for a PartitionSpec where
     there is no mesh.
+
+    >>> sharding = lamina.NamedSharding(lamina.make_mesh((1,), ("x",)), lamina.P("x"))
+    >>> f = lamina.jit(lambda x: lamina.lax.with_sharding_constraint(x + 1, sharding))
+    >>> print(f(jnp.arange(2)))
+    [1 2]
     """
     from lamina.sharding.mesh import get_mesh
     from lamina.sharding.shardings import NamedSharding, Sharding, check_divides

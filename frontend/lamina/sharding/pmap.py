@@ -50,12 +50,25 @@ def pmap(
     donate_argnums: int | Sequence[int] = (),
     global_arg_shapes: Any = None,
 ) -> Wrapped[P, R]:
-    """fun over a dimension of its arguments, position i on device i. Arguments as vmap's and jit's.
+    """fun over a dimension of its arguments, position i on device i. Results are arrays whose
+    shards are what each device made. jit with shardings, or shard_map, is the newer way.
 
-    devices  the devices to use; by default the first of all.
-    Results are arrays whose shards are what each device made. Raises ValueError where sizes differ
-    (listing each), where there are too few devices, and where an argument that is mapped has no
-    dimension.
+    fun                         a function of pytrees of arrays.
+    axis_name                   a name for the axis, for collectives such as lax.psum.
+    in_axes, out_axes           the dimension of each argument and result, as vmap has them; None:
+                                the same for all.
+    static_broadcasted_argnums  positions of arguments that are no arrays, as jit's static_argnums.
+    devices                     the devices to use; None: the first of all.
+    backend                     the platform whose devices these are.
+    axis_size                   the size of the dimension, where no argument tells it.
+    donate_argnums              arguments whose memory results may take.
+    global_arg_shapes           None.
+
+    Raises ValueError where sizes differ (listing each), where there are too few devices, and where
+    an argument that is mapped has no dimension.
+
+    >>> print(lamina.pmap(lambda x: x * lamina.lax.psum(x, 'i'), axis_name='i')(jnp.array([3.0])))
+    [9.]
     """
     check_callable(fun)
     if global_arg_shapes is not None:

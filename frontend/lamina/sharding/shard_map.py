@@ -86,8 +86,20 @@ def smap(
     out_axes: Any,
     axis_name: Any,
 ) -> Any:
-    """shard_map over one axis of the current mesh, with axes as vmap has them (None: the same for
-    all, an int: the dimension that is split)."""
+    """shard_map over one axis of the current mesh, with axes as vmap has them.
+
+    f          a function of pytrees of arrays, given each device's part; None: a decorator is
+               given.
+    in_axes    for each argument the dimension that is split, or None: the same for all.
+    out_axes   the same for the results.
+    axis_name  the axis of the mesh, for collectives too.
+
+    >>> mesh = lamina.make_mesh((1,), ('x',))
+    >>> with lamina.set_mesh(mesh):
+    ...     double = lamina.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name='x')
+    ...     print(double(jnp.arange(3)))
+    [0 2 4]
+    """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
 

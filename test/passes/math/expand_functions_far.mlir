@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline='math-expand-functions{vector-bits=512}' | FileCheck %s
+// RUN: %lamina-opt %s --pass-pipeline='math-expand-functions{vector-bits=512}' --split-input-file | FileCheck %s
 
 // What huge arguments need is a function of its own, with variants for vectors that jump over it
 // where no lane has one, and make the loop's registers no fewer: it is rare.
@@ -29,4 +29,25 @@ func.func @scalar(%x: f32) -> f32 {
 func.func @vector(%x: vector<4xf32>) -> vector<4xf32> {
   %0 = math.tan %x : vector<4xf32>
   return %0 : vector<4xf32>
+}
+
+// -----
+
+// Of f64 the long formula is there once, compiled quickly: scalars and shorter vectors call it, too.
+// CHECK-LABEL: func.func private @lamina_sin_f64_far_x8(
+// CHECK-SAME: ["noinline", "optnone"]
+// CHECK: func.func private @lamina_sin_f64_mend_x8(
+// CHECK: call @lamina_sin_f64_far_x8(
+// CHECK: func.func private @lamina_sin_f64_mend_x4(
+// CHECK: vector.shuffle
+// CHECK: call @lamina_sin_f64_far_x8(
+// CHECK: func.func private @lamina_sin_f64_far(%{{.*}}: f64)
+// CHECK: vector.broadcast
+// CHECK: func.func private @lamina_sin_f64(%[[X:.*]]: f64)
+// CHECK: %[[SHIFTED:.*]] = math.fma %[[X]],
+// CHECK: call @lamina_sin_f64_mend(%[[X]],
+// CHECK-LABEL: func.func @double
+func.func @double(%x: f64) -> f64 {
+  %0 = math.sin %x : f64
+  return %0 : f64
 }

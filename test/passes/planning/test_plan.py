@@ -134,9 +134,18 @@ class Generator:
         inside = visible + body.arguments
         self.fill(body, inside, depth + 1, pick.randint(0, 6))
         body.yields = self.yields(body, inside, sizes)
+        if pick.random() < 0.4:
+            self.exchange(body, sizes)
         results = [self.value(s) for s in sizes]
         block.ops.append(While(inits, cond, body, results))
         visible += results
+
+    def exchange(self, body: Block, sizes: list[int]) -> None:
+        """Let carried values of one size take over what others were."""
+        for i, size in enumerate(sizes):
+            same = [v for v, of in zip(body.arguments, sizes, strict=True) if of == size]
+            if self.random.random() < 0.7:
+                body.yields[i] = self.random.choice(same)
 
     def branch(self, block: Block, visible: list[int], depth: int) -> None:
         pick = self.random
@@ -199,6 +208,7 @@ class Machine:
     ) -> None:
         noise = np.random.default_rng(0)
         self.program, self.plan, self.backwards = program, plan, backwards
+        self.place: dict[int, int] = {}  # of groups whose buffers change: whose they have
         self.arena = noise.integers(0, 256, plan.arena_bytes, dtype=np.uint8)
         self.arguments = [np.frombuffer(a, np.uint8).copy() for a in arguments]
         self.results = [
@@ -209,7 +219,8 @@ class Machine:
         ]
 
     def at(self, value: int, size: int) -> np.ndarray:
-        slot = self.plan.slot(value)
+        name = self.plan.sharing.find(value)
+        slot = self.plan.slot(self.place.get(name, name))
         match slot.space:
             case "arena":
                 assert slot.number % ALIGNMENT == 0 and slot.number + size <= self.plan.arena_bytes
@@ -245,11 +256,23 @@ class Machine:
                     chosen = self.of(step.op.selector)[0] % len(step.blocks)
                     self.run(step.blocks[chosen])
                 case WhileStep():
-                    for trip in range(MAX_TRIPS + 1):
-                        self.run(step.cond)
-                        if self.of(step.op.cond.yields[0])[0] % 3 == 0 or trip == MAX_TRIPS:
-                            break
-                        self.run(step.body)
+                    self.loop(step)
+
+    def loop(self, step: WhileStep) -> None:
+        before = dict(self.place)
+        cycles = step.rotation.cycles if step.rotation else []
+        for trip in range(MAX_TRIPS + 1):
+            self.run(step.cond)
+            if self.of(step.op.cond.yields[0])[0] % 3 == 0 or trip == MAX_TRIPS:
+                break
+            self.run(step.body)
+            for cycle in cycles:
+                taken = [self.place.get(name, name) for name in cycle[1:] + cycle[:1]]
+                self.place.update(zip(cycle, taken, strict=True))
+        self.place = before
+        for cycle, back in zip(cycles, step.back, strict=True):
+            if trip % len(cycle):
+                self.run(back[trip % len(cycle) - 1])
 
     def in_order(self, steps: list) -> Iterator[Step]:
         """The steps, with the calls of a team in the order asked for: any must do."""
@@ -273,11 +296,11 @@ class Machine:
             result[:] = np.frombuffer(content(result.size, call.kernel, i, ordered), np.uint8)
 
 
-def check(program: Program, lends_results: bool = False) -> Plan:
+def check(program: Program, lends_results: bool = False, rotate_from: int | None = None) -> Plan:
     """Plan and run; the results must be right and nothing of the caller's overwritten."""
     given = [content(program.bytes[v], "argument", v) for v in program.body.arguments]
     expected = meaning(program, given)
-    plan = make_plan(program, lends_results=lends_results)
+    plan = make_plan(program, lends_results=lends_results, rotate_from=rotate_from)
     assert all(plan.alias_of[r] == a for a, r in program.promised.items())
     for backwards in (False, True):
         machine = Machine(program, plan, given, backwards)
@@ -289,11 +312,13 @@ def check(program: Program, lends_results: bool = False) -> Plan:
 
 
 @pytest.mark.parametrize("chunk", range(8))
-@pytest.mark.parametrize("lends_results", [False, True])
-def test_random_programs(chunk: int, lends_results: bool) -> None:
+@pytest.mark.parametrize(
+    ("lends_results", "rotate_from"), [(False, None), (True, None), (False, 60), (True, 1)]
+)
+def test_random_programs(chunk: int, lends_results: bool, rotate_from: int | None) -> None:
     for seed in range(chunk * 100, chunk * 100 + 100):
         try:
-            check(Generator(seed).program(), lends_results)
+            check(Generator(seed).program(), lends_results, rotate_from)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}") from error
 
@@ -428,6 +453,68 @@ def test_a_swap_takes_one_temporary() -> None:
     plan = check(Program(main, dict.fromkeys(range(8), 64) | {8: 1}))
     inside = next(s for s in plan.steps if isinstance(s, WhileStep))
     assert len(copies(inside.body)) == 3
+
+
+def rotating(count: int, yields: list[int]) -> tuple[Plan, WhileStep]:
+    """A loop that carries `count` arrays, of which `yields` says what they become: the array of that
+    number, or of a later number what a step makes of all."""
+    carry, inits = list(range(2 * count, 3 * count)), list(range(count))
+    made = 3 * count
+    body = Block(carry, [Call("f", carry, [made])], [[*carry, made][i] for i in yields])
+    results = list(range(made + 1, made + 1 + count))
+    top = loop(body, list(range(count, 2 * count)), inits, results, made + 1 + count)
+    sizes = dict.fromkeys(range(made + 1 + count), 64) | {made + 1 + count: 1}
+    plan = check(Program(Block(inits, [top], results), sizes), rotate_from=64)
+    return plan, next(s for s in plan.steps if isinstance(s, WhileStep))
+
+
+@pytest.mark.parametrize(
+    ("yields", "cycles", "copied"),
+    [
+        ([1], [2], 0),  # what is made of the whole array is the array of the next step
+        ([1, 0], [2], 0),
+        ([2, 0], [3], 0),
+        ([1, 2, 3], [4], 0),
+        ([1, 2, 0], [3], 0),
+        ([1, 0, 3, 2], [2, 2], 0),
+        ([2, 2], [2], 1),  # one of both is the other's copy
+        ([0, 0], [], 1),  # the first stays
+        ([2, 0, 0], [3], 1),
+        ([1, 1, 3], [2], 1),
+    ],
+)
+def test_buffers_change_places(yields: list[int], cycles: list[int], copied: int) -> None:
+    _, inside = rotating(len(yields), yields)
+    found = [len(cycle) for cycle in inside.rotation.cycles] if inside.rotation else []
+    assert (found, len(copies(inside.body))) == (cycles, copied)
+
+
+def test_small_buffers_are_copied() -> None:
+    body = Block([4, 5], [], [5, 4])
+    main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [6, 7])
+    plan = check(Program(main, dict.fromkeys(range(8), 64) | {8: 1}), rotate_from=65)
+    inside = next(s for s in plan.steps if isinstance(s, WhileStep))
+    assert inside.rotation is None and len(copies(inside.body)) == 3
+
+
+@pytest.mark.parametrize(("kind", "size"), [("inout", 64), ("may_alias", 4096)])
+def test_the_older_level_is_overwritten(kind: str, size: int) -> None:
+    """What a step makes of two levels is in the older's buffer, which is the newer's in the next."""
+    alias = {"inout": {1: 0}} if kind == "inout" else {"may_alias": {1: (0,)}}
+    body = Block([4, 5], [Call("f", [4, 5], [8], **alias)], [8, 4])
+    main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 9)], [6, 7])
+    plan = check(Program(main, dict.fromkeys(range(9), size) | {9: 1}), rotate_from=1)
+    inside = next(s for s in plan.steps if isinstance(s, WhileStep))
+    assert copies(inside.body) == [] and inside.rotation is not None
+    assert [len(cycle) for cycle in inside.rotation.cycles] == [2]
+
+
+def test_what_is_not_read_after_a_loop_is_not_brought_back() -> None:
+    body = Block([4, 5], [], [5, 4])
+    main = Block([0, 1], [loop(body, [2, 3], [0, 1], [6, 7], 8)], [7])
+    plan = check(Program(main, dict.fromkeys(range(8), 64) | {8: 1}), rotate_from=1)
+    inside = next(s for s in plan.steps if isinstance(s, WhileStep))
+    assert [[len(steps) for steps in back] for back in inside.back] == [[1]]
 
 
 def test_donated_argument_is_updated_in_place() -> None:

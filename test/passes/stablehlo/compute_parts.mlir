@@ -39,6 +39,25 @@ func.func @in_place(%x: tensor<100xf32>, %y: tensor<102xf32> {lamina.inout = 0 :
 
 // -----
 
+// A part that is all that is read of the argument at that place is read there, too, and so is what
+// stays as it is.
+// CHECK-LABEL: func.func @kept_around
+// CHECK: %[[P:.*]] = tensor.insert_slice %{{.*}} into %arg0[0] [1] [1]
+// CHECK: %[[OLD:.*]] = tensor.extract_slice %[[P]][1] [100] [1]
+// CHECK: %[[NEW:.*]] = stablehlo.add %[[OLD]], %arg1 : tensor<100xf32>
+// CHECK: tensor.insert_slice %[[NEW]] into %[[P]][1] [100] [1]
+// CHECK-NOT: stablehlo.slice
+// CHECK: return
+func.func @kept_around(%x: tensor<101xf32> {lamina.inout = 0 : i32}, %y: tensor<100xf32>) -> tensor<101xf32> {
+  %0 = stablehlo.slice %x [0:1] : (tensor<101xf32>) -> tensor<1xf32>
+  %1 = stablehlo.slice %x [1:101] : (tensor<101xf32>) -> tensor<100xf32>
+  %2 = stablehlo.add %1, %y : tensor<100xf32>
+  %3 = stablehlo.concatenate %0, %2, dim = 0 : (tensor<1xf32>, tensor<100xf32>) -> tensor<101xf32>
+  return %3 : tensor<101xf32>
+}
+
+// -----
+
 // Both are cut where either has a seam; what is the same everywhere stays so, and indices go on.
 // CHECK-LABEL: func.func @two
 // CHECK: %[[A:.*]] = stablehlo.slice %arg0 [0:3, 0:10]

@@ -579,3 +579,18 @@ func.func @rows_apart(%x: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64x256
   %4 = stablehlo.divide %x, %3 : tensor<64x256xf32>
   return %1, %4 : tensor<256xf32>, tensor<64x256xf32>
 }
+
+// -----
+
+// What is put together around a part of the first array at the place that it had in it may overwrite the
+// array; the second is read at another place.
+// CHECK-LABEL: func.func public @main(
+// CHECK: func.func private @fused_concatenate_0(%{{.*}}: tensor<101xf32> {lamina.may_alias = array<i64: 0>}, %{{.*}}: tensor<101xf32>) ->
+func.func public @main(%x: tensor<101xf32>, %y: tensor<101xf32>) -> tensor<101xf32> {
+  %0 = stablehlo.slice %x [0:1] : (tensor<101xf32>) -> tensor<1xf32>
+  %1 = stablehlo.slice %x [1:101] : (tensor<101xf32>) -> tensor<100xf32>
+  %2 = stablehlo.slice %y [0:100] : (tensor<101xf32>) -> tensor<100xf32>
+  %3 = stablehlo.add %1, %2 : tensor<100xf32>
+  %4 = stablehlo.concatenate %0, %3, dim = 0 : (tensor<1xf32>, tensor<100xf32>) -> tensor<101xf32>
+  return %4 : tensor<101xf32>
+}

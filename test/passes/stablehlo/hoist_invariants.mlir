@@ -60,3 +60,33 @@ func.func @branch(%p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
     }
   return %c : tensor<4xf32>
 }
+
+// A scatter's indices are stored for it, whatever makes them: once. What it adds varies.
+// CHECK-LABEL: func.func @sparse
+// CHECK: stablehlo.compare LT, %arg1
+// CHECK: stablehlo.select
+// CHECK: stablehlo.while
+// CHECK: do {
+// CHECK-NOT: compare
+// CHECK: stablehlo.multiply
+// CHECK: stablehlo.scatter
+func.func @sparse(%x: tensor<100xf64>, %rows: tensor<100x1xi64>, %values: tensor<100xf64>, %p: tensor<i1>) -> tensor<100xf64> {
+  %zero = stablehlo.constant dense<0> : tensor<100x1xi64>
+  %size = stablehlo.constant dense<100> : tensor<100x1xi64>
+  %r = stablehlo.while(%a = %x) : tensor<100xf64>
+    cond {
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %negative = stablehlo.compare LT, %rows, %zero : (tensor<100x1xi64>, tensor<100x1xi64>) -> tensor<100x1xi1>
+      %from_end = stablehlo.add %rows, %size : tensor<100x1xi64>
+      %at = stablehlo.select %negative, %from_end, %rows : tensor<100x1xi1>, tensor<100x1xi64>
+      %t = stablehlo.multiply %values, %a : tensor<100xf64>
+      %s = "stablehlo.scatter"(%a, %at, %t) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+      ^bb0(%old: tensor<f64>, %new: tensor<f64>):
+        %sum = stablehlo.add %old, %new : tensor<f64>
+        stablehlo.return %sum : tensor<f64>
+      }) : (tensor<100xf64>, tensor<100x1xi64>, tensor<100xf64>) -> tensor<100xf64>
+      stablehlo.return %s : tensor<100xf64>
+    }
+  return %r : tensor<100xf64>
+}

@@ -1,5 +1,6 @@
 // RUN: %lamina-opt %s --split-input-file --pass-pipeline=stablehlo-plan-buffers | FileCheck %s
 // RUN: %lamina-opt %s --split-input-file --pass-pipeline='stablehlo-plan-buffers{lends-results=true}' | FileCheck %s --check-prefix=LENDS
+// RUN: %lamina-opt %s --split-input-file --pass-pipeline='stablehlo-plan-buffers{rotate-from=64}' | FileCheck %s --check-prefix=ROTATES
 
 // Results are written where the caller wants them; a temporary lives in the arena.
 // CHECK-LABEL: module @chain
@@ -246,5 +247,64 @@ module @lent {
   func.func private @g(%x: tensor<4xf32>) -> tensor<8xf32> {
     %0 = stablehlo.concatenate %x, %x, dim = 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
     return %0 : tensor<8xf32>
+  }
+}
+
+// -----
+
+// The older of two levels takes over the newer, which takes over what a step makes. The loop carries
+// their buffers, and that of the counter, which is small, not. After it both are brought back: after
+// one step too many, and after two.
+// CHECK-LABEL: module @exchanged
+// CHECK: scf.while : () -> ()
+// CHECK: memref.copy
+// CHECK: memref.copy
+// CHECK: scf.yield
+// ROTATES-LABEL: module @exchanged
+// ROTATES: %[[END:.*]]:3 = scf.while (%[[A:.*]] = %[[HOME_A:.*]], %[[B:.*]] = %[[HOME_B:.*]], %[[C:.*]] = %[[HOME_C:.*]]) :
+// ROTATES: ^bb0(%[[A:.*]]: memref<64xi8>, %[[B:.*]]: memref<64xi8>, %[[C:.*]]: memref<64xi8>):
+// ROTATES: %[[NOW:.*]] = memref.view %[[B]][%{{.*}}][] : memref<64xi8> to memref<16xf32>
+// ROTATES: %[[BEFORE:.*]] = memref.view %[[A]][%{{.*}}][] : memref<64xi8> to memref<16xf32>
+// ROTATES: %[[NEW:.*]] = memref.view %[[C]][%{{.*}}][] : memref<64xi8> to memref<16xf32>
+// ROTATES-NOT: memref.copy {{.*}}xf32
+// ROTATES: call @f(%[[NOW]], %[[BEFORE]], %[[NEW]])
+// ROTATES-NOT: memref.copy {{.*}}xf32
+// ROTATES: scf.yield %[[B]], %[[C]], %[[A]]
+// ROTATES: %[[AT:.*]] = memref.extract_aligned_pointer_as_index %[[END]]#0
+// ROTATES: %[[OTHER:.*]] = memref.extract_aligned_pointer_as_index %[[HOME_B]]
+// ROTATES: %[[TURNED:.*]] = arith.cmpi eq, %[[AT]], %[[OTHER]]
+// ROTATES: scf.if %[[TURNED]] {
+// ROTATES-COUNT-2: memref.copy
+// ROTATES: %[[OTHER:.*]] = memref.extract_aligned_pointer_as_index %[[HOME_C]]
+// ROTATES: scf.if
+// ROTATES-COUNT-2: memref.copy
+// ROTATES: return
+module @exchanged {
+  func.func public @main(%i: tensor<i32>, %x: tensor<16xf32>, %y: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+    %0:3 = scf.while (%a = %i, %now = %x, %before = %y) : (tensor<i32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<i32>, tensor<16xf32>, tensor<16xf32>) {
+      %1 = func.call @less(%a) : (tensor<i32>) -> tensor<i1>
+      %2 = tensor.extract %1[] : tensor<i1>
+      scf.condition(%2) %a, %now, %before : tensor<i32>, tensor<16xf32>, tensor<16xf32>
+    } do {
+    ^bb0(%a: tensor<i32>, %now: tensor<16xf32>, %before: tensor<16xf32>):
+      %1 = func.call @f(%now, %before) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+      %2 = func.call @next(%a) : (tensor<i32>) -> tensor<i32>
+      scf.yield %2, %1, %now : tensor<i32>, tensor<16xf32>, tensor<16xf32>
+    }
+    return %0#1, %0#2 : tensor<16xf32>, tensor<16xf32>
+  }
+  func.func private @less(%a: tensor<i32>) -> tensor<i1> {
+    %0 = stablehlo.constant dense<7> : tensor<i32>
+    %1 = stablehlo.compare LT, %a, %0 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    return %1 : tensor<i1>
+  }
+  func.func private @next(%a: tensor<i32>) -> tensor<i32> {
+    %0 = stablehlo.add %a, %a : tensor<i32>
+    return %0 : tensor<i32>
+  }
+  func.func private @f(%x: tensor<16xf32>, %y: tensor<16xf32>) -> tensor<16xf32> {
+    %0 = stablehlo.reverse %x, dims = [0] : tensor<16xf32>
+    %1 = stablehlo.subtract %0, %y : tensor<16xf32>
+    return %1 : tensor<16xf32>
   }
 }

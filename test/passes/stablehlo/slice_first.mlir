@@ -56,3 +56,24 @@ func.func @left(%x: tensor<8xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf3
   %9 = stablehlo.slice %3 [1:5] : (tensor<8xf32>) -> tensor<4xf32>
   return %4, %5, %6, %7, %8, %9, %1 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<8xf32>
 }
+
+// What a cache does not hold is computed again in more ops, those that several of them need once.
+// CHECK-LABEL: func.func @limited
+// CHECK-NOT: tensor<99999xf64>
+// CHECK-COUNT-2: stablehlo.select {{.*}} : tensor<99998xi1>, tensor<99998xf64>
+// CHECK: return
+func.func @limited(%x: tensor<100000xf64>) -> tensor<99998xf64> {
+  %0 = stablehlo.slice %x [1:100000] : (tensor<100000xf64>) -> tensor<99999xf64>
+  %1 = stablehlo.slice %x [0:99999] : (tensor<100000xf64>) -> tensor<99999xf64>
+  %2 = stablehlo.subtract %0, %1 : tensor<99999xf64>
+  %3 = stablehlo.add %0, %1 : tensor<99999xf64>
+  %4 = stablehlo.multiply %2, %3 : tensor<99999xf64>
+  %5 = stablehlo.abs %2 : tensor<99999xf64>
+  %6 = stablehlo.maximum %5, %4 : tensor<99999xf64>
+  %7 = stablehlo.compare GT, %6, %3 : (tensor<99999xf64>, tensor<99999xf64>) -> tensor<99999xi1>
+  %8 = stablehlo.select %7, %2, %6 : tensor<99999xi1>, tensor<99999xf64>
+  %9 = stablehlo.slice %8 [1:99999] : (tensor<99999xf64>) -> tensor<99998xf64>
+  %10 = stablehlo.slice %8 [0:99998] : (tensor<99999xf64>) -> tensor<99998xf64>
+  %11 = stablehlo.subtract %9, %10 : tensor<99998xf64>
+  return %11 : tensor<99998xf64>
+}

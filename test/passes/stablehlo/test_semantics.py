@@ -15,7 +15,9 @@ from lamina.passes.pipeline import Pipeline
 HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
-    "stablehlo-hoist-invariants,stablehlo-place-picks,stablehlo-raise-views,"
+    "stablehlo-hoist-invariants,stablehlo-compute-steps-together,stablehlo-place-picks,"
+    "stablehlo-raise-views,"
+    "stablehlo-branch-on-scalars{least-ns=0},"
     "stablehlo-slice-first,stablehlo-cse,"
     "stablehlo-reduce-further,"
     "stablehlo-keep-products-small{min-size=8 min-growth=2},"

@@ -75,3 +75,38 @@ func.func public @main(%x: tensor<64x1024xf32>, %u: tensor<2x1024xf32>, %v: tens
   %1 = stablehlo.dynamic_update_slice %flat, %v, %nine : (tensor<65536xf32>, tensor<2048xf32>, tensor<i32>) -> tensor<65536xf32>
   return %0, %1 : tensor<64x1024xf32>, tensor<65536xf32>
 }
+
+// -----
+
+// In a step of a loop: what replaces most of the array and is computed for that alone.
+// CHECK-LABEL: func.func public @main
+// CHECK: stablehlo.while(%{{.*}} = %{{.*}}, %[[A:.*]] = %arg1)
+// CHECK: } do {
+// CHECK: %[[NEW:.*]] = stablehlo.add
+// CHECK: %[[BEFORE:.*]] = stablehlo.slice %[[A]] [0:1]
+// CHECK: %[[AFTER:.*]] = stablehlo.slice %[[A]] [4095:4096]
+// CHECK: %[[B:.*]] = stablehlo.concatenate %[[BEFORE]], %[[NEW]], %[[AFTER]], dim = 0
+// CHECK: %[[HALF:.*]] = stablehlo.sine
+// CHECK: %[[C:.*]] = stablehlo.dynamic_update_slice %[[B]], %[[HALF]]
+// CHECK: stablehlo.dynamic_update_slice %[[C]], %arg2
+func.func public @main(%n: tensor<i32>, %x: tensor<4096xf32>, %y: tensor<4094xf32>) -> tensor<4096xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<4096xf32>
+  cond {
+    %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = stablehlo.slice %a [0:4094] : (tensor<4096xf32>) -> tensor<4094xf32>
+    %2 = stablehlo.slice %a [2:4096] : (tensor<4096xf32>) -> tensor<4094xf32>
+    %3 = stablehlo.add %1, %2 : tensor<4094xf32>
+    %4 = stablehlo.dynamic_update_slice %a, %3, %one : (tensor<4096xf32>, tensor<4094xf32>, tensor<i32>) -> tensor<4096xf32>
+    %5 = stablehlo.slice %4 [0:2048] : (tensor<4096xf32>) -> tensor<2048xf32>
+    %6 = stablehlo.sine %5 : tensor<2048xf32>
+    %7 = stablehlo.dynamic_update_slice %4, %6, %one : (tensor<4096xf32>, tensor<2048xf32>, tensor<i32>) -> tensor<4096xf32>
+    %8 = stablehlo.dynamic_update_slice %7, %y, %one : (tensor<4096xf32>, tensor<4094xf32>, tensor<i32>) -> tensor<4096xf32>
+    %9 = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %9, %8 : tensor<i32>, tensor<4096xf32>
+  }
+  return %0#1 : tensor<4096xf32>
+}

@@ -20,7 +20,13 @@ from lamina.sharding import Mesh
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     """For devices the CPU's on the same machine, in their order; for a mesh one of these.
 
+    devices_or_mesh  a sequence of Devices, or a Mesh.
+
     Raises ValueError where the CPU is fewer devices than are asked for (num_cpu_devices).
+
+    >>> colocated = lamina.experimental.colocated_python
+    >>> len(colocated.colocated_cpu_devices(lamina.devices()[:1]))
+    1
     """
     if isinstance(devices_or_mesh, Mesh):
         grid = np.array(colocated_cpu_devices(devices_or_mesh.device_list), dtype=object)
@@ -122,13 +128,34 @@ def _elsewhere(devices: Sequence[Any]) -> bool:
 
 
 def colocated_python(fun: Callable[..., Any]) -> ColocatedFunction:
-    """A function that is called as Python on the machine that its arguments' devices belong to."""
+    """A function that is called as Python on the machine that its arguments' devices belong to.
+
+    fun  a function of pytrees of arrays, which need not be traceable.
+
+    >>> double = lamina.experimental.colocated_python.colocated_python(lambda x: x * 2)
+    >>> print(double(jnp.arange(3)))
+    [0 2 4]
+    """
     return ColocatedFunction(fun)
 
 
 def colocated_python_class(cls: type) -> type:
-    """A class whose objects are made when a method of theirs is first called; methods are
-    colocated functions."""
+    """A class whose objects are made when a method of theirs is first called; methods are colocated
+    functions.
+
+    cls  a class.
+
+    >>> @lamina.experimental.colocated_python.colocated_python_class
+    ... class Counter:
+    ...     def __init__(self):
+    ...         self.count = 0
+    ...     def add(self, x):
+    ...         self.count += 1
+    ...         return x + self.count
+    >>> counter = Counter()
+    >>> print(counter.add(jnp.array(1)), counter.add(jnp.array(1)))
+    2 3
+    """
 
     class Colocated:
         def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -34,20 +34,33 @@ def pallas_call(
     backend: Any = None,
     metadata: Any = None,
 ) -> Callable[..., Any]:
-    """A function of arrays that calls a kernel for each place of a grid.
+    """A function of arrays that calls a kernel for each place of a grid. Kernels run as plain
+    programs: what pallas calls interpret mode.
 
-    kernel          is given a ref for each argument, result and piece of scratch memory, in this
-                    order (a container of refs where there is one of arrays), and returns nothing.
-    out_shape       types of the results, a pytree of what has `shape` and `dtype`.
-    grid            the sizes of the grid, an integer or several, of which the last varies fastest.
-    in_specs        a BlockSpec for each argument; without them kernels see whole arrays.
-    out_specs       the same for the results. Blocks that are never written hold NaN (the least
-                    integer, False).
-    scratch_shapes  memory that is kept from place to place.
-    grid_spec       the four together.
+    kernel                is given a ref for each argument, result and piece of scratch memory, in
+                          this order (a container of refs where there is one of arrays), and returns
+                          nothing.
+    out_shape             types of the results, a pytree of what has `shape` and `dtype`.
+    grid                  the sizes of the grid, an integer or several, of which the last varies
+                          fastest.
+    in_specs              a BlockSpec for each argument; without them kernels see whole arrays.
+    out_specs             the same for the results. Blocks that are never written hold NaN (the
+                          least integer, False).
+    scratch_shapes        memory that is kept from place to place.
+    grid_spec             a GridSpec of these four together.
     input_output_aliases  {number of an argument: number of the result that takes its memory}.
-    Other arguments are accepted for JAX's programs. Kernels are always plain programs (`interpret`).
+    name                  the kernel's name, and debug, interpret, compiler_params, cost_estimate,
+                          backend and metadata: without effect.
+
     Raises ValueError where specs do not fit the arrays or the kernel returns something.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def double(x_ref, out_ref):
+    ...     out_ref[...] = 2 * x_ref[...]
+    >>> x = jnp.arange(4.0)
+    >>> block = pallas.BlockSpec((2,), lambda i: (i,))
+    >>> print(pallas.pallas_call(double, x, grid=2, in_specs=[block], out_specs=block)(x))
+    [0. 2. 4. 6.]
     """
     if grid_spec is not None:
         if grid != () or in_specs is not no_block_spec or out_specs is not no_block_spec:

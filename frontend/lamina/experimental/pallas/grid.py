@@ -36,10 +36,32 @@ def _current(name: str, axis: int) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def program_id(axis: int) -> Any:
-    """The kernel's place along an axis of the grid, an int32. ValueError outside of a kernel."""
+    """The kernel's place along an axis of the grid, an int32.
+
+    axis  from 0 to the number of the grid's axes - 1.
+
+    Raises ValueError outside of a kernel.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def number(out_ref):
+    ...     out_ref[pallas.program_id(0)] = pallas.program_id(0)
+    >>> print(pallas.pallas_call(number, lamina.ShapeDtypeStruct((3,), "int32"), grid=3)())
+    [0 1 2]
+    """
     return _current("program_id", axis)[0][axis]
 
 
 def num_programs(axis: int) -> Any:
-    """The grid's size along an axis. ValueError outside of a kernel."""
+    """The grid's size along an axis.
+
+    axis  from 0 to the number of the grid's axes - 1.
+
+    Raises ValueError outside of a kernel.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def size(out_ref):
+    ...     out_ref[...] = pallas.num_programs(0)
+    >>> print(pallas.pallas_call(size, lamina.ShapeDtypeStruct((), "int32"), grid=3)())
+    3
+    """
     return _current("num_programs", axis)[1][axis]

@@ -57,7 +57,14 @@ def unwritten(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array before anything is written."""
+    """An array before anything is written: NaN, the least integer, False, so that reading it shows.
+
+    shape  a tuple of ints.
+    dtype  of its elements.
+
+    >>> print(lamina.experimental.pallas.empty((2,), "float32"))
+    [nan nan]
+    """
     return unwritten(tuple(shape), dtype)
 
 
@@ -67,13 +74,37 @@ def ref_for(memory: Any) -> Ref:
 
 
 def run_scoped(f: Callable[..., Any], *types: Any, **kw_types: Any) -> Any:
-    """f(*refs, **refs), with new memory of these types."""
+    """f(*refs, **refs), with new memory that is gone after it.
+
+    f         a function of refs, whose result is given.
+    types     types with `shape` and `dtype`, such as MemorySpace.ANY((2,), "float32"),
+    kw_types  and those of refs by name.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def scratch(ref):
+    ...     ref[...] = jnp.ones(2)
+    ...     return ref[...] + 1
+    >>> print(pallas.run_scoped(scratch, pallas.ANY((2,), "float32")))
+    [2. 2.]
+    """
     args, kwargs = tree.map(ref_for, (types, kw_types))
     return f(*args, **kwargs)
 
 
 def with_scoped(*types: Any, **kw_types: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the function gets new memory of these types after its own arguments."""
+    """A decorator: the function gets new memory after its own arguments.
+
+    types     types with `shape` and `dtype`,
+    kw_types  and those of refs by name.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> @pallas.with_scoped(pallas.ANY((2,), "float32"))
+    ... def add(x, ref):
+    ...     ref[...] = jnp.full(2, x)
+    ...     return ref[...].sum()
+    >>> print(add(3.0))
+    6.0
+    """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -87,13 +118,38 @@ def with_scoped(*types: Any, **kw_types: Any) -> Callable[[Callable[..., Any]], 
 
 
 def load(ref: Ref, idx: Any = ..., *, mask: Any = None, other: Any = None, **_: Any) -> Any:
-    """ref[idx]; where the mask is False, `other`, or without it anything."""
+    """ref[idx], under a mask.
+
+    ref    memory of a kernel.
+    idx    an index as of an array.
+    mask   booleans of the part's shape; None: all are read.
+    other  what is given where the mask is False; without it anything.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def first_two(x_ref, out_ref):
+    ...     out_ref[...] = pallas.load(x_ref, ..., mask=jnp.arange(3) < 2, other=0)
+    >>> print(pallas.pallas_call(first_two, jnp.arange(3))(jnp.array([5, 6, 7])))
+    [5 6 0]
+    """
     value = ref[idx]
     return value if mask is None or other is None else jnp.where(mask, value, other)
 
 
 def store(ref: Ref, idx: Any, val: Any, *, mask: Any = None, **_: Any) -> None:
-    """ref[idx] = val, where the mask is True."""
+    """ref[idx] = val, under a mask.
+
+    ref   memory of a kernel.
+    idx   an index as of an array.
+    val   an array of the part's shape.
+    mask  booleans of this shape: True where val is written; None: everywhere.
+
+    >>> pallas = lamina.experimental.pallas
+    >>> def first_two(x_ref, out_ref):
+    ...     out_ref[...] = jnp.zeros(3, int)
+    ...     pallas.store(out_ref, ..., x_ref[...], mask=jnp.arange(3) < 2)
+    >>> print(pallas.pallas_call(first_two, jnp.arange(3))(jnp.array([5, 6, 7])))
+    [5 6 0]
+    """
     ref[idx] = val if mask is None else lax.convert_element_type(
         jnp.where(mask, val, ref[idx]), ref.dtype
     )  # fmt: skip

@@ -234,42 +234,113 @@ class BCOO(JAXSparse):
 
 def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
                    index_dtype: Any = np.int32) -> BCOO:  # fmt: skip
-    """BCOO.fromdense."""
+    """A dense array as a BCOO, which keeps its elements that are not zero: BCOO.fromdense.
+
+    mat          an array.
+    nse          how many elements are kept, needed within jit; None: as many as are not zero.
+    n_batch      how many leading axes are batch axes,
+    n_dense      and how many trailing ones are dense.
+    index_dtype  of the indices.
+
+    >>> print(lamina.experimental.sparse.bcoo_fromdense(jnp.array([[0, 5], [0, 0]])).data)
+    [5]
+    """
     return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 def bcoo_todense(mat: BCOO) -> Any:
-    """mat.todense()."""
+    """A BCOO as a dense array: mat.todense().
+
+    mat  the BCOO.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> print(sparse.bcoo_todense(sparse.bcoo_fromdense(jnp.array([[0, 5], [0, 0]]))))
+    [[0 5]
+     [0 0]]
+    """
     return mat.todense()
 
 
 def todense(arr: Any) -> Any:
-    """A sparse array as a dense one; a dense one as it is."""
+    """A sparse array as a dense one; a dense one as it is.
+
+    arr  an array, a BCOO or a BCSR.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> print(sparse.todense(sparse.eye(2)))
+    [[1. 0.]
+     [0. 1.]]
+    """
     return arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """mat.transpose(permutation)."""
+    """A BCOO with its axes in another order: mat.transpose(permutation).
+
+    mat          the BCOO.
+    permutation  axis i of the result is axis permutation[i] of mat.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.bcoo_fromdense(jnp.array([[0, 5], [0, 0]]))
+    >>> print(sparse.bcoo_transpose(mat, permutation=(1, 0)).todense())
+    [[0 0]
+     [5 0]]
+    """
     return mat.transpose(permutation)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """mat.sum(axes), a sparse array in any case."""
+    """The sum of a BCOO over some axes, a sparse array in any case.
+
+    mat   the BCOO.
+    axes  a tuple of ints.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.bcoo_fromdense(jnp.array([[1, 5], [2, 0]]))
+    >>> print(sparse.bcoo_reduce_sum(mat, axes=(0,)).todense())
+    [3 5]
+    """
     return mat.sum(axes)
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """mat.sort_indices()."""
+    """A BCOO whose indices are in order: mat.sort_indices().
+
+    mat  the BCOO.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.BCOO((jnp.array([5, 6]), jnp.array([[1], [0]])), shape=(3,))
+    >>> print(sparse.bcoo_sort_indices(mat).data)
+    [6 5]
+    """
     return mat.sort_indices()
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """mat.sum_duplicates(nse)."""
+    """A BCOO with one element for each index, the sum of those that mat has:
+    mat.sum_duplicates(nse).
+
+    mat  the BCOO.
+    nse  how many elements are kept, needed within jit; None: as many as there are indices.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.BCOO((jnp.array([5, 6]), jnp.array([[1], [1]])), shape=(3,))
+    >>> print(sparse.bcoo_sum_duplicates(mat).data)
+    [11]
+    """
     return mat.sum_duplicates(nse)
 
 
 def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32) -> BCOO:
-    """A sparse array of zeros."""
+    """A BCOO of zeros, none of which is stored.
+
+    shape        of the array.
+    dtype        of its elements; None: the default float.
+    index_dtype  of the indices.
+
+    >>> print(lamina.experimental.sparse.empty((2,)).todense())
+    [0. 0.]
+    """
     data = jnp.zeros(0, dtype or jnp.float32)
     indices = jnp.zeros((0, len(shape)), index_dtype)
     return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
@@ -277,7 +348,17 @@ def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32) 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32
         ) -> BCOO:  # fmt: skip
-    """Ones on the k-th diagonal of an N x M matrix."""
+    """A BCOO with ones on a diagonal of a matrix.
+
+    N, M         rows and columns; M is None: as many.
+    k            which diagonal, above the main one where positive.
+    dtype        of its elements; None: the default float.
+    index_dtype  of the indices.
+
+    >>> print(lamina.experimental.sparse.eye(2, 3, k=1).todense())
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    """
     columns = N if M is None else M
     count = max(0, min(N + min(k, 0), columns - max(k, 0)))
     start = np.array([max(-k, 0), max(k, 0)])

@@ -162,15 +162,42 @@ def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCSR:  # fmt: skip
-    """BCSR.fromdense."""
+    """A dense matrix as a BCSR, which keeps its elements that are not zero, row by row.
+
+    mat          an array of two dimensions or more.
+    nse          how many elements are kept, needed within jit; None: as many as are not zero.
+    n_batch      how many leading axes are batch axes,
+    n_dense      and how many trailing ones are dense.
+    index_dtype  of the indices.
+
+    >>> print(lamina.experimental.sparse.bcsr_fromdense(jnp.array([[0, 5], [6, 0]])).indptr)
+    [0 1 2]
+    """
     return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 def bcsr_todense(mat: BCSR) -> Any:
-    """mat.todense()."""
+    """A BCSR as a dense array: mat.todense().
+
+    mat  the BCSR.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> print(sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.array([[0, 5], [6, 0]]))))
+    [[0 5]
+     [6 0]]
+    """
     return mat.todense()
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """mat.sum_duplicates(nse)."""
+    """A BCSR with one element for each index, the sum of those that mat has.
+
+    mat  the BCSR.
+    nse  how many elements are kept, needed within jit; None: as many as there are indices.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> parts = (jnp.array([5, 6]), jnp.array([1, 1]), jnp.array([0, 2, 2]))
+    >>> print(sparse.bcsr_sum_duplicates(sparse.BCSR(parts, shape=(2, 2))).data)
+    [11]
+    """
     return mat.sum_duplicates(nse)

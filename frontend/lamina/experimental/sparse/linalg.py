@@ -15,10 +15,19 @@ __all__ = ["lobpcg_standard", "spsolve"]
 def spsolve(
     data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
 ) -> Any:
-    """x with A @ x = b, for a square matrix by rows (as BCSR's), by the LU decomposition of A as a
-    dense matrix.
+    """The x with A @ x = b, for a square matrix by rows, by the LU decomposition of A as a dense
+    matrix.
 
-    tol, reorder  accepted for JAX's programs: pivots are those of the dense decomposition.
+    data           the elements of A,
+    indices        their columns,
+    indptr         and where each row begins, as of a BCSR.
+    b              the right-hand side, a vector.
+    tol, reorder   without effect: pivots are those of the dense decomposition.
+
+    >>> a = lamina.experimental.sparse.bcsr_fromdense(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+    >>> solve = lamina.experimental.sparse.linalg.spsolve
+    >>> print(solve(a.data, a.indices, a.indptr, jnp.array([2.0, 8.0])))
+    [1. 2.]
     """
     n = b.shape[0]
     return jnp.linalg.solve(BCSR((data, indices, indptr), shape=(n, n)).todense(), b)
@@ -33,10 +42,16 @@ def lobpcg_standard(
     A    an n x n matrix, dense or sparse, or a function v -> A @ v of n x k arrays.
     X    n x k, where to start; 5 k < n.
     m    most iterations.
-    tol  what is left of a residual, relative to the eigenvalue and to n, where it has converged; by
-         default the dtype's epsilon.
-    Returns eigenvalues in descending order, eigenvectors as columns, and the number of iterations.
+    tol  what is left of a residual, relative to the eigenvalue and to n, where it has converged;
+         None: the dtype's epsilon.
+
+    Gives eigenvalues in descending order, eigenvectors as columns, and the number of iterations.
     Raises ValueError where k is too large.
+
+    >>> a, start = jnp.diag(jnp.arange(1.0, 9.0)), jnp.ones((8, 1))
+    >>> values, vectors, _ = lamina.experimental.sparse.linalg.lobpcg_standard(a, start)
+    >>> print(values.round(2))
+    [8.]
     """
     n, k = X.shape
     if 5 * k >= n:

@@ -31,8 +31,16 @@ def _is_sparse(x: Any) -> bool:
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """A function like f that also takes sparse arrays, and gives them where its results are.
 
-    use_tracer  accepted for JAX's programs.
-    Raises NotImplementedError where an operation has no rule for sparse arrays.
+    f           a function of pytrees of arrays.
+    use_tracer  without effect.
+
+    The function raises NotImplementedError where an operation has no rule for sparse arrays.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> double = sparse.sparsify(lambda x: 2 * x)
+    >>> print(double(sparse.eye(2)).todense())
+    [[2. 0.]
+     [0. 2.]]
     """
 
     @functools.wraps(f)

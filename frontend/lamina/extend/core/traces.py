@@ -22,7 +22,13 @@ class TraceTag:
 
 @contextmanager
 def take_current_trace() -> Iterator[Trace]:
-    """Gives the current trace, and until the block ends operations are evaluated at once."""
+    """A context manager that gives the current trace; until the block ends operations are evaluated
+    at once.
+
+    >>> with lamina.extend.core.take_current_trace() as trace:
+    ...     print(jnp.add(1, 2))
+    3
+    """
     parent = _traces.current_trace()
     with _traces.set_current_trace(None):
         yield parent
@@ -30,18 +36,30 @@ def take_current_trace() -> Iterator[Trace]:
 
 @contextmanager
 def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterator[None]:
-    """Makes a trace the current one for a block.
+    """A context manager that makes a trace the current one for a block.
 
-    check_leaks  accepted for JAX's programs: `lamina.checking_leaks` looks at every trace.
+    trace        the trace, or None: operations are evaluated at once.
+    check_leaks  without effect: lamina.checking_leaks looks at every trace.
+
+    >>> with lamina.extend.core.set_current_trace(None):
+    ...     print(jnp.add(1, 2))
+    3
     """
     with _traces.set_current_trace(trace):
         yield
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """force(val), or val itself where force is None, of a value that is known.
+    """force(val) of a value that is known.
+
+    force    a function such as int; None: val itself is given.
+    val      an array or a number.
+    context  what the error says.
 
     Raises ConcretizationTypeError, which says `context`, where val is traced.
+
+    >>> lamina.extend.core.concrete_or_error(int, jnp.array(3))
+    3
     """
     if isinstance(val, Tracer):
         value = val.concrete()

@@ -14,16 +14,34 @@ from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
 
 # ---- user functions ----------------------------------------------------------------------------
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices x.
+    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices x; NaN where
+    a matrix is not positive definite.
 
-    NaN where x is not positive definite. With symmetrize_input=False only the lower triangle is
-    read.
+    x                 floats or complex numbers of shape (..., n, n).
+    symmetrize_input  takes (x + x^H) / 2; otherwise only the lower triangle is read.
+
+    Raises TypeError or ValueError where matrices are not square; NotImplementedError for integers.
+
+    >>> print(lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
+    [[2. 0.]
+     [1. 2.]]
     """
     return cholesky_p.bind(symmetrize(x) if symmetrize_input else x)
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
-    """The upper triangular R' with R'^T R' = R^T R + w w^T, for an upper triangular R."""
+    """The upper triangular R' with R'^T R' = R^T R + w w^T: a factor after a change of rank one, in
+    n^2 steps.
+
+    r_matrix  R, an upper triangular matrix of floats of shape (n, n).
+    w_vector  w, a vector of n floats of its dtype.
+
+    Raises TypeError where sizes or dtypes differ.
+
+    >>> print(lax.linalg.cholesky_update(jnp.eye(2), jnp.array([jnp.sqrt(3.0), 0.0])))
+    [[2. 0.]
+     [0. 1.]]
+    """
     return cholesky_update_p.bind(r_matrix, w_vector)
 
 

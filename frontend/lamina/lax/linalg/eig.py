@@ -32,10 +32,21 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
-    """Complex eigenvalues, then left and right eigenvectors as asked, in columns of length 1.
+    """Complex eigenvalues of square matrices, then left and right eigenvectors as asked, in columns
+    of length 1: a list. By LAPACK's geev.
 
-    Eigenvalues are differentiable; right eigenvectors with enable_eigvec_derivs, with the phase that
-    LAPACK gives them. implementation and use_magma are taken for JAX's sake and change nothing.
+    x                            floats or complex numbers of shape (..., n, n).
+    compute_left_eigenvectors    whether vectors u with u^H x = w u^H are given.
+    compute_right_eigenvectors   whether vectors v with x v = w v are given.
+    enable_eigvec_derivs         lets right eigenvectors be differentiated, with the phase that
+                                 LAPACK gives them; eigenvalues always can be.
+    implementation, use_magma    taken for JAX's sake; without effect.
+
+    Raises ValueError where matrices are not square.
+
+    >>> w, v = lax.linalg.eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)
+    >>> print(w.real.round(3), jnp.sort(w.imag))
+    [0. 0.] [-1.  1.]
     """
     return list(
         eig_p.bind(

@@ -38,10 +38,22 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Any, Any]:
-    """Eigenvectors, in columns, and rising real eigenvalues of Hermitian matrices.
+    """Eigenvectors, in columns, and rising real eigenvalues of Hermitian matrices, in this order
+    (NumPy gives eigenvalues first).
 
-    Without symmetrize_input only the lower or the upper triangle is read. subset_by_index gives the
-    eigenvalues from the first position up to the second.
+    x                 floats or complex numbers of shape (..., n, n).
+    lower             which triangle is read without symmetrize_input.
+    symmetrize_input  takes (x + x^H) / 2; otherwise only one triangle is read.
+    sort_eigenvalues  whether they must rise; here they always do.
+    subset_by_index   gives the eigenvalues from the first position up to the second.
+    implementation    None or EighImplementation.QR.
+
+    Raises NotImplementedError for another implementation; TypeError or ValueError where matrices
+    are not square.
+
+    >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> print(w)
+    [1. 3.]
     """
     if implementation not in (None, EighImplementation.QR):
         raise NotImplementedError(f"eigh has no implementation {implementation} on a CPU.")
@@ -53,8 +65,19 @@ def eigh(
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
-    """The tridiagonal form of Hermitian matrices: reflectors as geqrf gives them (beside it), the
-    diagonal, the one next to it, and the reflectors' factors."""
+    """The tridiagonal form T = Q^H a Q of Hermitian matrices: (matrix, d, e, taus).
+
+    a      floats or complex numbers of shape (..., n, n).
+    lower  which triangle is read; reflectors are put beside it.
+
+    The matrix holds T and the vectors of the Householder reflectors whose product is Q; d is T's
+    diagonal, e the one next to it, both real, and taus are the reflectors' factors. Raises
+    ValueError where matrices are not square.
+
+    >>> _, d, e, _ = lax.linalg.tridiagonal(jnp.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]]))
+    >>> print(d, e)
+    [2. 3. 4.] [1. 1.]
+    """
     return tuple(tridiagonal_p.bind(a, lower=bool(lower)))
 
 

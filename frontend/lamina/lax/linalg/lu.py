@@ -19,15 +19,33 @@ _INT = np.dtype(np.int32)
 
 # ---- user functions ----------------------------------------------------------------------------
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """P x = L U: L (with ones on its diagonal, which are not stored) below U in one matrix; the
-    interchanges of rows, one after the other; and the permutation that they make, so that
-    x[permutation] = L U."""
+    """P x = L U by partial pivoting: (lu, pivots, permutation).
+
+    x  floats or complex numbers of shape (..., m, n).
+
+    lu holds U and below it L, whose diagonal of ones is not stored; pivots the interchanges of
+    rows, one after the other, as int32; permutation what they make, so that x[permutation] = L U.
+    Raises ValueError for fewer than two dimensions.
+
+    >>> lu, pivots, permutation = lax.linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> print(lu, pivots, permutation)
+    [[4.   4.  ]
+     [0.25 1.  ]] [1 1] [1 0]
+    """
     return tuple(lu_p.bind(x))
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
-    """The permutation of permutation_size rows that a sequence of interchanges of the i-th row with
-    the pivots[i]-th makes."""
+    """The permutation that a sequence of interchanges of rows makes, as int32.
+
+    pivots            int32 of shape (..., k): row i changes places with row pivots[i].
+    permutation_size  the number of rows, k at least.
+
+    Raises ValueError for other dtypes or fewer rows.
+
+    >>> print(lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2]), 3))
+    [2 0 1]
+    """
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
 
 

@@ -18,11 +18,23 @@ def qdwh(
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """U, H, the number of iterations and whether they converged: x = U H, U with orthonormal
-    columns and H Hermitian positive semidefinite, for a matrix with no more columns than rows.
+    """The polar decomposition x = U H: (U, H, iterations, converged), U with orthonormal columns
+    and H Hermitian positive semidefinite.
+
+    x               floats or complex numbers of shape (m, n), m >= n.
+    is_hermitian    says that x is Hermitian, which is then kept.
+    max_iterations  at most so many; None: 10.
+    eps             the accuracy that counts as converged; None: that of the dtype.
+    dynamic_shape   None.
 
     Nakatsukasa, Bai, Gygi, "Optimizing Halley's iteration for computing the matrix polar
-    decomposition" (2010), all iterations by QR, which is stable for any condition.
+    decomposition" (2010), all iterations by QR, which is stable for any condition. Raises
+    ValueError where there are more columns than rows; NotImplementedError for a dynamic_shape.
+
+    >>> u, h, _, converged = lax.linalg.qdwh(jnp.array([[0.0, 2.0], [-3.0, 0.0]]))
+    >>> print(abs(h.round(3)), converged)
+    [[3. 0.]
+     [0. 2.]] True
     """
     if dynamic_shape is not None:
         raise NotImplementedError("qdwh takes matrices of static sizes only")

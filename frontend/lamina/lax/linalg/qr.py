@@ -21,35 +21,91 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
        ) -> tuple[Any, ...]:  # fmt: skip
     """Q and R with x = Q R, Q unitary and R upper triangular.
 
-    full_matrices  Q is m x m and R m x n; otherwise m x k and k x n, where k = min(m, n).
+    x              floats or complex numbers of shape (..., m, n).
     pivoting       R has a falling diagonal; a third result says in which order the columns are:
                    x[:, order] = Q R.
-    use_magma is taken for JAX's sake and changes nothing.
+    full_matrices  Q is m x m and R m x n; otherwise m x k and k x n, where k = min(m, n).
+    use_magma      taken for JAX's sake; without effect.
+
+    Raises ValueError for fewer than two dimensions.
+
+    >>> q, r = lax.linalg.qr(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> print(abs(r.round(3)))
+    [[5.  2.2]
+     [0.  0.4]]
     """
     return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """R in the upper triangle, below it the vectors of the Householder reflectors whose product is
-    Q, and their factors."""
+    """The QR decomposition by Householder reflectors, as LAPACK's geqrf gives it: (matrix, taus).
+
+    a  floats or complex numbers of shape (..., m, n).
+
+    The upper triangle of the matrix is R, below it are the vectors of the reflectors whose product
+    is Q (householder_product makes it), and taus are their factors. Raises ValueError for fewer
+    than two dimensions.
+
+    >>> matrix, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> print(abs(jnp.triu(matrix).round(3)), taus.shape)
+    [[5.  2.2]
+     [0.  0.4]] (2,)
+    """
     return tuple(geqrf_p.bind(a))
 
 
 def geqp3(a: Any, jpvt: Any, *, use_magma: bool | None = None) -> tuple[Any, Any, Any]:
-    """As geqrf of the columns in an order found on the way, which is the second result, counted
-    from 1. Columns where jpvt is not 0 come first."""
+    """geqrf of the columns in an order found on the way, so that R's diagonal falls: (matrix,
+    order, taus).
+
+    a          floats or complex numbers of shape (..., m, n).
+    jpvt       int32 of shape (..., n): columns where it is not 0 come first.
+    use_magma  taken for JAX's sake; without effect.
+
+    The order is counted from 1. Raises ValueError for fewer than two dimensions.
+
+    >>> _, order, _ = lax.linalg.geqp3(jnp.array([[1.0, 5.0], [2.0, 6.0]]), jnp.zeros(2, 'int32'))
+    >>> print(order)
+    [2 1]
+    """
     return tuple(geqp3_p.bind(a, jpvt))
 
 
 def householder_product(a: Any, taus: Any) -> Array:
-    """The first columns of the product of Householder reflectors I - tau v v^H, whose vectors v are
-    the columns of a below the diagonal, with an implied 1 on it."""
+    """The first columns of the product of Householder reflectors I - tau v v^H, as geqrf gives
+    them.
+
+    a     of shape (..., m, n), m >= n: the vectors v are its columns below the diagonal, with an
+          implied 1 on it.
+    taus  their factors, of shape (..., k), k <= n.
+
+    Raises ValueError for other shapes.
+
+    >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> q = lax.linalg.householder_product(*lax.linalg.geqrf(x))
+    >>> print(jnp.allclose(q @ q.T, jnp.eye(2), atol=1e-6))
+    True
+    """
     return householder_product_p.bind(a, taus)
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
-    """The product of the Householder reflectors with c, or with transpose its adjoint with c, or
-    (left=False) c with it."""
+    """The product of the Householder reflectors that geqrf gives with matrices, without making Q.
+
+    a          the reflectors' vectors, as of householder_product.
+    taus       their factors.
+    c          the matrices, of shape (..., m, n).
+    left       Q c; otherwise c Q.
+    transpose  with the adjoint of Q in its place.
+
+    Raises ValueError where sizes do not fit.
+
+    >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> r = lax.linalg.ormqr(*lax.linalg.geqrf(x), x, transpose=True)
+    >>> print(abs(r.round(3)))
+    [[5.  2.2]
+     [0.  0.4]]
+    """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 
 

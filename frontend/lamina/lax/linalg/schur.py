@@ -18,9 +18,20 @@ def schur(
     select_callable: Callable[..., Any] | None = None,
 ) -> tuple[Any, ...]:
     """T and Z with x = Z T Z^H, Z unitary and T upper triangular; of a real matrix T has blocks of
-    size 2 on the diagonal where eigenvalues are complex. Without compute_schur_vectors T alone.
+    size 2 on the diagonal where eigenvalues are complex.
 
-    Raises NotImplementedError for sort_eig_vals, as JAX does.
+    x                      floats or complex numbers of shape (..., n, n).
+    compute_schur_vectors  whether Z is given, too; the result is a tuple in either case.
+    sort_eig_vals          False.
+    select_callable        what would choose with sort_eig_vals.
+
+    Raises ValueError where matrices are not square; NotImplementedError for sort_eig_vals, as JAX
+    does.
+
+    >>> t, z = lax.linalg.schur(jnp.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> print(t)
+    [[2. 1.]
+     [0. 3.]]
     """
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur does not sort eigenvalues")
@@ -28,8 +39,18 @@ def schur(
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
-    """The Hessenberg form of square matrices in the upper triangle and the diagonal below it, under
-    that the vectors of the Householder reflectors that lead to it, and their factors."""
+    """The Hessenberg form H = Q^H a Q of square matrices: (matrix, taus).
+
+    a  floats or complex numbers of shape (..., n, n).
+
+    The matrix holds H in its upper triangle and the diagonal below it, and under that the vectors
+    of the Householder reflectors whose product is Q; taus are their factors. Raises ValueError
+    where matrices are not square.
+
+    >>> matrix, taus = lax.linalg.hessenberg(jnp.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]))
+    >>> print(abs(matrix[1, 0].round(3)), taus.shape)
+    8.062 (2,)
+    """
     return tuple(hessenberg_p.bind(a))
 
 

@@ -33,10 +33,18 @@ def svd(
 ) -> Any:
     """U, s, V^H with x = U diag(s) V^H, s falling; without compute_uv s alone.
 
+    x                floats or complex numbers of shape (..., m, n).
     full_matrices    U is m x m and V^H n x n; otherwise m x k and k x n, where k = min(m, n).
+    compute_uv       whether U and V^H are given.
     subset_by_index  gives only the singular values (and vectors) from the first position up to the
                      second; not with full_matrices.
-    algorithm        QR, or DIVIDE_AND_CONQUER, the default; there are no others on a CPU.
+    algorithm        SvdAlgorithm.QR or DIVIDE_AND_CONQUER, the default.
+
+    Raises ValueError for fewer than two dimensions and for a subset with full_matrices;
+    NotImplementedError for other algorithms, which CPUs do not have.
+
+    >>> print(lax.linalg.svd(jnp.array([[0.0, 3.0], [-4.0, 0.0]]), compute_uv=False))
+    [4. 3.]
     """
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         raise NotImplementedError(f"The SVD algorithm {algorithm} is not there on a CPU.")

@@ -16,10 +16,19 @@ from lamina.lax.linalg.rules import batched_in_front, check_matrix
 
 def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
                       symmetrize_output: bool = False) -> Array:  # fmt: skip
-    """alpha A A^T + beta C for a symmetric C.
+    """alpha A A^T + beta C. As it is symmetric, only its lower triangle is meant.
 
-    As the result is symmetric, only its lower triangle is meant, unless symmetrize_output copies it
-    to the upper one.
+    a_matrix           A, floats of shape (..., m, k).
+    c_matrix           C, symmetric, of shape (..., m, m) and A's dtype.
+    alpha, beta        Python numbers.
+    symmetrize_output  copies the lower triangle to the upper one.
+
+    Raises ValueError where shapes or dtypes do not fit.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> print(lax.linalg.symmetric_product(a, jnp.zeros((2, 2)), symmetrize_output=True))
+    [[ 5. 11.]
+     [11. 25.]]
     """
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     if symmetrize_output:

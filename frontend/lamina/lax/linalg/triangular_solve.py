@@ -25,11 +25,23 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """The x with op(a) x = b (left_side) or x op(a) = b, for a triangular matrix a.
+    """The x with op(a) x = b (left_side) or x op(a) = b, for triangular matrices a.
 
-    op transposes with transpose_a and conjugates with conjugate_a. Only the lower or the upper
-    triangle of a is read, and with unit_diagonal not the diagonal, which is taken for ones. b is a
-    matrix, or a vector where it has one dimension less than a; leading axes are equal.
+    a              floats or complex numbers of shape (..., n, n).
+    b              matrices with n rows (left_side) or columns, or vectors where it has one
+                   dimension less than a; leading sizes are equal.
+    left_side      whether a stands on the left of x.
+    lower          which triangle of a is read.
+    transpose_a    op transposes.
+    conjugate_a    op conjugates.
+    unit_diagonal  takes the diagonal for ones and does not read it.
+
+    Raises ValueError where a is not square; TypeError where sizes do not fit.
+
+    >>> a, b = jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([[2.0], [3.0]])
+    >>> print(lax.linalg.triangular_solve(a, b, left_side=True, lower=True))
+    [[1.]
+     [2.]]
     """
     vector = len(b.shape) == len(a.shape) - 1
     if vector:

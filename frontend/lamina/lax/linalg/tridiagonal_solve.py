@@ -14,10 +14,20 @@ from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
 
 # ---- user function -----------------------------------------------------------------------------
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
-    """The x with T x = b, where T has the diagonal d, dl below it and du above it.
+    """The x with T x = b for tridiagonal matrices T.
 
-    All diagonals have the length of d: dl[0] and du[-1] are not read. b is a matrix of right-hand
-    sides in columns. Raises NotImplementedError for perturb_singular, which CPUs do not have.
+    dl                below the diagonal, of shape (..., n); dl[0] is not read.
+    d                 the diagonal, of shape (..., n).
+    du                above it, of shape (..., n); du[n - 1] is not read.
+    b                 of shape (..., n, k): right-hand sides in columns.
+    perturb_singular  False.
+
+    Raises TypeError where sizes differ; NotImplementedError for perturb_singular, which CPUs do not
+    have.
+
+    >>> ones, twos = jnp.ones(3), jnp.full(3, 2.0)
+    >>> print(lax.linalg.tridiagonal_solve(ones, twos, ones, jnp.ones((3, 1)))[:, 0])
+    [0.5 0.  0.5]
     """
     if perturb_singular:
         raise NotImplementedError("tridiagonal_solve does not perturb singular systems")

@@ -24,8 +24,16 @@ _FEW = 6  # bits of small exponents
 
 
 def integer_power(x: Any, y: Any) -> Array:
-    """x ** y of integers; for negative y that of the reciprocal, rounded to zero, and 0 for x = 0.
-    Never of a weak type, as in JAX."""
+    """x ** y of integers, elementwise; for negative y the reciprocal of the power rounded to zero,
+    and 0 for x = 0. Never weakly typed, as in JAX.
+
+    x, y  arrays of one integer dtype, which broadcast.
+
+    Raises TypeError for other dtypes.
+
+    >>> print(lax.integer_power(jnp.array([3, 2, -1]), jnp.array([4, -1, -3])))
+    [81  0 -1]
+    """
     out = integer_power_p.bind(x, y)
     return lax.convert_element_type(out, get_aval(out).dtype)
 

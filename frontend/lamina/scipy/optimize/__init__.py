@@ -10,6 +10,8 @@ from lamina.numpy.promotion import Array as Array
 from lamina.scipy.optimize.quasi_newton import minimize_bfgs as minimize_bfgs
 from lamina.scipy.optimize.quasi_newton import minimize_lbfgs as minimize_lbfgs
 
+__all__ = ["OptimizeResults", "minimize"]
+
 
 class OptimizeResults(NamedTuple):
     """The result of a minimisation.
@@ -41,13 +43,24 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """A local minimum of fun(x, *args), a scalar, near the vector x0.
+    """A local minimum of fun(x, *args) near a start: an OptimizeResults.
 
-    method  "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" (JAX's name) which keeps a few
-            vectors instead of a matrix.
-    tol     the largest gradient element (BFGS's gtol) at which to end.
-    options of BFGS: maxiter norm gtol line_search_maxiter; of l-bfgs: maxiter norm maxcor ftol gtol
-            maxfun maxgrad maxls.
+    fun      a function of a vector of floats, and args, that gives a real scalar; traced.
+    x0       the start, a vector of floats.
+    args     a tuple of arrays.
+    method   "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" (JAX's name), which keeps a few
+             vectors instead of a matrix.
+    tol      the largest gradient element at which to end (BFGS's gtol); None: 1e-5.
+    options  a dict; of BFGS: maxiter norm gtol line_search_maxiter; of l-bfgs: maxiter norm maxcor
+             ftol gtol maxfun maxgrad maxls.
+
+    Raises ValueError for another method and an x0 that is no vector; TypeError where args is no
+    tuple.
+
+    >>> def rosenbrock(x):
+    ...     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    >>> print(lamina.scipy.optimize.minimize(rosenbrock, jnp.zeros(2), method="BFGS").x.round(2))
+    [1. 1.]
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to scipy.optimize.minimize must be a tuple, got {args}")

@@ -27,10 +27,18 @@ _MODES = ("full", "same", "valid")
 
 def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto",
              precision: Any = None) -> Array:  # fmt: skip
-    """The convolution of two arrays of one rank, one of which is in no dimension the larger.
+    """The convolution of two arrays.
 
-    mode: "full", of the size of in1 in the middle of it ("same"), or where they overlap wholly
-    ("valid"). method: "direct" sums (as does "auto"), "fft" transforms.
+    in1, in2   arrays of one rank and not empty, one of which is in no dimension the larger.
+    mode       "full": wherever they overlap; "same": of in1's size, the middle of that; "valid":
+               where they overlap wholly.
+    method     "direct" sums (as does "auto"), "fft" transforms.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises ValueError for other shapes, modes and methods.
+
+    >>> print(lamina.scipy.signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])))
+    [ 1. 12. 23. 30.]
     """
     check_arraylike("convolve", in1, in2)
     if method in ("auto", "direct"):
@@ -42,21 +50,61 @@ def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto",
 
 def correlate(in1: Array, in2: Array, mode: str = "full", method: str = "auto",
               precision: Any = None) -> Array:  # fmt: skip
-    """The cross-correlation: convolve with in2 reversed and conjugated."""
+    """The cross-correlation of two arrays: convolve with in2 reversed and conjugated.
+
+    in1, in2   arrays of one rank and not empty, one of which is in no dimension the larger.
+    mode       "full", "same" or "valid", as for convolve.
+    method     "direct" sums (as does "auto"), "fft" transforms.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises ValueError for other shapes, modes and methods.
+
+    >>> signal = jnp.array([0.0, 0.0, 1.0, 2.0, 0.0])
+    >>> print(lamina.scipy.signal.correlate(signal, jnp.array([1.0, 2.0]), mode="valid"))
+    [0. 2. 5. 2.]
+    """
     check_arraylike("correlate", in1, in2)
     return convolve(in1, _reversed(in2), mode, method, precision)
 
 
 def convolve2d(in1: Array, in2: Array, mode: str = "full", boundary: str = "fill",
                fillvalue: float = 0, precision: Any = None) -> Array:  # fmt: skip
-    """convolve of matrices. Beyond the edges are zeros (boundary="fill", fillvalue=0)."""
+    """convolve of matrices.
+
+    in1, in2   matrices, one of which is in no dimension the larger.
+    mode       "full", "same" or "valid", as for convolve.
+    boundary   "fill": zeros lie beyond the edges.
+    fillvalue  0.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises NotImplementedError for other boundaries; ValueError for what is no matrix.
+
+    >>> image, kernel = jnp.arange(9.0).reshape(3, 3), jnp.ones((2, 2))
+    >>> print(lamina.scipy.signal.convolve2d(image, kernel, mode="valid"))
+    [[ 8. 12.]
+     [20. 24.]]
+    """
     _check_matrices("convolve2d", in1, in2, boundary, fillvalue)
     return _direct(in1, in2, mode=mode, precision=precision)
 
 
 def correlate2d(in1: Array, in2: Array, mode: str = "full", boundary: str = "fill",
                 fillvalue: float = 0, precision: Any = None) -> Array:  # fmt: skip
-    """correlate of matrices. Beyond the edges are zeros (boundary="fill", fillvalue=0)."""
+    """correlate of matrices.
+
+    in1, in2   matrices, one of which is in no dimension the larger.
+    mode       "full", "same" or "valid", as for convolve.
+    boundary   "fill": zeros lie beyond the edges.
+    fillvalue  0.
+    precision  of float32 products: None, a lax.Precision or its name.
+
+    Raises NotImplementedError for other boundaries; ValueError for what is no matrix.
+
+    >>> image, pattern = jnp.eye(3), jnp.eye(2)
+    >>> print(lamina.scipy.signal.correlate2d(image, pattern, mode="valid"))
+    [[2. 0.]
+     [0. 2.]]
+    """
     _check_matrices("correlate2d", in1, in2, boundary, fillvalue)
     first, second = np.shape(in1), np.shape(in2)
     if mode == "same":
@@ -69,8 +117,18 @@ def correlate2d(in1: Array, in2: Array, mode: str = "full", boundary: str = "fil
 
 def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
                 axes: int | Sequence[int] | None = None) -> Array:  # fmt: skip
-    """convolve through Fourier transforms; over `axes` only, where given: the others have equal
-    sizes."""
+    """convolve by Fourier transforms, which costs n log n.
+
+    in1, in2  arrays of one rank.
+    mode      "full", "same" or "valid", as for convolve.
+    axes      those along which to convolve; None: all. Along others sizes are equal or 1.
+
+    Raises ValueError where ranks or sizes do not fit and for another mode.
+
+    >>> x, y = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])
+    >>> print(lamina.scipy.signal.fftconvolve(x, y).round(3))
+    [ 1. 12. 23. 30.]
+    """
     check_arraylike("fftconvolve", in1, in2)
     first, second = np.shape(in1), np.shape(in2)
     if len(first) != len(second):

@@ -45,12 +45,28 @@ def stft(x: Array, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int = 256
          noverlap: int | None = None, nfft: int | None = None, detrend: Detrend = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
          axis: int = -1) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Frequencies, times, and the transforms of windowed pieces of x, nperseg long, of which
-    neighbours share noverlap samples (None: half). The frequencies come where the samples were,
-    the times last.
+    """The short-time Fourier transform: frequencies, times, and the transforms of windowed pieces
+    of x. The frequencies come where the samples were, the times last.
 
-    boundary says how x is extended by half a piece at its ends ("even", "odd", "constant",
-    "zeros", None), padded whether zeros fill the last piece.
+    x                an array of numbers.
+    fs               samples in a unit of time.
+    window           a window's name, a (name, parameter) tuple, or a vector of nperseg numbers.
+    nperseg          the length of a piece.
+    noverlap         how many samples neighbours share; None: half.
+    nfft             the length that pieces are padded to; None: nperseg.
+    detrend          what is taken from each piece: "constant", "linear", a function, or False.
+    return_onesided  gives frequencies from 0 on only, where x is real.
+    boundary         how x is extended by half a piece at its ends: "even", "odd", "constant",
+                     "zeros" or None.
+    padded           fills the last piece with zeros.
+    axis             the one that goes over samples.
+
+    Raises ValueError where lengths do not fit and for unknown names.
+
+    >>> tone = jnp.sin(2 * jnp.pi * 0.25 * jnp.arange(64))
+    >>> frequencies, times, z = lamina.scipy.signal.stft(tone, nperseg=16)
+    >>> print(z.shape, frequencies[jnp.argmax(abs(z[:, 4]))])
+    (9, 9) 0.25
     """
     check_arraylike("stft", x)
     plan, signals, win = _plan(x, None, window, nperseg, noverlap, nfft, detrend, return_onesided,
@@ -62,8 +78,27 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "hann"
         nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
         detrend: Detrend = "constant", return_onesided: bool = True, scaling: str = "density",
         axis: int = -1, average: str = "mean") -> tuple[Array, Array]:  # fmt: skip
-    """Frequencies and the cross power spectral density of x and y (None: of x with itself), the
-    mean or median over pieces. scaling: "density" or "spectrum"."""
+    """Frequencies and the cross power spectral density of two signals, by Welch's method.
+
+    x, y             arrays of numbers, which broadcast; y is None: x itself.
+    fs               samples in a unit of time.
+    window           a window's name, a (name, parameter) tuple, or a vector of nperseg numbers.
+    nperseg          the length of a piece; None: 256, or the window's length.
+    noverlap         how many samples neighbours share; None: half.
+    nfft             the length that pieces are padded to; None: nperseg.
+    detrend          what is taken from each piece: "constant", "linear", a function, or False.
+    return_onesided  gives frequencies from 0 on only, where signals are real.
+    scaling          "density" (per unit of frequency) or "spectrum".
+    axis             the one that goes over samples.
+    average          over pieces: "mean" or "median".
+
+    Raises ValueError where lengths do not fit and for unknown names.
+
+    >>> tone = jnp.sin(2 * jnp.pi * 0.25 * jnp.arange(64))
+    >>> frequencies, density = lamina.scipy.signal.csd(tone, 2 * tone, nperseg=16)
+    >>> print(frequencies[jnp.argmax(abs(density))])
+    0.25
+    """
     check_arraylike("csd", *([x] if y is None else [x, y]))
     plan, signals, win = _plan(x, y, window, nperseg, noverlap, nfft, detrend, return_onesided,
                                scaling, axis, None, False)  # fmt: skip
@@ -79,7 +114,27 @@ def welch(x: Array, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | No
           noverlap: int | None = None, nfft: int | None = None, detrend: Detrend = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
           average: str = "mean") -> tuple[Array, Array]:  # fmt: skip
-    """Frequencies and the power spectral density of x: csd of x with itself."""
+    """Frequencies and the power spectral density of a signal (Welch, 1967): csd of x with itself.
+
+    x                an array of numbers.
+    fs               samples in a unit of time.
+    window           a window's name, a (name, parameter) tuple, or a vector of nperseg numbers.
+    nperseg          the length of a piece; None: 256, or the window's length.
+    noverlap         how many samples neighbours share; None: half.
+    nfft             the length that pieces are padded to; None: nperseg.
+    detrend          what is taken from each piece: "constant", "linear", a function, or False.
+    return_onesided  gives frequencies from 0 on only, where x is real.
+    scaling          "density" (per unit of frequency) or "spectrum".
+    axis             the one that goes over samples.
+    average          over pieces: "mean" or "median".
+
+    Raises ValueError where lengths do not fit and for unknown names.
+
+    >>> tone = jnp.sin(2 * jnp.pi * 0.25 * jnp.arange(64))
+    >>> frequencies, density = lamina.scipy.signal.welch(tone, nperseg=16)
+    >>> print(frequencies.shape, frequencies[jnp.argmax(density)])
+    (9,) 0.25
+    """
     return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
                axis, average)  # fmt: skip
 
@@ -88,7 +143,26 @@ def istft(Zxx: Array, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | 
           noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
           boundary: bool = True, time_axis: int = -1, freq_axis: int = -2
           ) -> tuple[Array, Array]:  # fmt: skip
-    """Times, and the signal whose stft is Zxx. boundary says whether it had been extended."""
+    """Times, and the signal whose stft is Zxx.
+
+    Zxx                  complex numbers, of two dimensions or more.
+    fs                   samples in a unit of time.
+    window               the one that stft was given.
+    nperseg              the length of a piece; None: what the number of frequencies says.
+    noverlap             how many samples neighbours share; None: half.
+    nfft                 the length that pieces were padded to; None: nperseg.
+    input_onesided       Zxx has frequencies from 0 on only.
+    boundary             the signal had been extended at its ends.
+    time_axis, freq_axis  those that go over times and frequencies.
+
+    Raises ValueError where lengths or axes do not fit.
+
+    >>> signal = jnp.arange(32.0)
+    >>> _, _, z = lamina.scipy.signal.stft(signal, nperseg=8)
+    >>> times, back = lamina.scipy.signal.istft(z, nperseg=8)
+    >>> print(jnp.allclose(back, signal, atol=1e-4))
+    True
+    """
     check_arraylike("istft", Zxx)
     spectra = asarray(Zxx)
     if spectra.ndim < 2:

@@ -23,8 +23,20 @@ from lamina.numpy.reductions import sum as _sum
 def detrend(data: ArrayLike, axis: int = -1, type: str = "linear",
             bp: int | Sequence[int] | np.ndarray = 0, overwrite_data: None = None
             ) -> Array:  # fmt: skip
-    """data minus its mean along an axis (type="constant"), or minus the lines that fit it best in
-    the pieces between the breakpoints bp (type="linear")."""
+    """data without its trend along an axis.
+
+    data            an array of real numbers.
+    axis            counted from the end where negative.
+    type            "constant" subtracts the mean, "linear" the lines that fit best.
+    bp              breakpoints: lines are fitted to each piece between them.
+    overwrite_data  None.
+
+    Raises ValueError for another type and breakpoints outside of data; NotImplementedError for
+    overwrite_data.
+
+    >>> print(abs(lamina.scipy.signal.detrend(jnp.array([1.0, 3.0, 5.0]))).round(3))
+    [0. 0. 0.]
+    """
     if overwrite_data is not None:
         raise NotImplementedError("overwrite_data argument not implemented.")
     if type not in ("constant", "linear"):

@@ -17,6 +17,8 @@ from lamina.lax.linalg.matrices import conj, real
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import Array, promote_inexact
 
+__all__ = ["Operator", "bicgstab", "cg", "gmres"]
+
 Operator = Callable[[Any], Any]
 
 
@@ -24,24 +26,72 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
        maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:  # fmt: skip
     """The x with A x = b for a Hermitian positive definite A, by conjugate gradients; and None.
 
-    A and M, which is near A's inverse, are functions or matrices. Ends when the residual is below
-    max(tol |b|, atol) or after maxiter steps (by default 10 for each unknown).
+    A        a square matrix, or a linear function from b's type to itself.
+    b        the right-hand side, a vector or a tree of arrays.
+    x0       where to start, like b; None: zeros.
+    tol      ends when the residual is below max(tol |b|, atol),
+    atol     see tol,
+    maxiter  or after so many steps; None: 10 for each unknown.
+    M        a matrix or function near A's inverse, the preconditioner; None: the identity.
+
+    Differentiable: the derivative solves the same system. Raises ValueError where A is not square
+    or x0 is not like b.
+
+    >>> a, b = jnp.array([[4.0, 1.0], [1.0, 3.0]]), jnp.array([5.0, 4.0])
+    >>> x, _ = lamina.scipy.sparse.linalg.cg(a, b)
+    >>> print(x.round(3))
+    [1. 1.]
     """
     return _solve(_conjugate_gradients, A, b, x0, tol, atol, maxiter, M, hermitian=True), None
 
 
 def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
              maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:  # fmt: skip
-    """The x with A x = b, by stabilised biconjugate gradients (van der Vorst 1992); and None."""
+    """The x with A x = b for any A, by stabilised biconjugate gradients (van der Vorst, 1992); and
+    None.
+
+    A        a square matrix, or a linear function from b's type to itself.
+    b        the right-hand side, a vector or a tree of arrays.
+    x0       where to start, like b; None: zeros.
+    tol      ends when the residual is below max(tol |b|, atol),
+    atol     see tol,
+    maxiter  or after so many steps; None: 10 for each unknown.
+    M        a matrix or function near A's inverse, the preconditioner; None: the identity.
+
+    Differentiable: the derivative solves the same system. Raises ValueError where A is not square
+    or x0 is not like b.
+
+    >>> a, b = jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([3.0, 4.0])
+    >>> print(lamina.scipy.sparse.linalg.bicgstab(a, b)[0].round(3))
+    [1. 1.]
+    """
     return _solve(_stabilized, A, b, x0, tol, atol, maxiter, M, hermitian=False), None
 
 
 def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
           restart: int = 20, maxiter: int | None = None, M: Any = None,
           solve_method: str = "batched") -> tuple[Any, Any]:  # fmt: skip
-    """The x with A x = b, by generalised minimal residuals (Saad & Schultz 1986), started again
-    after every `restart` steps; and 0, or -1 where the result is not finite. Both values of
-    solve_method, "batched" and "incremental", give the same."""
+    """The x with A x = b for any A, by generalised minimal residuals (Saad & Schultz, 1986); and 0,
+    or -1 where x is not finite.
+
+    A             a square matrix, or a linear function from b's type to itself.
+    b             the right-hand side, a vector or a tree of arrays.
+    x0            where to start, like b; None: zeros.
+    tol           ends when the residual is below max(tol |b|, atol),
+    atol          see tol,
+    restart       the number of steps after which it starts again from the x it has,
+    maxiter       at most so many times; None: 10 for each unknown.
+    M             a matrix or function near A's inverse, the preconditioner; None: the identity.
+    solve_method  "batched" or "incremental", which give the same.
+
+    Differentiable: the derivative solves the same system. Raises ValueError where A is not square,
+    x0 is not like b, and for another solve_method.
+
+    >>> a, b = jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([3.0, 4.0])
+    >>> x, info = lamina.scipy.sparse.linalg.gmres(a, b)
+    >>> print(x.round(3), info)
+    [1. 1.] 0
+    """
     if solve_method not in ("incremental", "batched"):
         raise ValueError(
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"

@@ -16,6 +16,8 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 
+__all__ = ["Rotation", "Slerp"]
+
 
 def _inexact(x: Any) -> Any:
     x = jnp.asarray(x)

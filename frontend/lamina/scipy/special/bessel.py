@@ -60,9 +60,17 @@ def i1(x: ArrayLike) -> Array:
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
-    """Bessel functions of the first kind of orders 0, ..., v at z, along a first axis.
+    """Bessel functions of the first kind of orders 0, ..., v at z, along a first axis: by Miller's
+    backward recurrence.
 
-    By Miller's backward recurrence from order n_iter, which must be well above v and |z|.
+    z       an array of floats.
+    v       the highest order, a Python int.
+    n_iter  the order at which the recurrence starts, which must be well above v and |z|.
+
+    Raises ValueError for a negative order. Counterpart: jax.scipy.special.bessel_jn.
+
+    >>> print(lamina.scipy.special.bessel_jn(jnp.array([1.0]), v=2)[:, 0].round(4))
+    [0.7652 0.4401 0.1149]
     """
     (z,) = promote_args_inexact("bessel_jn", z)
     order, start = operator.index(v), operator.index(n_iter)

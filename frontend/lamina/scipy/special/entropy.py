@@ -19,17 +19,43 @@ from lamina.scipy.special.define import in_double
 
 def logsumexp(a: ArrayLike, axis: Any = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: bool = False, where: ArrayLike | None = None) -> Any:  # fmt: skip
-    """log(sum(b exp(a))) over axes, without overflow; with its sign apart, if asked for."""
+    """log(sum(b * exp(a))) over some axes, without overflow.
+
+    a            an array of numbers.
+    axis         an axis or a tuple of axes; None: all.
+    b            weights, which broadcast with a; None: ones.
+    keepdims     whether these axes stay, with size 1.
+    return_sign  gives (the logarithm of the modulus, the sign) instead, for weighted sums that may
+                 be negative; without it their logarithm is NaN.
+    where        booleans, which broadcast with a: what counts.
+
+    >>> print(lamina.scipy.special.logsumexp(jnp.array([1000.0, 1000.0])))
+    1000.6932
+    """
     return _logsumexp(a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign, where=where)
 
 
 def softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
-    """exp(x) / sum(exp(x)) over axes (None: all)."""
+    """exp(x) / sum(exp(x)) over some axes, without overflow.
+
+    x     an array of real numbers.
+    axis  an axis or a tuple of axes; None: all.
+
+    >>> print(lamina.scipy.special.softmax(jnp.array([0.0, 1.0, 1000.0])))
+    [0. 0. 1.]
+    """
     return _softmax(x, axis=axis)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
-    """log(softmax(x))."""
+    """log(softmax(x)) over some axes, accurate where softmax is near 0.
+
+    x     an array of real numbers.
+    axis  an axis or a tuple of axes; None: all.
+
+    >>> print(lamina.scipy.special.log_softmax(jnp.array([0.0, 1.0, 1000.0])))
+    [-1000.  -999.     0.]
+    """
     return _log_softmax(x, axis=axis)
 
 
@@ -95,13 +121,25 @@ _xlog1py = _times_log(lax.log1p, lambda y: lax.add(y, literal(y, 1)))
 
 @compiled
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(y), 0 where x is 0."""
+    """x log(y), elementwise, and 0 where x is 0, for all y but NaN.
+
+    x, y  arrays of numbers, which broadcast.
+
+    >>> print(lamina.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0])))
+    [0. 0.]
+    """
     return _xlogy(*jnp.broadcast_arrays(*promote_args_inexact("xlogy", x, y)))
 
 
 @compiled
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(1 + y), 0 where x is 0."""
+    """x log(1 + y), elementwise and accurate for small y, and 0 where x is 0, for all y but NaN.
+
+    x, y  arrays of numbers, which broadcast.
+
+    >>> print(lamina.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1e-6])))
+    [0.000000e+00 1.999999e-06]
+    """
     return _xlog1py(*jnp.broadcast_arrays(*promote_args_inexact("xlog1py", x, y)))
 
 
@@ -132,7 +170,14 @@ def entr(x: ArrayLike) -> Array:
 
 @compiled
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q): 0 where p is 0 and q >= 0, inf where either is out of range."""
+    """p log(p / q), elementwise: the terms of relative entropy. 0 where p is 0 and q >= 0, inf
+    where either is out of range.
+
+    p, q  arrays of real numbers, not negative, which broadcast.
+
+    >>> print(lamina.scipy.special.rel_entr(jnp.array([0.0, 0.5, -1.0]), 0.5))
+    [ 0.  0. inf]
+    """
     p, q = jnp.broadcast_arrays(*promote_args_inexact("rel_entr", p, q))
     zero, one = literal(p, 0), literal(p, 1)
     both = (p > zero) & (q > zero)
@@ -146,7 +191,14 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
 @compiled
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q) - p + q."""
+    """p log(p / q) - p + q, elementwise: the terms of the Kullback-Leibler divergence, which are
+    not negative. q where p is 0, inf where either is out of range.
+
+    p, q  arrays of real numbers, not negative, which broadcast.
+
+    >>> print(lamina.scipy.special.kl_div(jnp.array([0.0, 0.5, -1.0]), 0.5))
+    [0.5 0.  inf]
+    """
     p, q = promote_args_inexact("kl_div", p, q)
     return rel_entr(p, q) - p + q
 
@@ -180,7 +232,25 @@ boxcox = in_double("boxcox", _boxcox, 2, [
     lambda g, ans, x, lmbda: g * x ** (lmbda - 1),
     _boxcox_by_lmbda(jnp.log),
 ])  # fmt: skip
+boxcox.__doc__ = """The Box-Cox transform, elementwise: (x ** lmbda - 1) / lmbda, and log(x) for
+lmbda = 0.
+
+x      an array of real numbers, not negative; else NaN.
+lmbda  the exponents, which broadcast with x.
+
+>>> print(lamina.scipy.special.boxcox(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 2.0])))
+[0. 1. 4.]
+"""
 boxcox1p = in_double("boxcox1p", _boxcox1p, 2, [
     lambda g, ans, x, lmbda: g * jnp.exp((lmbda - 1) * jnp.log1p(x)),
     _boxcox_by_lmbda(jnp.log1p),
 ])  # fmt: skip
+boxcox1p.__doc__ = """The Box-Cox transform of 1 + x, elementwise, accurate for small x: ((1 + x) **
+lmbda - 1) / lmbda, and log(1 + x) for lmbda = 0.
+
+x      an array of real numbers from -1 on; else NaN.
+lmbda  the exponents, which broadcast with x.
+
+>>> print(lamina.scipy.special.boxcox1p(jnp.array([1e-6, 1.0]), jnp.array([0.0, 2.0])))
+[9.999995e-07 1.500000e+00]
+"""

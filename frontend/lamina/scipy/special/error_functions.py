@@ -93,12 +93,15 @@ _real_erfcx = in_double("erfcx", _erfcx, 1, [
 
 
 def erfcx(x: ArrayLike) -> Array:
-    """exp(x**2) erfc(x), for real and complex x."""
+    """exp(x**2) erfc(x), elementwise, without overflow or underflow for positive x.
+
+    x  an array of real or complex numbers.
+
+    >>> print(lamina.scipy.special.erfcx(jnp.array([0.0, 100.0])).round(5))
+    [1.      0.00564]
+    """
     (x,) = promote_args_inexact("erfcx", x)
     return wofz(1j * jnp.asarray(x)) if get_aval(x).dtype.kind == "c" else _real_erfcx(x)
-
-
-erfcx.__doc__ = "exp(x**2) erfc(x), without overflow or underflow for positive x."
 
 
 def _dawsn(x: Any) -> Any:
@@ -113,7 +116,14 @@ def _dawsn(x: Any) -> Any:
 
 
 dawsn = in_double("dawsn", _dawsn, 1, [lambda g, ans, x: g * (1 - 2 * x * ans)])
-dawsn.__doc__ = "Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x."
+dawsn.__doc__ = """Dawson's integral, elementwise: exp(-x**2) times the integral of exp(t**2) from 0
+to x.
+
+x  an array of real numbers.
+
+>>> print(lamina.scipy.special.dawsn(jnp.array([0.0, 1.0])).round(4))
+[0.     0.5381]
+"""
 
 
 # ---- Fresnel's integrals -----------------------------------------------------------------------
@@ -167,14 +177,28 @@ _cosine_integral = in_double("fresnel_c", _fresnel_c, 1, [
 
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
-    """The integrals from 0 to x of sin(pi t**2 / 2) and of cos(pi t**2 / 2)."""
+    """Fresnel's integrals S(x) and C(x), elementwise: of sin(pi t**2 / 2) and cos(pi t**2 / 2) from
+    0 to x.
+
+    x  an array of real numbers. Gives a tuple of two arrays of its shape.
+
+    >>> s, c = lamina.scipy.special.fresnel(jnp.array([1.0]))
+    >>> print(s.round(4), c.round(4))
+    [0.4383] [0.7799]
+    """
     return _sine_integral(x), _cosine_integral(x)
 
 
 # ---- Faddeeva's function -----------------------------------------------------------------------
 @compiled
 def wofz(z: ArrayLike) -> Array:
-    """exp(-z**2) erfc(-i z), for complex z."""
+    """Faddeeva's function exp(-z**2) erfc(-i z), elementwise; complex.
+
+    z  an array of real or complex numbers.
+
+    >>> print(lamina.scipy.special.wofz(jnp.array([0j, 1j])).round(4))
+    [1.    +0.j 0.4276+0.j]
+    """
     (z,) = promote_args_inexact("wofz", z)
     return _wofz(lax.convert_element_type(z, dtypes.complex_dtype(get_aval(z).dtype)))
 

@@ -55,9 +55,23 @@ def _expi_double(x: Any) -> Any:
 
 
 exp1 = in_double("exp1", _exp1_double, 1, [lambda g, ans, x: -g * jnp.exp(-x) / x])
-exp1.__doc__ = "The exponential integral E1(x), of exp(-t) / t from x to infinity; NaN for x < 0."
+exp1.__doc__ = """The exponential integral E1(x), elementwise: the integral of exp(-t) / t from x to
+infinity.
+
+x  an array of real numbers; infinite at 0, NaN below.
+
+>>> print(lamina.scipy.special.exp1(jnp.array([0.0, 1.0])).round(4))
+[   inf 0.2194]
+"""
 expi = in_double("expi", _expi_double, 1, [lambda g, ans, x: g * jnp.exp(x) / x])
-expi.__doc__ = "The exponential integral Ei(x), of exp(t) / t from -infinity to x."
+expi.__doc__ = """The exponential integral Ei(x), elementwise: the principal value of the integral
+of exp(t) / t from -infinity to x.
+
+x  an array of real numbers; -inf at 0.
+
+>>> print(lamina.scipy.special.expi(jnp.array([0.0, 1.0])).round(4))
+[  -inf 1.8951]
+"""
 
 
 def _expn_double(n: Any, x: Any) -> Any:
@@ -115,7 +129,15 @@ expn: Callable[..., Any] = in_double("expn", _expn_double, 2, [
     _refuse_order,
     lambda g, ans, n, x: -g * expn(n - 1, x),
 ])  # fmt: skip
-expn.__doc__ = "The exponential integral E_n(x) = x**(n - 1) gamma(1 - n, x), n = 0, 1, 2, ..."
+expn.__doc__ = """The generalised exponential integral E_n(x), elementwise: the integral of exp(-x
+t) / t**n from 1 to infinity. By DLMF 8.19.8 and 8.19.17.
+
+n  orders 0, 1, 2, ..., which broadcast with x; there is no derivative by them.
+x  an array of real numbers, not negative; else NaN.
+
+>>> print(lamina.scipy.special.expn(jnp.array([1, 2]), 1.0).round(4))
+[0.2194 0.1485]
+"""
 
 
 # ---- sine and cosine integrals -----------------------------------------------------------------
@@ -155,7 +177,16 @@ _cosine_integral = in_double("ci", _ci, 1, [lambda g, ans, x: g * jnp.cos(x) / x
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The sine and the cosine integral, Si(x) and Ci(x); for x < 0 the real part of Ci(x)."""
+    """The sine and the cosine integral, elementwise: Si(x), of sin(t) / t from 0 to x, and Ci(x),
+    minus the integral of cos(t) / t from x to infinity.
+
+    x  an array of real numbers; below 0 the real part of Ci(x) is given. Gives a tuple of two
+       arrays.
+
+    >>> si, ci = lamina.scipy.special.sici(jnp.array([1.0]))
+    >>> print(si.round(4), ci.round(4))
+    [0.9461] [0.3374]
+    """
     return _sine_integral(x), _cosine_integral(x)
 
 
@@ -193,4 +224,11 @@ def _spence_derivative(g: Any, ans: Any, x: Any) -> Any:
 
 
 spence = in_double("spence", _spence, 1, [_spence_derivative])
-spence.__doc__ = "Spence's integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x."
+spence.__doc__ = """Spence's integral, elementwise: of log(t) / (1 - t) from 1 to x, which is the
+dilogarithm of 1 - x.
+
+x  an array of real numbers, not negative; else NaN.
+
+>>> print(lamina.scipy.special.spence(jnp.array([0.0, 1.0])).round(4))
+[1.6449 0.    ]
+"""

@@ -43,7 +43,14 @@ def gammaln(x: ArrayLike) -> Array:
 
 @compiled
 def loggamma(x: ArrayLike) -> Array:
-    """log(gamma(x)), for complex x on its principal branch; NaN for negative reals."""
+    """log(gamma(x)), elementwise, for complex x on its principal branch, for which
+    loggamma(x + 1) = loggamma(x) + log(x).
+
+    x  an array of real numbers, of which negative ones give NaN, or of complex numbers.
+
+    >>> print(lamina.scipy.special.loggamma(jnp.array([1.0, 4.0, -0.5])).round(4))
+    [0.     1.7918    nan]
+    """
     (x,) = promote_args_inexact("loggamma", x)
     if dtypes.is_complex(get_aval(x).dtype):
         return _complex_loggamma(x)
@@ -124,7 +131,14 @@ def gamma(x: ArrayLike) -> Array:
 
 @compiled
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of the gamma function; NaN at its poles but 0."""
+    """The sign of the gamma function, elementwise: 1 or -1; NaN at its poles -1, -2, ..., the sign
+    of zero at 0.
+
+    x  an array of real numbers.
+
+    >>> print(lamina.scipy.special.gammasgn(jnp.array([1.5, -0.5, -1.5, 0.0, -0.0, -1.0])))
+    [ 1. -1.  1.  1. -1. nan]
+    """
     (x,) = promote_args_inexact("gammasgn", x)
     floor = lax.floor(x)
     odd = floor != 2 * lax.floor(0.5 * floor)
@@ -136,18 +150,41 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function P(a, x)."""
+    """The regularized lower incomplete gamma function P(a, x), elementwise: the probability that a
+    gamma variable of shape a is below x.
+
+    a, x  arrays of real numbers, which broadcast: a > 0 and x >= 0, else NaN.
+
+    >>> print(lamina.scipy.special.gammainc(1.0, jnp.array([0.0, 1.0])).round(4))
+    [0.     0.6321]
+    """
     return lax.igamma(*promote_args_inexact("gammainc", a, x))
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function Q(a, x)."""
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), elementwise, accurate
+    where it is small.
+
+    a, x  arrays of real numbers, which broadcast: a > 0 and x >= 0, else NaN.
+
+    >>> print(lamina.scipy.special.gammaincc(1.0, jnp.array([0.0, 1.0])).round(4))
+    [1.     0.3679]
+    """
     return lax.igammac(*promote_args_inexact("gammaincc", a, x))
 
 
 # ---- factorials and binomials ------------------------------------------------------------------
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """n! as a float; 0 for negative n."""
+    """n! as a float, elementwise: gamma(n + 1); 0 for negative n.
+
+    n      an array of real numbers.
+    exact  False: there are no integers of any length.
+
+    Raises NotImplementedError for exact=True.
+
+    >>> print(lamina.scipy.special.factorial(jnp.array([0, 3, 5])))
+    [  1.   6. 120.]
+    """
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
@@ -177,7 +214,13 @@ poch = in_double("poch", _poch, 2, [
     lambda g, ans, z, m: g * ans * (lax.digamma(z + m) - lax.digamma(z)),
     lambda g, ans, z, m: g * ans * lax.digamma(z + m),
 ])  # fmt: skip
-poch.__doc__ = "The rising factorial gamma(z + m) / gamma(z)."
+poch.__doc__ = """The rising factorial (Pochhammer's symbol) gamma(z + m) / gamma(z), elementwise.
+
+z, m  arrays of real numbers, which broadcast.
+
+>>> print(lamina.scipy.special.poch(2.0, jnp.array([0.0, 1.0, 3.0])))
+[ 1.  2. 24.]
+"""
 
 
 def _comb(n: Any, k: Any) -> Any:
@@ -198,7 +241,16 @@ _binomial = in_double("comb", _comb, 2, [
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k of N things; 0 where there is none."""
+    """The number of ways to choose k of N things, elementwise, as a float; 0 where there is none.
+
+    N, k        arrays of real numbers, which broadcast.
+    repetition  things may be chosen more than once.
+
+    >>> print(lamina.scipy.special.comb(4, jnp.array([0, 2, 5])))
+    [1. 6. 0.]
+    >>> print(lamina.scipy.special.comb(4, 2, repetition=True))
+    10.0
+    """
     N, k = promote_args_inexact("comb", N, k)
     if repetition:
         drawn = _binomial(N + k - 1, k)
@@ -237,24 +289,52 @@ betaln = in_double("betaln", _betaln, 2, [
     lambda g, ans, a, b: g * (lax.digamma(a) - lax.digamma(a + b)),
     lambda g, ans, a, b: g * (lax.digamma(b) - lax.digamma(a + b)),
 ])  # fmt: skip
-betaln.__doc__ = "log |beta(a, b)|."
+betaln.__doc__ = """log |beta(a, b)|, elementwise, without overflow where beta is out of range.
+
+a, b  arrays of real numbers, which broadcast; computed in double precision.
+
+>>> print(lamina.scipy.special.betaln(jnp.array([1.0, 500.0]), 2.0).round(3))
+[ -0.693 -12.431]
+"""
 
 
 @compiled
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """The beta function gamma(a) gamma(b) / gamma(a + b)."""
+    """The beta function gamma(a) gamma(b) / gamma(a + b), elementwise.
+
+    a, b  arrays of real numbers, which broadcast.
+
+    >>> print(lamina.scipy.special.beta(jnp.array([1.0, 2.0]), 2.0).round(4))
+    [0.5    0.1667]
+    """
     a, b = promote_args_inexact("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function I_x(a, b)."""
+    """The regularized incomplete beta function I_x(a, b), elementwise: the probability that a beta
+    variable with parameters a and b is below x.
+
+    a, b  arrays of positive real numbers.
+    x     an array of numbers from 0 to 1. All three broadcast; outside of these ranges NaN.
+
+    >>> print(lamina.scipy.special.betainc(1.0, 2.0, jnp.array([0.0, 0.5, 1.0])))
+    [0.   0.75 1.  ]
+    """
     return lax.betainc(*promote_args_inexact("betainc", a, b, x))
 
 
 @compiled(static=("d",))
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the multivariate gamma function of dimension d."""
+    """The logarithm of the multivariate gamma function, elementwise: of d (d - 1) / 4 * log(pi) and
+    the sum of gammaln(a - j / 2) over j = 0, ..., d - 1.
+
+    a  an array of real numbers above (d - 1) / 2.
+    d  the dimension, a Python int.
+
+    >>> print(lamina.scipy.special.multigammaln(jnp.array([2.0, 3.0]), 1).round(4))
+    [0.     0.6931]
+    """
     (a,) = promote_args_inexact("multigammaln", a)
     d = operator.index(d)
     steps = jnp.expand_dims(a, -1) - jnp.asarray(np.arange(d) / 2, get_aval(a).dtype)
@@ -275,19 +355,42 @@ def digamma(x: ArrayLike) -> Array:
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The n-th derivative of digamma."""
+    """The derivative of order n of digamma, elementwise.
+
+    n  the orders, 0 or more, which broadcast with x; there is no derivative by them.
+    x  an array of real numbers.
+
+    >>> print(lamina.scipy.special.polygamma(1, jnp.array([1.0, 2.0])).round(4))
+    [1.6449 0.6449]
+    """
     n, x = promote_args_inexact("polygamma", n, x)
     return lax.polygamma(n, x)
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The Hurwitz zeta function, the sum of (k + q) ** -x over k >= 0; Riemann's without q."""
+    """The Hurwitz zeta function, elementwise: the sum of (k + q) ** -x over k = 0, 1, 2, ...;
+    Riemann's zeta function without q.
+
+    x  the exponents, an array of real numbers; there is no derivative by them.
+    q  an array of real numbers, which broadcast with x; None: 1.
+
+    >>> print(lamina.scipy.special.zeta(2.0, jnp.array([1.0, 2.0])).round(4))
+    [1.6449 0.6449]
+    """
     x, q = promote_args_inexact("zeta", x, 1.0 if q is None else q)
     return lax.zeta(x, q)
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers B_0, ..., B_n, with B_1 = -1/2."""
+    """The Bernoulli numbers B_0, ..., B_n, with B_1 = -1/2, as floats.
+
+    n  a Python int, 0 or more.
+
+    Raises ValueError for a negative n.
+
+    >>> print(lamina.scipy.special.bernoulli(4).round(4))
+    [ 1.     -0.5     0.1667  0.     -0.0333]
+    """
     count = operator.index(n)
     if count < 0:
         raise ValueError("n must be a non-negative integer.")

@@ -77,7 +77,13 @@ hyp1f1: Callable[..., Any] = in_double("hyp1f1", _hyp1f1, 3, [
     lambda g, ans, a, b, x: g * _hyp1f1_b(a, b, x),
     lambda g, ans, a, b, x: g * (a / b) * hyp1f1(a + 1, b + 1, x),
 ])  # fmt: skip
-hyp1f1.__doc__ = "Kummer's confluent hypergeometric function 1F1(a; b; x)."
+hyp1f1.__doc__ = """Kummer's confluent hypergeometric function 1F1(a; b; x), elementwise.
+
+a, b, x  arrays of real numbers, which broadcast; computed in double precision.
+
+>>> print(lamina.scipy.special.hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0])).round(4))
+[1.     2.7183]
+"""
 _hyp1f1_a: Callable[..., Any] = in_double("hyp1f1_grad_a", derivative_of(_hyp1f1, 0), 3, None)
 _hyp1f1_b: Callable[..., Any] = in_double("hyp1f1_grad_b", derivative_of(_hyp1f1, 1), 3, None)
 
@@ -155,6 +161,14 @@ hyp2f1: Callable[..., Any] = in_double("hyp2f1", _hyp2f1, 4, [
     lambda g, ans, a, b, c, x: g * _hyp2f1_c(a, b, c, x),
     lambda g, ans, a, b, c, x: g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x),
 ])  # fmt: skip
-hyp2f1.__doc__ = "Gauss' hypergeometric function 2F1(a, b; c; x) for x <= 1."
+hyp2f1.__doc__ = """Gauss' hypergeometric function 2F1(a, b; c; x), elementwise.
+
+a, b, c  arrays of real numbers, which broadcast with x; computed in double
+         precision.
+x        an array of real numbers, at most 1.
+
+>>> print(lamina.scipy.special.hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5])).round(4))
+[1.     1.3863]
+"""
 _hyp2f1_a: Callable[..., Any] = in_double("hyp2f1_grad_a", derivative_of(_hyp2f1, 0), 4, None)
 _hyp2f1_c: Callable[..., Any] = in_double("hyp2f1_grad_c", derivative_of(_hyp2f1, 2), 4, None)

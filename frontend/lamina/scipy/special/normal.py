@@ -77,10 +77,18 @@ _log_ndtr = in_double("log_ndtr", _log_ndtr_program, 1, [
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
-    """log(ndtr(x)), accurate on both sides; series_order has no effect, the error is rounding's.
+    """log(ndtr(x)), elementwise: of the probability that a standard normal number is below x,
+    accurate on both sides.
+
+    x             an array of floats.
+    series_order  the number of terms that JAX takes far on the left; without effect, the error is
+                  rounding's.
 
     Raises TypeError unless x is of floats and series_order an int, ValueError where that is
     negative or above 30.
+
+    >>> print(lamina.scipy.special.log_ndtr(jnp.array([-50.0, 0.0])).round(3))
+    [-1.254831e+03 -6.930000e-01]
     """
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
@@ -189,4 +197,12 @@ owens_t = in_double("owens_t", _owens_t_double, 2, [
         jnp.exp(-0.5 * h * h * (1 + a * a)) / ((1 + a * a) * (2 * math.pi))
     ),
 ])  # fmt: skip
-owens_t.__doc__ = "Owen's T: the probability of x > h and 0 < y < a x for two normal numbers."
+owens_t.__doc__ = """Owen's T function, elementwise: the probability of x > h and 0 < y < a x for
+two independent standard normal numbers.
+
+h  an array of real numbers.
+a  slopes, which broadcast with h.
+
+>>> print(lamina.scipy.special.owens_t(0.0, jnp.array([0.0, 1.0])))
+[0.    0.125]
+"""

@@ -24,9 +24,20 @@ from lamina.numpy.promotion import (
 
 def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
                diff_n: int | None = None, n_max: int | None = None) -> Array:  # fmt: skip
-    """The spherical harmonic of degree n and order m at colatitude theta and longitude phi.
+    """The spherical harmonic of degree n and order m, elementwise; complex.
 
-    n_max is an upper bound of n; it must be given where n is traced.
+    n       degrees, integers.
+    m       orders, integers from -n to n.
+    theta   colatitudes in [0, pi]. All four broadcast.
+    phi     longitudes in [0, 2 pi].
+    diff_n  None: SciPy's derivatives are not there, grad is.
+    n_max   an upper bound of n, a Python int; it must be given where n is traced.
+
+    Raises NotImplementedError for a diff_n.
+
+    >>> degrees, orders = jnp.array([0, 1]), jnp.array([0, 0])
+    >>> print(lamina.scipy.special.sph_harm_y(degrees, orders, 0.0, 0.0).real.round(4))
+    [0.2821 0.4886]
     """
     check_arraylike("sph_harm_y", n, m, theta, phi)
     if diff_n is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,40 @@ from lamina.numpy.promotion import Array, literal, promote_args_inexact
 
 Distribution = Callable[..., Array]
 ArrayLike = Any  # what users give for an array, of which compiled_on_floats makes one
+
+_SHARED = {
+    "x": "real numbers, of any shape.",
+    "k": "integers, of any shape.",
+    "q": "probabilities, of any shape.",
+    "p": "probabilities, of any shape.",
+    "loc": "what is added to the distribution's numbers.",
+    "scale": "what they are multiplied by before, positive.",
+}
+"""What arguments mean, unless a distribution's module says otherwise."""
+
+
+def _documented(fun: Distribution, names: list[str]) -> str:
+    """The docstring of a distribution's function: what it gives, of which distribution, its arguments,
+    and its example. The module's docstring begins with the distribution and ends with its parameters."""
+    module = inspect.getdoc(sys.modules[fun.__module__]) or ""
+    distribution, _, listed = module.partition("\n\n")
+    own = {
+        name: meaning
+        for line in listed.splitlines()
+        for given, _, meaning in [line.partition("  ")]
+        for name in given.split(", ")
+    }
+    if fun.__name__ in ("ppf", "isf"):
+        own.setdefault("x", _SHARED["q"])
+    width = max(map(len, names)) + 2
+    arguments = [f"{n:{width}}{(own.get(n) or _SHARED.get(n, '')).strip()}" for n in names]
+    what, _, example = (inspect.getdoc(fun) or "").partition("\n\n>>> ")
+    return "\n\n".join(
+        [what, distribution, "\n".join(arguments), "All broadcast.", f">>> {example}"]
+    )
+
+
+_CALL = re.compile(r"(?:logpdf|logpmf|logcdf|logsf|of)\((.*)\)\.round")
 
 
 def compiled_on_floats(fun: Distribution) -> Distribution:
@@ -35,7 +71,7 @@ def compiled_on_floats(fun: Distribution) -> Distribution:
 
     signature = inspect.signature(fun)
     call.__name__ = call.__qualname__ = fun.__name__
-    call.__doc__, call.__module__ = fun.__doc__, fun.__module__
+    call.__doc__, call.__module__ = _documented(fun, names), fun.__module__
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
@@ -47,9 +83,24 @@ def exponential_of(log: Distribution, name: str, doc: str) -> Distribution:
         return lax.exp(log(*args, **kwargs))
 
     exponentiated.__name__ = exponentiated.__qualname__ = name
-    exponentiated.__doc__, exponentiated.__module__ = doc, log.__module__
+    exponentiated.__doc__, exponentiated.__module__ = _with_summary(log, name, doc), log.__module__
     exponentiated.__signature__ = inspect.signature(log)  # type: ignore[attr-defined]
     return exponentiated
+
+
+def _with_summary(log: Distribution, name: str, summary: str) -> str:
+    """log's docstring for exp(log(...)): its example compares the two."""
+    text = inspect.getdoc(log) or ""
+    described, _, example = text.partition("\n\n>>> ")
+    call = _CALL.search(example)
+    if call is None:
+        return summary
+    module = log.__module__.rpartition(".")[2]
+    return "\n\n".join([
+        described.replace(described.partition("\n\n")[0], summary, 1),
+        f">>> of, given = lamina.scipy.stats.{module}, ({call.group(1)},)\n"
+        f">>> print(jnp.allclose(of.{name}(*given), jnp.exp(of.{log.__name__}(*given))))\nTrue",
+    ])  # fmt: skip
 
 
 def density(log: Distribution) -> Distribution:

@@ -1,4 +1,7 @@
-"""The Dirichlet distribution on the simplex."""
+"""The Dirichlet distribution, of positive numbers that add up to 1.
+
+alpha  its shapes, positive, a vector.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,23 @@ from lamina.numpy.promotion import Array, ArrayLike, promote_inexact
 from lamina.scipy import special
 from lamina.scipy.stats.define import density
 
+__all__ = ["logpdf", "pdf"]
+
 
 @compiled
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The logarithm of the probability density at the points along x's first axis; the last of
-    their coordinates may be left out. -inf off the simplex."""
+    """The logarithm of the probability density at the points along x's first axis; -inf off the
+    simplex.
+
+    x      positive numbers that add up to 1, of shape (n, ...); the last of them may be left out.
+    alpha  the distribution's shapes, a vector of n positive numbers.
+
+    Raises ValueError where shapes do not fit.
+
+    >>> of = lamina.scipy.stats.dirichlet.logpdf
+    >>> print(of(jnp.array([0.25, 0.75]), jnp.array([2.0, 1.0])).round(3))
+    -0.693
+    """
     x, alpha = (jnp.asarray(v) for v in promote_inexact(x, alpha))
     if alpha.ndim != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")

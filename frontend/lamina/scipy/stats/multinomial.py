@@ -1,4 +1,8 @@
-"""The multinomial distribution."""
+"""The multinomial distribution: of counts of the outcomes of independent trials.
+
+n  the number of trials.
+p  the probabilities of the outcomes, a vector.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,22 @@ from lamina.numpy.promotion import Array, ArrayLike, promote_inexact
 from lamina.scipy import special
 from lamina.scipy.stats.define import mass
 
+__all__ = ["logpmf", "pmf"]
+
 
 @compiled
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The logarithm of the probability of the counts along x's last axis; -inf unless they sum
-    to n."""
+    """The logarithm of the probability of counts along x's last axis; -inf where they do not add up
+    to n.
+
+    x  the counts of each outcome, integers of shape (..., m).
+    n  the number of trials.
+    p  the probabilities of the outcomes, of shape (..., m).
+
+    >>> of = lamina.scipy.stats.multinomial.logpmf
+    >>> print(of(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3))
+    -0.981
+    """
     x, n, p = (jnp.asarray(v) for v in promote_inexact(x, n, p))
     ways = special.gammaln(n + 1) - jnp.sum(special.gammaln(x + 1), -1)
     value = ways + jnp.sum(special.xlogy(x, p), -1)

@@ -13,11 +13,23 @@ from lamina.numpy import linalg
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import Array, ArrayLike, promote_inexact
 
+__all__ = ["logpdf", "pdf"]
+
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the probability density at the points along x's last axis.
 
-    cov is positive definite; a scalar stands for a multiple of the identity.
+    x               real numbers of shape (..., n).
+    mean            the mean, of shape (..., n), or a scalar.
+    cov             the covariance, positive definite, of shape (..., n, n); a scalar stands for a
+                    multiple of the identity.
+    allow_singular  None.
+
+    Raises ValueError where shapes do not fit; NotImplementedError for allow_singular.
+
+    >>> normal = lamina.scipy.stats.multivariate_normal
+    >>> print(normal.logpdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2)).round(3))
+    -1.838
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
@@ -49,5 +61,17 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Array:
 
 
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """The probability density at the points along x's last axis."""
+    """The probability density at the points along x's last axis.
+
+    x     real numbers of shape (..., n).
+    mean  the mean, of shape (..., n), or a scalar.
+    cov   the covariance, positive definite, of shape (..., n, n); a scalar stands for a multiple of
+          the identity.
+
+    Raises ValueError where shapes do not fit.
+
+    >>> normal = lamina.scipy.stats.multivariate_normal
+    >>> print(normal.pdf(jnp.zeros(2), jnp.zeros(2), 0.5 * jnp.eye(2)).round(3))
+    0.318
+    """
     return lax.exp(logpdf(x, mean, cov))

@@ -1,4 +1,7 @@
-"""The Poisson distribution."""
+"""The Poisson distribution: of counts of independent events.
+
+mu  the mean count, not negative.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from lamina.numpy.promotion import Array
 from lamina.scipy import special
 from lamina.scipy.stats.define import ArrayLike, compiled_on_floats, mass, outside
 
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
 
 @compiled_on_floats
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> print(lamina.scipy.stats.poisson.logpmf(jnp.array([0, 1]), 2.0).round(3))
+    [-2.    -1.307]
+    """
     x = k - loc
     value = special.xlogy(x, mu) - special.gammaln(x + 1) - mu
     return outside((x < 0) | (x != jnp.floor(x)), value)
@@ -23,7 +32,11 @@ pmf = mass(logpmf)
 
 @compiled_on_floats
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of at most k."""
+    """The probability of at most k.
+
+    >>> print(lamina.scipy.stats.poisson.cdf(jnp.array([0, 1]), 2.0).round(3))
+    [0.135 0.406]
+    """
     x = jnp.floor(k - loc)
     value = special.gammaincc(jnp.maximum(x, 0) + 1, mu)
     return outside(x < 0, value, 0.0)
@@ -31,7 +44,11 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 @compiled_on_floats
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The entropy in nats."""
+    """The entropy in nats.
+
+    >>> print(lamina.scipy.stats.poisson.entropy(jnp.array([1.0, 2.0])).round(3))
+    [1.305 1.705]
+    """
     # The sum of -p log p over all k that count, and for large mu the series in 1 / mu.
     small = mu < 100
     rate = jnp.where(small, mu, 1)[..., None]

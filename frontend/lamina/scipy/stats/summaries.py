@@ -42,7 +42,20 @@ def _check_policy(name: str, nan_policy: str, known: tuple[str, ...]) -> None:
 
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
          keepdims: bool = False) -> ModeResult:  # fmt: skip
-    """The most frequent value along an axis (None: of all), the least of those where they tie."""
+    """The most frequent value along an axis, the least of those where they tie: a named tuple of
+    mode and count.
+
+    a           an array of real numbers.
+    axis        an int; None: all elements together.
+    nan_policy  "propagate": NaN counts as a value.
+    keepdims    whether the axis stays, with size 1.
+
+    Raises NotImplementedError for nan_policy "omit" and "raise", ValueError for another.
+
+    >>> values, counts = lamina.scipy.stats.mode(jnp.array([[1, 2, 2], [5, 4, 3]]), axis=1)
+    >>> print(values, counts)
+    [2 3] [2 1]
+    """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy, ("propagate",))
     x = jnp.asarray(a)
@@ -83,8 +96,21 @@ def _mode(x: Any, *, axis: int) -> tuple[Array, Array]:
 
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
              nan_policy: str = "propagate") -> Array:  # fmt: skip
-    """Ranks from 1 along an axis (None: of all, in one row). Equal values get the average, min or
-    max of their ranks, one rank (dense), or follow their order (ordinal)."""
+    """Ranks from 1 along an axis, of the least element first.
+
+    a           an array of real numbers.
+    method      what equal values get: the "average", "min" or "max" of their ranks, one rank with
+                no gap to the next ("dense"), or ranks in their order ("ordinal").
+    axis        an int; None: all elements, in one row.
+    nan_policy  "propagate".
+
+    Raises ValueError for another method or nan_policy; NotImplementedError for nan_policy "omit"
+    and "raise".
+
+    >>> scores = jnp.array([10, 30, 20, 20])
+    >>> print(lamina.scipy.stats.rankdata(scores), lamina.scipy.stats.rankdata(scores, "dense"))
+    [1.  4.  2.5 2.5] [1. 3. 2. 2.]
+    """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy, ("propagate",))
     if method not in ("average", "min", "max", "dense", "ordinal"):
@@ -122,7 +148,20 @@ def _rankdata(x: Any, *, method: str) -> Array:
 @compiled(static=("axis", "ddof", "nan_policy", "keepdims"))
 def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
         keepdims: bool = False) -> Array:  # fmt: skip
-    """The standard error of the mean along an axis (None: of all)."""
+    """The standard error of the mean along an axis: the standard deviation by the root of the
+    number of elements.
+
+    a           an array of numbers.
+    axis        an int; None: all elements together.
+    ddof        what is subtracted from this number in the variance.
+    nan_policy  "propagate" or "omit", which leaves NaN out.
+    keepdims    whether the axis stays, with size 1.
+
+    Raises NotImplementedError for nan_policy "raise", ValueError for another.
+
+    >>> print(lamina.scipy.stats.sem(jnp.array([1.0, 2.0, 3.0, 4.0])).round(4))
+    0.6455
+    """
     (x,) = promote_args_inexact("sem", a)
     x = jnp.asarray(x)
     _check_policy("sem", nan_policy, ("propagate", "omit"))

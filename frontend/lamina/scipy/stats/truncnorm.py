@@ -1,4 +1,7 @@
-"""The normal distribution cut to [a, b], in standard units."""
+"""The normal distribution cut off at both sides.
+
+a, b  where, before loc and scale.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from lamina.nn.normalization import log1mexp
 from lamina.numpy.promotion import Array
 from lamina.scipy import special
 from lamina.scipy.stats.define import ArrayLike, compiled_on_floats, density, exponential_of
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
@@ -32,7 +37,11 @@ def _log_mass(a: Any, b: Any) -> Array:
 @compiled_on_floats
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
            ) -> Array:  # fmt: skip
-    """The logarithm of the probability density at x."""
+    """The logarithm of the probability density at x.
+
+    >>> print(lamina.scipy.stats.truncnorm.logpdf(jnp.array([0.0, 0.5]), -1.0, 1.0).round(3))
+    [-0.537 -0.662]
+    """
     z = (x - loc) / scale
     value = -0.5 * z * z - _LOG_ROOT - jnp.log(scale) - _log_mass(a, b)
     value = jnp.where((z < a) | (z > b), -math.inf, value)
@@ -45,7 +54,11 @@ pdf = density(logpdf)
 @compiled_on_floats
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
            ) -> Array:  # fmt: skip
-    """The logarithm of cdf."""
+    """The logarithm of cdf.
+
+    >>> print(lamina.scipy.stats.truncnorm.logcdf(jnp.array([0.0, 0.5]), -1.0, 1.0).round(3))
+    [-0.693 -0.248]
+    """
     return _log_below((x - loc) / scale, a, b)
 
 
@@ -64,7 +77,11 @@ def _log_below(z: Any, a: Any, b: Any) -> Array:
 @compiled_on_floats
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
           ) -> Array:  # fmt: skip
-    """The logarithm of sf."""
+    """The logarithm of sf.
+
+    >>> print(lamina.scipy.stats.truncnorm.logsf(jnp.array([0.0, 0.5]), -1.0, 1.0).round(3))
+    [-0.693 -1.516]
+    """
     return _log_below((loc - x) / scale, -b, -a)
 
 

@@ -1,0 +1,129 @@
+"""Which compiled functions calls may name."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from lamina.core.library import library
+from lamina.errors import JaxRuntimeError
+
+_targets: dict[str, int] = {}  # the addresses of handlers, by name
+
+
+def register_ffi_target(
+    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
+) -> None:
+    """Makes a compiled handler known, for ffi_call.
+
+    name      what calls say.
+    fn        a PyCapsule of the handler's address (see pycapsule), or {"execute": such a capsule}.
+    platform  "cpu"; handlers for others are left aside, since there only the CPU calls them.
+    api_version  1, XLA's typed interface.
+    kwargs    accepted.
+
+    Raises TypeError where fn is no capsule, ValueError for a name that has another handler,
+    NotImplementedError for stages other than execute and for api_version 0, whose functions have no
+    types.
+    """
+    if api_version != 1:
+        raise NotImplementedError(
+            f"register_ffi_target({name!r}): {library} calls handlers of the typed interface "
+            f"(api_version=1), not of api_version={api_version}"
+        )
+    if isinstance(fn, dict):
+        others = sorted(set(fn) - {"execute"})
+        if others or not fn:
+            raise NotImplementedError(
+                f"register_ffi_target({name!r}): {library} calls handlers of the stage execute alone, "
+                f"got {', '.join(others) or 'none'}"
+            )
+        fn = fn["execute"]
+    address = _address(name, fn)
+    if platform.lower() not in ("cpu", "host"):
+        return
+    if _targets.setdefault(name, address) != address:
+        raise ValueError(f"the FFI target {name!r} is registered already, with another handler")
+
+
+def address_of(name: str) -> int:
+    """The handler of a name; JaxRuntimeError where there is none."""
+    if name not in _targets:
+        raise JaxRuntimeError(
+            f"UNIMPLEMENTED: no FFI target {name!r} is registered for the CPU: "
+            f"{library}.ffi.register_ffi_target makes one known"
+        )
+    return _targets[name]
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """A PyCapsule of a function of a library that ctypes has loaded.
+
+    funcptr  the function.
+
+    Raises TypeError where it is no function pointer.
+    """
+    try:
+        address = ctypes.cast(funcptr, ctypes.c_void_p).value
+    except ctypes.ArgumentError as e:
+        raise TypeError(f"pycapsule takes a ctypes function pointer, got {funcptr!r}") from e
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(address, None, None)
+
+
+def _address(name: str, capsule: Any) -> int:
+    if type(capsule).__name__ != "PyCapsule":
+        raise TypeError(
+            f"register_ffi_target({name!r}) takes a PyCapsule, as {library}.ffi.pycapsule makes it, got "
+            f"{capsule!r}"
+        )
+    named, read = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    read.restype, read.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(read(capsule, named(capsule)))
+
+
+def include_dir() -> str:
+    """The folder of XLA's headers, which handlers are compiled with: jaxlib's, where it is installed.
+
+    Raises FileNotFoundError where it is not.
+    """
+    spec = importlib.util.find_spec("jaxlib")
+    places = [] if spec is None else spec.submodule_search_locations or []
+    for place in places:
+        folder = Path(place) / "include"
+        if folder.is_dir():
+            return str(folder)
+    raise FileNotFoundError(f"{library} has no copy of XLA's headers: they come with the package jaxlib")
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Accepted: programs on sharded arrays run on gathered ones.
+
+    name  of the target.
+    """
+
+
+def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
+    """NotImplementedError: handlers are given no objects of their own types."""
+    raise NotImplementedError(
+        f"register_ffi_type({name!r}): {library} keeps no state for FFI handlers, so no types of it"
+    )
+
+
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """NotImplementedError: see register_ffi_type."""
+    raise NotImplementedError(
+        f"register_ffi_type_id({name!r}): {library} keeps no state for FFI handlers, so no types of it"
+    )
+
+
+def build_ffi_lowering_function(call_target_name: str, **options: Any) -> Any:
+    """NotImplementedError: ffi_lowering gives a whole rule."""
+    raise NotImplementedError(
+        f"build_ffi_lowering_function({call_target_name!r}): {library} has ffi_lowering, which gives a "
+        "whole lowering rule"
+    )
